@@ -1,7 +1,7 @@
 """Batch and streaming Bayesian learners for scikit-learn.
 
-Every public name is found here and in its family. A family is imported when one of
-its names is first asked for, so that a user of one does not wait for the others.
+Every public name is available here and in its family. A family is imported when one of
+its names is first used, so that importing the package is fast.
 """
 
 from importlib import import_module
@@ -69,7 +69,7 @@ _FAMILIES = {
         "TraceDisplay",
     ],
 }
-_OF_THE_PACKAGE = {  # names of no family, and where they are
+_OF_THE_PACKAGE = {  # public names outside of the families, and their modules
     "TRUSTED_TYPES": "._saving",  # of saved estimators, for `skops.io.load`
     "show_versions": "._show_versions",
 }

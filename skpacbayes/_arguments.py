@@ -1,4 +1,4 @@
-"""Checks of what is passed to methods; parameters of estimators have constraints."""
+"""Checks of arguments of methods."""
 
 from numbers import Integral, Real
 
@@ -11,9 +11,9 @@ def check_share(name, value, *, ends=False):
     name : str
         Name of the argument.
     value : object
-        What was passed.
+        The argument.
     ends : bool, default=False
-        Whether 0 and 1 themselves are allowed.
+        Whether 0 and 1 are allowed.
     """
     inside = isinstance(value, Real) and 0 <= value <= 1
     if not inside or (not ends and value in (0, 1)):

@@ -1,4 +1,4 @@
-"""Draws of samplers, in the form that ArviZ reads."""
+"""Conversion of the draws of samplers to ArviZ."""
 
 import inspect
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from ._extras import extra_module
 
 
 class ChainDraws(NamedTuple):
-    """What the chains of a sampler drew.
+    """Draws of the chains of a sampler.
 
     Parameters
     ----------
     posterior : dict of str to ndarray of shape (n_chains, n_draws, ...)
         Draws of each variable.
     sample_stats : dict of str to ndarray of shape (n_chains, n_draws)
-        Numbers that describe each draw.
+        Statistics of each draw, such as its log-likelihood.
     dims : dict of str to list of str
         Names of the axes of a variable after the first two.
     coords : dict of str to array-like
@@ -31,19 +31,19 @@ class ChainDraws(NamedTuple):
 
 
 class ArviZMixin:
-    """A sampler, whose `_chain_draws` says what its chains drew."""
+    """Mixin of samplers, whose `_chain_draws` returns the draws of the chains."""
 
     def to_arviz(self):
-        """Return the draws for `ArviZ <https://python.arviz.org>`_.
+        """Convert the draws for `ArviZ <https://python.arviz.org>`_.
 
-        Which variables there are is listed in the user guide, under "Diagnostics".
+        The variables are listed in the user guide, under "Diagnostics".
 
         Returns
         -------
         data : arviz.InferenceData or xarray.DataTree
-            The groups `posterior` and, where draws are described by a number such as
-            their log-likelihood, `sample_stats`; with the axes chain and draw first,
-            those of a variable named. `InferenceData` before ArviZ 1.0.
+            The groups `posterior` and, if draws have statistics such as a
+            log-likelihood, `sample_stats`. The first axes are chain and draw; the other
+            axes of a variable are named. `InferenceData` before ArviZ 1.0.
 
         Raises
         ------
@@ -66,7 +66,7 @@ def inference_data(draws, what):
     draws : ChainDraws
         The draws.
     what : str
-        Who asks, for the error where ArviZ is not installed.
+        Name of the caller, for the error if ArviZ is not installed.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def inference_data(draws, what):
 
 
 def _numbers(group):
-    """Draws with 0 and 1 for False and True, which ArviZ 1.3 cannot summarise."""
+    """Return draws with bool as 0 and 1, as ArviZ 1.3 cannot summarise bool."""
     return {
         name: drawn.astype(np.int64) if drawn.dtype == bool else drawn
         for name, drawn in group.items()
@@ -91,6 +91,6 @@ def _numbers(group):
 
 
 def feature_labels(estimator):
-    """Names of the features, or their numbers."""
+    """Return the names of the features, or their indices."""
     names = getattr(estimator, "feature_names_in_", None)
     return np.arange(estimator.n_features_in_) if names is None else list(names)

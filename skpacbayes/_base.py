@@ -1,4 +1,4 @@
-"""What every estimator of the package shares."""
+"""Base class of all estimators of the package."""
 
 import copy
 import functools
@@ -18,24 +18,23 @@ from ._validation import are_finite, validate_data
 
 
 def updates_state(method, *, forgets=False):
-    """Let a method work on a draft of the estimator, which then replaces its state.
+    """Decorate a method that changes the state, to make the change atomic.
 
-    In the method, `self` is the draft: a copy whose attributes it sets as it likes.
-    When the method returns, the estimator takes the draft's attributes in one
-    assignment. An exception at any moment before leaves the estimator as it was; there
-    is no moment between.
+    In the method, `self` is a draft: a copy of the estimator. When the method returns,
+    the attributes of the draft replace those of the estimator in one assignment. After
+    an exception the estimator is unchanged.
 
     Parameters
     ----------
     method : callable
         A method that returns `self`, or something else.
     forgets : bool, default=False
-        Whether the draft begins without any fitted attribute.
+        Whether the draft starts without fitted attributes.
 
     Returns
     -------
     wrapper : callable
-        The method; it validates the parameters first.
+        The method, which validates the parameters first.
     """
     careful = validated(method)
 
@@ -56,12 +55,12 @@ def updates_state(method, *, forgets=False):
 
 
 def fit_context(method):
-    """Decorate `fit`: it forgets everything, and works on a draft."""
+    """Decorate `fit`, which starts without fitted attributes, on a draft."""
     return updates_state(method, forgets=True)
 
 
 def user_stack_level():
-    """`stacklevel` with which a warning points to the user's call into the package."""
+    """Return the `stacklevel` of a warning at the user's call into the package."""
     level, frame = 1, sys._getframe(1)
     while frame is not None and _ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
@@ -78,7 +77,7 @@ def _ours(module):
 
 
 class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
-    """Drafts, answers computed when asked for, callbacks, rows and random numbers."""
+    """Base class: atomic updates, lazy results, callbacks, rows, random numbers."""
 
     _doc_link_module = "skpacbayes"
     _doc_link_template = (
@@ -86,34 +85,35 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         "{estimator_module}.{estimator_name}.html"
     )
 
-    # Attributes that an update changes in place: a draft has copies of them. All other
-    # attributes are replaced, never changed.
+    # Attributes that an update changes in place, which a draft copies. All other
+    # attributes are replaced.
     _changed_in_place: tuple = ()
 
-    # How the statistics of partitions are merged, in the words of `_refuse_collection`.
+    # How the statistics of partitions are merged, for the message of
+    # `_refuse_collection`.
     _merge = "sum"
 
-    # The state, and how it is replaced.
+    # The state, and its replacement.
 
     def _locks(self):
-        """Locks of the state, made when they are first asked for."""
+        """Locks of the state, made when they are first needed."""
         try:
             return self._state_locks
         except AttributeError:
             return vars(self).setdefault("_state_locks", Locks())
 
     def _lock(self):
-        """Lock that writers hold, and those who compute an answer."""
+        """Lock that is held during an update, and while a result is computed."""
         return self._locks().writing
 
     def _draft(self, *, forgets):
-        """Return a copy to work on, with locks of its own.
+        """Return a copy of the estimator, with its own locks.
 
-        A thread may thus copy the draft within the update that waits for this thread.
+        So a thread that an update waits for can copy the draft.
         """
         kept = dict(vars(self))
         kept.pop("_state_locks", None)
-        kept.pop("_computed", None)  # an answer of the state before
+        kept.pop("_computed", None)  # result for the former state
         if forgets:
             for name in kept.pop("_fitted", ()):
                 kept.pop(name, None)
@@ -122,13 +122,13 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         return draft
 
     def _take(self, draft):
-        """Take a draft's attributes, in one assignment; the locks remain."""
+        """Replace all attributes but the locks by a draft's, in one assignment."""
         state = vars(draft)
         state["_state_locks"] = self._locks()
         self.__dict__ = state
 
     def _unshared(self, state):
-        """Copy a state, with copies of what an update changes in place."""
+        """Copy a state, and the attributes that an update changes in place."""
         state, memo = dict(state), {}
         for name in self._changed_in_place:
             if name in state:
@@ -136,12 +136,12 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         return state
 
     def _note_fitted(self, before):
-        """Note which attributes the update added: the next `fit` forgets them."""
+        """Record the attributes that an update added, which the next `fit` removes."""
         added = vars(self).keys() - before - {"_fitted", "_state_locks"}
         self._fitted = sorted(added.union(vars(self).get("_fitted", ())))
 
     def _refuse_collection(self, X, method):
-        """Refuse a Dask collection where its partitions' statistics can be merged."""
+        """Raise TypeError for a Dask collection, whose partitions can be merged."""
         library = type(X).__module__.partition(".")[0]
         if library in ("dask", "dask_expr") and hasattr(self, "sufficient_statistics"):
             raise TypeError(
@@ -155,18 +155,18 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             )
 
     def _before_publication(self):
-        """Complete a draft, just before it replaces the state."""
+        """Complete a draft before it replaces the state."""
 
     def _publish(self, **attributes):
-        """Replace these attributes in one assignment; answers are out of date."""
+        """Replace attributes in one assignment, and discard the cached result."""
         state = {**vars(self), **attributes}
         state.pop("_computed", None)
         self.__dict__ = state
 
-    # Answers that are computed when they are first asked for.
+    # Lazy results.
 
     def _answer(self):
-        """Return what `_compute` finds of the state, computed once for each state."""
+        """Return the result of `_compute`, cached for each state."""
         found = vars(self).get("_computed")
         if found is None:
             check_is_fitted(self)
@@ -177,16 +177,16 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         return found
 
     def _compute(self):
-        """Compute what fitted attributes and answers read; change nothing."""
+        """Compute the result that fitted attributes use, without changing the state."""
         raise NotImplementedError
 
     # Pickles.
 
     def __getstate__(self):
-        """Return the state of one moment: `copy.copy` and threads share no array of it.
+        """Return a consistent snapshot, which shares no array that is changed in place.
 
-        A change in place by another thread is waited for, and no other update: it
-        works on a draft, while the state of before is complete.
+        It waits only for changes in place by other threads: other updates work on a
+        draft, while the former state is complete.
         """
         if self._changed_in_place and not vars(self).keys().isdisjoint(
             self._changed_in_place
@@ -213,7 +213,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         super().__setstate__(state)
 
     def __deepcopy__(self, memo):
-        """Copy deeply; what `__getstate__` has copied is not copied again."""
+        """Copy deeply, without copying the result of `__getstate__` again."""
         copied = memo[id(self)] = object.__new__(type(self))
         state = self.__getstate__()
         for name in self._changed_in_place:
@@ -225,15 +225,15 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     # Random numbers, rows, and callbacks.
 
     def _draw_seed(self):
-        """One seed, drawn from `random_state`."""
+        """Draw a seed from `random_state`."""
         return check_random_state(self.random_state).randint(2**31 - 1)
 
     def _generator(self):
-        """One random generator, seeded by `random_state`."""
+        """Return a random generator seeded by `random_state`."""
         return np.random.default_rng(self._draw_seed())
 
     def _recognises(self, X):
-        """Whether X is an array such as kernels take, but for its finiteness."""
+        """Return whether X is a valid array for kernels, except for finiteness."""
         return (
             type(X) is np.ndarray
             and X.dtype == np.float64
@@ -245,11 +245,11 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         )
 
     def _plain(self, X):
-        """Rows of X if one conversion at most makes them ready for a kernel, or None.
+        """Return the rows of X after at most one conversion, or None.
 
         Lists and tuples of numbers, and arrays of integers or floats, are converted to
-        float64, as `validate_data` does it, at a tenth of its cost. None says that X
-        needs `validate_data`, which converts other tables and words the errors.
+        float64 as by `validate_data`, at a tenth of its cost. None means that X needs
+        `validate_data`, which converts other tables and raises the errors.
         """
         if not self._recognises(X):
             if type(X) in (list, tuple):
@@ -265,14 +265,14 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         return X if self._acceptable(X) else None
 
     def _acceptable(self, X):
-        """Whether plain rows have no value that the estimator refuses."""
+        """Return whether plain rows have only valid values."""
         return are_finite(X)
 
     def _rows(self, X, *, reset=False, **checks):
-        """Rows of X as a finite, C-contiguous float64 array.
+        """Return the rows of X as a finite, C-contiguous float64 array.
 
-        Plain rows, after the first call, are recognised in a microsecond; all else
-        goes through scikit-learn's `validate_data`.
+        Plain rows are recognised in a microsecond after the first call; other rows go
+        through scikit-learn's `validate_data`.
         """
         if not (reset or checks):
             rows = self._plain(X)
@@ -283,13 +283,13 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         )
 
     def _watched(self):
-        """Whether callbacks follow this estimator."""
+        """Whether the estimator has callbacks."""
         return not {"_skl_callbacks", "_parent_callback_ctx"}.isdisjoint(vars(self))
 
     def _tasks(self, steps, name, X=None):
-        """Yield each of `steps`, a subtask that callbacks see and may stop.
+        """Yield each of `steps`, as a subtask for callbacks, which may stop it.
 
-        `steps`: an iterable, or their number.
+        `steps`: an iterable, or the number of steps.
         """
         count = steps if isinstance(steps, int) else None
         steps = steps if count is None else range(count)
@@ -309,7 +309,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
 
 class MissingValuesEstimator(PacBayesEstimator):
-    """An estimator of rows where NaN is a missing value."""
+    """Base class for rows where NaN is a missing value."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -320,7 +320,7 @@ class MissingValuesEstimator(PacBayesEstimator):
         return not np.isinf(X).any()
 
     def _rows(self, X, *, reset=False):
-        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
+        """Return the rows of X as a C-contiguous float64 array, NaN if missing."""
         rows = None if reset else self._plain(X)
         if rows is not None:
             return rows
@@ -328,21 +328,21 @@ class MissingValuesEstimator(PacBayesEstimator):
 
 
 class SeriesEstimator(MissingValuesEstimator):
-    """An estimator of rows in the order of time, where NaN is a missing value."""
+    """Base class for time series, where NaN is a missing value."""
 
     def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
-        """Check inputs: an array with a row for each row of X, or None."""
+        """Validate inputs: an array with a row for each row of X, or None."""
         if inputs is not None:
             inputs = check_array(inputs, dtype=np.float64, input_name="inputs")
             if len(inputs) != n_rows:
                 there = f"{rows} has {n_rows}" if rows == "X" else f"{rows} is {n_rows}"
-                raise ValueError(f"inputs has {len(inputs)} rows, yet {there}.")
+                raise ValueError(f"inputs has {len(inputs)} rows, but {there}.")
         n_inputs = None if inputs is None else inputs.shape[1]
         if begin:
             self._n_inputs = n_inputs
         elif n_inputs != self._n_inputs:
             raise ValueError(
-                f"inputs has {n_inputs or 0} columns, yet the estimator was fitted "
+                f"inputs has {n_inputs or 0} columns, but the estimator was fitted "
                 f"with {self._n_inputs or 0}."
             )
         return inputs
@@ -355,6 +355,6 @@ class VersionWarning(InconsistentVersionWarning):
         return (
             f"{self.estimator_name} was saved by skpacbayes "
             f"{self.original_sklearn_version} and is loaded by skpacbayes "
-            f"{self.current_sklearn_version}: attributes may be missing and answers "
+            f"{self.current_sklearn_version}: attributes may be missing and results "
             "wrong; fit it again, or install the version that saved it."
         )

@@ -1,7 +1,7 @@
-"""Markov chains: one protocol, one loop, R-hat, and the one warning.
+"""Markov chains: protocol, loop, R-hat and the warning of the package.
 
-A chain has `advance(n_iter, keep)`, which makes that many iterations and keeps their
-draws or none of them, and `n_kept`, the number of draws that it has kept.
+A chain has `advance(n_iter, keep)`, which makes `n_iter` iterations and keeps all or
+none of their draws, and `n_kept`, the number of draws kept.
 """
 
 import os
@@ -15,16 +15,16 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ._base import warn_user
 
-R_HAT_LIMIT = 1.1  # above it chains are said to disagree
-# Blocks of a run, after each of which callbacks are called: ten, and in long runs more,
-# of so many iterations, up to a hundred.
+R_HAT_LIMIT = 1.1  # `warn_unmixed` warns above it
+# Blocks of a run, with callbacks after each: ten, and in long runs up to a hundred, of
+# this number of iterations.
 N_BLOCKS, MOST_BLOCKS, LONG_BLOCK = 10, 100, 200
-LEAST_DRAWS = 4  # of a chain, for two halves with a variance each
-_ROUNDING = 1e-8  # a spread below this share of the values' size is rounding
+LEAST_DRAWS = 4  # of a chain, so that both halves have a variance
+_ROUNDING = 1e-8  # smaller spreads, relative to the values, are rounding
 
 
 def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
-    """Advance chains by `burn_in` iterations that are dropped and `n_iter` that count.
+    """Advance chains by `burn_in` dropped and `n_iter` kept iterations.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
     burn_in, n_iter : int
         Iterations of each chain that are dropped, and then kept.
     tasks : callable
-        Given the number of blocks, yields the number of each; it may stop early.
-        Chains that have then kept nothing make one iteration that is kept.
+        Maps the number of blocks to their indices; it may stop early. Chains without
+        kept draws then make one iteration that is kept.
     n_jobs : int or None
-        Threads.
-    after_block : callable, default=None
-        Called after each block that lies within the burn-in. It may change the chains.
+        Number of threads.
+        after_block : callable, default=None
+        Called after each block of the burn-in. It may change the chains.
     """
     iterations = np.arange(burn_in + n_iter)
     n_blocks = min(max(N_BLOCKS, len(iterations) // LONG_BLOCK), MOST_BLOCKS)
@@ -63,16 +63,16 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
 def in_threads(n_jobs, calls):
     """Return the results of calls made in threads, in order.
 
-    The threads share the memory of this process, whatever backend of joblib is active:
-    a call may change its arguments. In a worker process of joblib there are no more
-    threads than its share of the processor.
+    The threads share the memory of this process, whatever the backend of joblib: a call
+    may change its arguments. In a worker process of joblib, the number of threads is
+    limited to its share of the processors.
 
     Parameters
     ----------
     n_jobs : int or None
-        Threads; None for the number that joblib's configuration says, or one.
+        Number of threads. None: that of joblib's configuration, or one.
     calls : list of tuples
-        A function and its arguments.
+        Functions with their arguments.
     """
     calls = [(function, arguments) for function, *arguments in calls]
     if len(calls) == 1:
@@ -82,31 +82,31 @@ def in_threads(n_jobs, calls):
 
 
 def _within_share(n_jobs):
-    """At most the threads that joblib allows the libraries in a worker process."""
+    """Return `n_jobs`, limited to the threads of a joblib worker process."""
     share = os.environ.get("OMP_NUM_THREADS", "")
     if parent_process() is None or not share.isdigit() or n_jobs is None:
         return n_jobs
     return min(n_jobs, int(share)) if n_jobs > 0 else int(share)
 
 
-# Whether chains agree.
+# Convergence.
 
 
 def r_hat(series):
-    """Compare the halves of chains: the rank-normalised split R-hat [1]_.
+    """Return the rank-normalised split R-hat of chains [1]_.
 
     Parameters
     ----------
     series : ndarray of shape (..., n_chains, n_draws)
-        One value of each draw of each chain.
+        A quantity of each draw of each chain.
 
     Returns
     -------
     r_hat : ndarray of shape (...)
-        The larger of the R-hats of normal scores, of the values and of their distances
-        from the median. Near 1 where all halves have the same distribution; 1 where
-        nothing varies but by rounding; infinite where the halves differ and none of
-        them varies, or where a chain has fewer than four draws.
+        The larger of the R-hats of the normal scores of the values and of their
+        distances from the median. Near 1 if all halves have the same distribution; 1 if
+        all values are equal up to rounding; infinite if the halves differ but are
+        constant, or if a chain has fewer than four draws.
 
     References
     ----------
@@ -128,14 +128,14 @@ def r_hat(series):
 
 
 def _scores(values):
-    """Return normal scores of the ranks among all chains' values."""
+    """Return the normal scores of the ranks among all chains."""
     together = values.reshape(*values.shape[:-2], -1)
     ranks = rankdata(together, axis=-1)
     return ndtri((ranks - 0.375) / (together.shape[-1] + 0.25)).reshape(values.shape)
 
 
 def _r_hat(halves):
-    """Square root of the pooled variance of the halves over their mean variance."""
+    """Return the root of the pooled variance over the mean variance of halves."""
     n_draws = halves.shape[-1]
     within = halves.var(axis=-1, ddof=1).mean(axis=-1)
     between = halves.mean(axis=-1).var(axis=-1, ddof=1)
@@ -145,18 +145,18 @@ def _r_hat(halves):
 
 
 def warn_unmixed(r_hat, advice, *, of="the draws", detail=""):
-    """Warn if chains disagree: the one warning of the package about it.
+    """Warn if chains disagree.
 
     Parameters
     ----------
     r_hat : float
         Largest R-hat.
     advice : str
-        What to raise, for instance "increase n_iter or burn_in".
+        What to do, for instance "increase n_iter or burn_in".
     of : str, default="the draws"
-        What the R-hat is of.
+        The quantities of the R-hat.
     detail : str, default=""
-        A sentence on what the answer is then.
+        A sentence on what this means for the result.
     """
     if r_hat > R_HAT_LIMIT:
         digits = 2 if r_hat > R_HAT_LIMIT + 0.005 else 6  # 1.10 is not more than 1.1

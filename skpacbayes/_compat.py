@@ -1,6 +1,6 @@
-"""Every private name of scikit-learn that the package uses, and nothing else.
+"""Private names of scikit-learn that the package uses.
 
-A release of scikit-learn that moves one of them breaks this file alone.
+If a release of scikit-learn moves one of them, only this file has to change.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ try:
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:
-        """Callbacks are there from scikit-learn 1.9 on."""
+        """Replacement without callbacks, which scikit-learn 1.9 introduced."""
 
     def callback_management_context(estimator):
-        """Manage the callbacks of an estimator, which has none."""
+        """Return a context without callbacks."""
         return contextlib.nullcontext()
 
 
@@ -36,7 +36,7 @@ if "allow_all_zero_weights" in signature(_check_sample_weight).parameters:
 else:  # before scikit-learn 1.9
 
     def check_sample_weight(weights, X, *, allow_all_zero_weights=False, **options):
-        """Validate weights, of which one must be positive unless it is said."""
+        """Validate weights, as later versions do."""
         weights = _check_sample_weight(weights, X, **options)
         if not (allow_all_zero_weights or (weights != 0).any()):
             raise ValueError(
@@ -45,5 +45,5 @@ else:  # before scikit-learn 1.9
         return weights
 
 
-# Validates the parameters against `_parameter_constraints`, tears callbacks down.
+# Validates the parameters against `_parameter_constraints`, and closes callbacks.
 validated = _fit_context(prefer_skip_nested_validation=True)

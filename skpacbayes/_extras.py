@@ -1,10 +1,10 @@
-"""Packages that only a part of the library needs, and what to install for them."""
+"""Imports of optional packages."""
 
 from importlib import import_module
 
 
 def extra_module(module, extra, what):
-    """Import a package that is optional.
+    """Import an optional package.
 
     Parameters
     ----------
@@ -13,7 +13,7 @@ def extra_module(module, extra, what):
     extra : str
         The extra of this package that installs it.
     what : str
-        What needs it, as the user wrote it.
+        What needs the package, for the error message.
 
     Returns
     -------
@@ -23,7 +23,7 @@ def extra_module(module, extra, what):
     Raises
     ------
     ImportError
-        If it is not installed, with what to install.
+        If the package is not installed; the message says what to install.
 
     Examples
     --------

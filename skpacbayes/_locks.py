@@ -1,8 +1,8 @@
-"""Locks of an estimator, and what a fork makes of them.
+"""Locks of an estimator, which are renewed in forked processes.
 
 A child that is forked while another thread holds a lock would wait for it forever. All
-locks are therefore new in the child. No state is changed in place at the moment of the
-fork, as half a change would be the child's state.
+locks are therefore new in the child. A fork waits for changes of states in place, as
+the child would otherwise have a partly changed state.
 """
 
 import os
@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 
-# A fork waits at most so long, in seconds, for changes that are made in place.
+# Largest time, in seconds, that a fork waits for changes in place.
 PATIENCE = 1.0
 
 _ALL: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
@@ -18,16 +18,16 @@ _FORKING = threading.local()
 
 
 class Locks:
-    """Two locks of an estimator; who holds both has taken `writing` first.
+    """Two locks of an estimator; to hold both, acquire `writing` first.
 
     Attributes
     ----------
     writing : RLock
-        Held by who replaces the state, changes it, or computes an answer: for as long
-        as a whole `fit`.
+        Held while the state is replaced or changed, or a result is computed: during a
+        whole `fit`.
     changing : RLock
-        Held by who changes arrays of the published state in place, for one compiled
-        call, and by who copies these arrays.
+        Held while arrays of the published state are changed in place, by one compiled
+        call, or copied.
     """
 
     __slots__ = ("__weakref__", "changing", "writing")
@@ -37,7 +37,7 @@ class Locks:
         _ALL[id(self)] = self
 
     def renew(self):
-        """Make both locks anew; whoever holds the old ones may release them."""
+        """Replace both locks; holders of the old ones may still release them."""
         self.writing, self.changing = threading.RLock(), threading.RLock()
 
 
@@ -46,10 +46,10 @@ def _all_locks():
 
 
 def _wait_for_changes():
-    """Hold the lock `changing` of every estimator; none, if one is busy for too long.
+    """Acquire the lock `changing` of every estimator, or none after a timeout.
 
-    Whoever copies an estimator of estimators holds several: all are released before
-    one is waited for.
+    A copy of a meta-estimator acquires several locks: all are released before waiting
+    for one.
     """
     _FORKING.held = []
     last = time.monotonic() + PATIENCE
@@ -58,7 +58,7 @@ def _wait_for_changes():
 
 
 def _hold_all():
-    """Hold all of them if all are free; whether they were."""
+    """Acquire all locks if all are free; return whether they were."""
     for changing in [locks.changing for locks in _all_locks()]:
         if not changing.acquire(blocking=False):
             _release()

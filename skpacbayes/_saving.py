@@ -1,4 +1,4 @@
-"""Types that a saved estimator is made of, beyond those that skops trusts itself."""
+"""Types in saved estimators that skops does not trust by default."""
 
 TRUSTED_TYPES = [
     "scipy._lib.array_api_compat.numpy._aliases.asarray",

@@ -1,40 +1,41 @@
-"""Numbers that stand for a missing value, such as -999, among those of a column."""
+"""Detection of codes for missing values, such as -999, in numerical columns."""
 
 import numpy as np
 
 from ._base import warn_user
 
-LOOKED_AT = 10_000  # rows, at most
-BLOCK = 2**20  # numbers that are looked at together
+LOOKED_AT = 10_000  # largest number of rows
+BLOCK = 2**20  # largest number of values at a time
 FEWEST_ROWS = 20
-FEWEST = 3  # rows that have the value
-DISTINCT = 3  # other values
-# Ranges of the other values, from the value to the nearest of them. Of 2,957 columns of
-# 165 real tables, 11 have a value so often, 0 or an end that many share, from 2 to 4.2
-# ranges away, and three have one from 65 on: 999, 999999 and 1e6, each for "missing".
+FEWEST = 3  # least number of rows with the value
+DISTINCT = 3  # least number of other values
+# Least distance of the value from the others, in ranges of the others. In 2,957 columns
+# of 165 real tables, 11 repeated values (0, or a common end of a scale) are 2 to 4.2
+# ranges away, and three codes for "missing" (999, 999999 and 1e6) are more than 65
+# ranges away.
 RANGES_AWAY = 8.0
-ROUNDING = 1e-12  # share of their size, up to which values are the same number
-NAMED = 3  # columns, at most
+ROUNDING = 1e-12  # relative tolerance for equal values
+NAMED = 3  # largest number of columns that are named
 
 
 def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
-    """Warn of a value that several rows share, far beyond all others of its column.
+    """Warn of a repeated value that is far from all others of its column.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Rows; NaN is passed over.
+        Rows; NaN is ignored.
     names : sequence of str
         Names of the columns; empty if there are none.
     left_out : sequence of int
-        Columns of categories, whose values have no order.
+        Categorical columns, which are not checked.
     allows_missing : bool
-        Whether the estimator takes NaN for a missing value.
+        Whether the estimator accepts NaN as a missing value.
 
     Returns
     -------
     warned : bool
-        Whether there is such a column.
+        Whether there is such a value.
     """
     if len(X) < FEWEST_ROWS:
         return False
@@ -52,7 +53,7 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
 
 
 def warn_of_sentinels_in_stream(ends, n_rows, names=()):
-    """Warn of such a value in a stream, of which the ends are known.
+    """Warn of such a value in a stream, given the ends of its columns.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def _is_far(value, low, high):
 
 
 def _warn(found, names, allows_missing=False):
-    """Warn of values, their share of the rows, and the range of the others, if any."""
+    """Warn of values, with their share of the rows and the range of the others."""
     if not found:
         return False
     text = "; ".join(
@@ -102,14 +103,14 @@ def _warn(found, names, allows_missing=False):
     advice = "give NaN instead" if allows_missing else "fill it in"
     more = "" if allows_missing else ", and add a column that says where"
     warn_user(
-        f"{text[:1].upper()}{text[1:]}. It is learnt as a number: if it stands for a "
-        f"missing value, {advice}{more}."
+        f"{text[:1].upper()}{text[1:]}. It is treated as a number: if it is a code for "
+        f"a missing value, {advice}{more}."
     )
     return True
 
 
 def _repeated_ends(rows):
-    """Yield (column, value) of the least and the greatest values that rows share."""
+    """Yield (column, value) of the repeated smallest and largest values."""
     step = max(1, BLOCK // len(rows))
     for start in range(0, rows.shape[1], step):
         columns = rows[:, start : start + step].T.copy()  # reduced along their rows

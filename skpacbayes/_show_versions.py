@@ -1,4 +1,4 @@
-"""What a report of a bug should say about the machine."""
+"""Versions and system, for bug reports."""
 
 import os
 import platform
@@ -22,10 +22,10 @@ _OPTIONAL = (
 
 
 def show_versions():
-    """Print what a report of a bug should say.
+    """Print information for bug reports.
 
-    These are the versions of Python, of this package and of the packages that it works
-    with, and the folder in which Numba keeps the compiled loops.
+    It contains the versions of Python, of this package and of the packages that it
+    uses, and the folder of Numba's cache of compiled kernels.
 
     Examples
     --------
@@ -74,6 +74,7 @@ def _cache():
     from ._kernels import cache_folder
 
     return {
-        "folder": cache_folder() or "none can be written: kernels are compiled anew",
+        "folder": cache_folder()
+        or "none is writable: kernels are compiled in each process",
         "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", "not set"),
     }

@@ -1,7 +1,8 @@
-"""The streaming contract: `partial_fit` replaces a state, and never half-changes it.
+"""Base class of estimators with `partial_fit`.
 
-Parameters are recorded when a stream begins, and a change is refused. Rows that need no
-validation are learnt by one compiled call or one assignment; all others by a draft.
+Parameters are recorded when a stream starts, and a change raises ValueError. Rows that
+need no validation are learnt by one compiled call or one assignment; all others on a
+draft, so that an update is atomic.
 """
 
 import functools
@@ -17,7 +18,7 @@ from ._validation import refuse_masked
 
 
 def partial_fit_context(method):
-    """Decorate `partial_fit`: rows are learnt at once, or by a draft.
+    """Decorate `partial_fit`: rows are learnt at once, or on a draft.
 
     The signature of the estimator's `_learn_at_once` is that of the method.
     """
@@ -41,29 +42,29 @@ def partial_fit_context(method):
 class StreamingEstimator(PacBayesEstimator):
     """An estimator whose state `partial_fit` replaces."""
 
-    # Parameters that may change within a stream, and then take effect.
+    # Parameters that may be changed within a stream.
     _may_change: tuple = ()
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
-        """Learn rows that need no validation; whether they were learnt.
+        """Learn rows that need no validation; return whether they were learnt.
 
-        The state is changed by one compiled call that includes counts and losses, or
-        by one assignment; where False is returned nothing is changed. A call that
-        changes what `_changed_in_place` names is made under `_state_locks.changing`.
+        The state is changed by one compiled call, including counts and losses, or by
+        one assignment; if False is returned, nothing is changed. A call that changes
+        attributes in `_changed_in_place` holds the lock `_state_locks.changing`.
         """
         return False
 
     def _streaming(self):
-        """Whether there is a state that `partial_fit` goes on from."""
+        """Whether there is a state to continue from."""
         return "_begun_with" in vars(self)
 
     def __sklearn_is_fitted__(self):
         return self._streaming()
 
-    # Parameters are kept.
+    # Parameters of the stream.
 
     def _parameters_changed(self):
-        """Whether parameters that may change did; refuse a change of any other."""
+        """Return whether variable parameters changed; raise ValueError for others."""
         state, changed = vars(self), False
         for name, before in state["_begun_with"].items():
             now = state[name]
@@ -73,14 +74,14 @@ class StreamingEstimator(PacBayesEstimator):
                 plain = isinstance(before, _PLAIN) and isinstance(now, _PLAIN)
                 values = f" from {before!r} to {now!r}" if plain else ""
                 raise ValueError(
-                    f"{name} changed{values} within a stream; fit, or partial_fit of a "
-                    "clone, starts a new one."
+                    f"{name} changed{values} within a stream; call fit, or "
+                    "partial_fit of a clone, to start a new one."
                 )
             changed = True
         return changed
 
     def _draft(self, *, forgets):
-        """Return a copy to work on, with the parameters of the stream."""
+        """Return a copy of the estimator, with the parameters of the stream."""
         if not forgets and self._streaming() and self._parameters_changed():
             self._validate_params()
         return super()._draft(forgets=forgets)
@@ -95,11 +96,11 @@ _PLAIN = (type(None), Number, str, bytes)
 
 
 def described(value):
-    """Return what tells whether a parameter is still what it was.
+    """Return a description by which a change of a parameter is detected.
 
-    Numbers and strings stand for themselves; arrays, containers and estimators are
-    described by their content, as they may be changed in place; generators of random
-    numbers by their type, as they are changed by use.
+    Numbers and strings describe themselves; arrays, containers and estimators are
+    described by their content, as they may be changed in place; random generators by
+    their type, as their state changes with use.
     """
     if isinstance(value, _PLAIN):
         return value
@@ -124,7 +125,7 @@ def described(value):
 
 @functools.lru_cache(maxsize=64)
 def _parameter_names(estimator_type):
-    """Names of the parameters, which scikit-learn reads from the signature anew."""
+    """Return the names of the parameters, cached."""
     return tuple(estimator_type._get_param_names())
 
 
@@ -132,20 +133,18 @@ def _parameter_names(estimator_type):
 
 
 def has_doubled(before, now):
-    """Whether a number of rows has passed a power of two: so is a stream looked at."""
+    """Return whether a number of rows has passed a power of two."""
     return int(now).bit_length() > int(before).bit_length()
 
 
-# Weights below the first have lost digits; beyond the second, their squares would be
-# no numbers.
+# Smaller weights are subnormal; squares of larger ones overflow.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = np.finfo(np.float64).tiny, 1e100
 
 
 def checked_weights(sample_weight, X, *, some=False):
-    """Validate weights: non-negative, one for each row; None is one each.
+    """Validate weights: non-negative, one for each row; None: 1 each.
 
-    A weight that is too small for a double to have all its digits, below 2.3e-308,
-    counts as zero.
+    A weight below 2.3e-308, a subnormal number, counts as zero.
 
     Parameters
     ----------
@@ -164,11 +163,11 @@ def checked_weights(sample_weight, X, *, some=False):
     Raises
     ------
     ValueError
-        If a weight is negative, not finite or above 1e100, if their number is not that
-        of the rows, or if all are zero where `some` must not be.
+        If a weight is negative, not finite or above 1e100, if the number of weights is
+        not that of the rows, or if `some` and all weights are zero.
     """
     refuse_masked(sample_weight, "sample_weight")
-    if isinstance(sample_weight, Number):  # whose finiteness scikit-learn does not see
+    if isinstance(sample_weight, Number):  # not checked by scikit-learn
         sample_weight = np.full(_num_samples(X), sample_weight)
     weights = check_sample_weight(
         sample_weight,
@@ -183,17 +182,17 @@ def checked_weights(sample_weight, X, *, some=False):
     if weights.max(initial=0.0) > _LARGEST_WEIGHT:
         raise ValueError(
             f"sample_weight must be at most {_LARGEST_WEIGHT:g}, got "
-            f"{weights.max():g}: multiply sample_weight by a constant."
+            f"{weights.max():g}: divide sample_weight by a constant."
         )
     return weights
 
 
 def counted(seen, weights):
-    """Total weight so far, added row by row so that the calls do not matter."""
+    """Return the total weight, summed row by row to be independent of the calls."""
     return as_count(np.cumsum(np.append(float(seen), weights))[-1])
 
 
 def as_count(total):
-    """Return a total weight, as an int where it is one up to rounding."""
+    """Return a total weight, as an int if it is an integer up to rounding."""
     nearest = round(float(total))
     return nearest if abs(total - nearest) <= 1e-9 * nearest else float(total)

@@ -1,4 +1,4 @@
-"""What rows and targets may contain."""
+"""Validation of rows and targets."""
 
 import datetime
 import math
@@ -10,7 +10,7 @@ from sklearn.utils import validation
 
 from ._kernels.standardize import LARGEST
 
-# Types of dates, times of day and spans of time, none of which is a number.
+# Types of dates, times of day and time spans.
 TIMES = (
     datetime.date,
     datetime.time,
@@ -21,9 +21,9 @@ TIMES = (
 
 
 def are_finite(values):
-    """Whether the sum of their squares, the quickest to get, shows no NaN or infinity.
+    """Return whether the sum of squares is finite, a fast test for finite values.
 
-    It may be infinite without one.
+    The sum may overflow although all values are finite.
     """
     return math.isfinite(np.vdot(values, values))
 
@@ -31,20 +31,20 @@ def are_finite(values):
 def writeable(array):
     """Return the array, or a copy of one that is read-only, such as a memory map.
 
-    Numba would compile each kernel anew for it.
+    Numba would compile each kernel again for read-only arrays.
     """
     return array if array.flags.writeable else array.copy()
 
 
 def are_small(values):
-    """Whether the sum of the squares shows that none is NaN or beyond LARGEST."""
+    """Return whether the sum of squares shows that no value is NaN or too large."""
     return np.vdot(values, values) <= LARGEST**2
 
 
 def refuse_large(name, values):
-    """Refuse numbers whose squares, and the sums of these, are no numbers.
+    """Raise ValueError for values whose sums of squares may overflow.
 
-    NaN is a missing value, which is not refused.
+    NaN is a missing value, and allowed.
     """
     if are_small(values):
         return
@@ -52,14 +52,14 @@ def refuse_large(name, values):
     high = np.fmax.reduce(values, axis=None, initial=0.0)
     if max(high, -low) > LARGEST:
         raise ValueError(
-            f"{name} must be at most {LARGEST:g} in absolute value, as its variance "
-            f"must be a number; got {high if high > -low else low:g}: divide it by its "
-            "scale."
+            f"{name} must be at most {LARGEST:g} in absolute value, as its squares "
+            f"must not overflow; got {high if high > -low else low:g}: divide it by "
+            "its scale."
         )
 
 
 def is_plain(values, shape, dtype=np.float64):
-    """Whether values are an array such as kernels take, but for its finiteness."""
+    """Return whether values are a valid array for kernels, except for finiteness."""
     return (
         type(values) is np.ndarray
         and values.dtype == dtype
@@ -69,20 +69,20 @@ def is_plain(values, shape, dtype=np.float64):
 
 
 def refuse_masked(values, asked):
-    """Refuse an array that hides values: scikit-learn would read what is hidden."""
+    """Raise ValueError for a masked array, whose mask scikit-learn ignores."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
-            f"{asked} got an array of which {np.ma.count_masked(values)} values are "
-            "masked, and a mask is not read: give what is missing as NaN, "
-            "values.filled(numpy.nan), to an estimator that takes it, or leave these "
-            "rows out."
+            f"{asked} got an array with {np.ma.count_masked(values)} masked values, "
+            "but masks are not supported: replace missing values by NaN, "
+            "values.filled(numpy.nan), for an estimator that accepts NaN, or remove "
+            "these rows."
         )
 
 
 def refuse_missing_labels(name, labels):
-    """Refuse labels that are None, NaN, NaT or NA: they are no class, and in no order.
+    """Raise ValueError for labels that are None, NaN, NaT or NA.
 
-    scikit-learn names NaN among numbers.
+    scikit-learn raises the error for NaN among numbers.
     """
     labels = np.asarray(labels)
     if labels.dtype.kind not in "mMO" or not labels.ndim:
@@ -90,21 +90,21 @@ def refuse_missing_labels(name, labels):
     for label in labels.ravel():
         if label is None or type(label).__name__ == "NAType" or label != label:
             raise ValueError(
-                f"{name} has {label!r}, which is no label: leave the row out, or give "
-                "what is missing a name, such as 'missing'."
+                f"{name} contains {label!r}, which is not a label: remove the row, or "
+                "use a label such as 'missing'."
             )
 
 
 def validate_data(estimator, X, *others, **checks):
-    """Validate rows as scikit-learn does; an error names a column of words or dates.
+    """Validate rows as scikit-learn does, with errors that name bad columns.
 
-    Arrays with masked values are refused, missing labels, and targets that are None:
-    scikit-learn looks for NaN and infinities before it converts objects to numbers.
+    Masked arrays, missing labels and targets that are None raise errors, too:
+    scikit-learn checks for NaN and infinities before it converts objects to numbers.
 
     Parameters
     ----------
     estimator : estimator
-        What the rows are for.
+        Estimator that validates the rows.
     X : array-like of shape (n_samples, n_features)
         Rows.
     *others, **checks
@@ -124,27 +124,27 @@ def validate_data(estimator, X, *others, **checks):
     if found is None:
         try:
             validated = validation.validate_data(estimator, X, *others, **checks)
-        except (ValueError, TypeError) as refusal:  # the latter of dates among objects
+        except (ValueError, TypeError) as refusal:  # TypeError: dates among objects
             error, found = refusal, _first_words(X)
     if found is None and checks.get("y_numeric"):
         strange = _first_strange(others[0])
     if found is not None:
         name, value = found
         raise ValueError(
-            f"Column {name!r} of X has {value!r}, and {type(estimator).__name__} needs "
+            f"Column {name!r} of X has {value!r}, but {type(estimator).__name__} needs "
             "numbers: drop the column or encode it, for instance by "
             "sklearn.preprocessing.OneHotEncoder, or by OrdinalEncoder for an "
-            "estimator that takes codes of categories."
+            "estimator that accepts codes of categories."
         ) from error
     if strange is not None:
         raise ValueError(
-            f"y has {strange!r}, and {type(estimator).__name__} needs numbers: convert "
-            "strings of digits to float, encode words, and give dates and spans of "
-            "time as numbers of a unit that you choose."
+            f"y contains {strange!r}, but {type(estimator).__name__} needs numbers: "
+            "convert strings of digits to float, encode other strings, and convert "
+            "dates and time spans to numbers."
         ) from error
     if error is not None:
         raise error
-    if checks.get("y_numeric"):  # None among objects becomes NaN after the check of y
+    if checks.get("y_numeric"):  # None becomes NaN only after the check of y
         validation.assert_all_finite(
             validated[1], estimator_name=type(estimator).__name__, input_name="y"
         )
@@ -152,7 +152,7 @@ def validate_data(estimator, X, *others, **checks):
 
 
 def _column_names(X):
-    """Names of the columns of a data frame or an Arrow table, else None.
+    """Return the column names of a data frame or an Arrow table, else None.
 
     A column of a data frame may have the name of an attribute of an Arrow table.
     """
@@ -161,9 +161,9 @@ def _column_names(X):
 
 
 def _first_date(X):
-    """Name of the first column of dates or spans of time, and its first value.
+    """Return the name of the first column of dates or time spans, and its first value.
 
-    scikit-learn takes their ticks, some 1e18, for numbers.
+    scikit-learn would convert them to their ticks, of about 1e18.
     """
     names = _column_names(X)
     if names is None:
@@ -178,7 +178,7 @@ def _first_date(X):
 
 
 def _first_words(X):
-    """Name of the first column with a date or a word, and this value."""
+    """Return the name of the first column with a date or a string, and this value."""
     names = _column_names(X)
     if names is None:
         if issparse(X):
@@ -202,9 +202,9 @@ def _first_words(X):
 
 
 def _first_strange(y):
-    """Return the first target that is a date, a span of time or a string, or None.
+    """Return the first target that is a date, a time span or a string, or None.
 
-    A string of digits is one, too: scikit-learn would convert it, or leave it.
+    This includes strings of digits, which scikit-learn may convert.
     """
     y = np.asarray(y)
     if not y.ndim:

@@ -22,7 +22,7 @@ import skpacbayes
 
 from ._compat import StrOptions
 
-# Few iterations of everything: the kernels are the same.
+# Few iterations suffice to compile the kernels.
 _FEW = {"n_iter": 8, "burn_in": 4, "n_particles": 32, "n_validation": 20, "n_init": 2}
 _ANSWERS = (
     "predict",
@@ -62,9 +62,9 @@ def estimators():
 
 
 def compile_kernels(names=None, *, options=False):
-    """Compile what `fit`, `partial_fit` and the answers of estimators run.
+    """Compile the kernels of `fit`, `partial_fit` and other methods of estimators.
 
-    Each estimator learns a few rows, in every way that it can.
+    Each estimator learns a few rows, by each of its methods.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def compile_kernels(names=None, *, options=False):
     Returns
     -------
     seconds : dict of str to float
-        Time that each took.
+        Time in seconds for each estimator.
 
     Raises
     ------
@@ -100,12 +100,12 @@ def compile_kernels(names=None, *, options=False):
     for name in names:
         start = time.perf_counter()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # few rows, and few iterations
+            warnings.simplefilter("ignore")  # due to few rows and iterations
             few, *others = _settings(known[name], options)
             for n_classes in _numbers_of_classes(known[name](**few)):
                 _run(known[name], few, n_classes)
                 for parameters in others:
-                    # An option that another one excludes has no kernels of its own.
+                    # Options that exclude each other share their kernels.
                     with contextlib.suppress(ValueError, NotImplementedError):
                         _run(known[name], parameters, n_classes)
         seconds[name] = time.perf_counter() - start
@@ -113,7 +113,7 @@ def compile_kernels(names=None, *, options=False):
 
 
 def _settings(estimator, options):
-    """Return parameters that are to be compiled for."""
+    """Yield the parameters to compile for."""
     known = inspect.signature(estimator).parameters
     few = {key: value for key, value in _FEW.items() if key in known}
     if "priors" in known:
@@ -132,13 +132,13 @@ def _settings(estimator, options):
 
 
 def _numbers_of_classes(estimator):
-    """Return numbers of classes that have kernels of their own."""
+    """Return the numbers of classes with different kernels."""
     tags = get_tags(estimator).classifier_tags
     return (2,) if tags is None or not tags.multi_class else (2, 3)
 
 
 def _run(estimator, parameters, n_classes):
-    """Learn a few rows, and ask for every answer."""
+    """Learn a few rows, and call all methods."""
     rng = np.random.default_rng(0)
     y = 1.0 + np.arange(40) % n_classes
     X = rng.poisson(9.0 * y[:, None] - 6.0, size=(40, 2)).astype(float)
@@ -156,7 +156,7 @@ def _run(estimator, parameters, n_classes):
 
 
 def _ask(model, X):
-    """Ask for every answer that there is."""
+    """Call all methods of a fitted model."""
     for name in _ANSWERS:
         with contextlib.suppress(AttributeError, ValueError, NotImplementedError):
             answer = getattr(model, name)

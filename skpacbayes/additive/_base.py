@@ -1,4 +1,4 @@
-"""What the sparse additive estimators share: parameters, effects, selection."""
+"""Base class of the sparse additive estimators: parameters, effects, selection."""
 
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -22,12 +22,12 @@ from ._posterior import Posterior, projected_support, variables_of
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
-BLOCK = 2**20  # values of functions that are held at a time, to predict
-NEGLIGIBLE = 0.05  # inclusion probability below which a projection leaves it out
+BLOCK = 2**20  # largest number of values of functions in memory, in predictions
+NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
 
 
 class Fitted(NamedTuple):
-    """What predictions and fitted attributes read."""
+    """Results of the chains that predictions and fitted attributes use."""
 
     dictionary: Dictionary
     functions: Orthonormal
@@ -36,36 +36,36 @@ class Fitted(NamedTuple):
     acceptance_rate: float
     r_hat: float
     errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
-    coefficients: np.ndarray | None = None  # that predict
+    coefficients: np.ndarray | None = None  # used by predictions
     intercept: float = 0.0
-    n_variables_needed: int = 0  # for many weak effects, if more than `most`
-    weak_gain: float = 0.0  # log evidence for them, where it is in doubt
-    full: int = 0  # the largest number of variables, if a chain had as many
+    n_variables_needed: int = 0  # for many weak effects, if larger than `most`
+    weak_gain: float = 0.0  # log evidence for them, if inconclusive
+    full: int = 0  # largest number of variables, if a chain reached it; else 0
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
-    intercepts: np.ndarray | None = None  # of the draws, of two classes
-    threshold: float = 0.0  # of the log odds, of a ranker
+    intercepts: np.ndarray | None = None  # of the draws, with two classes
+    threshold: float = 0.0  # subtracted from the log odds of a ranker
     radius: float = np.inf
     slab_scale: float = 1.0
-    most: int = 0  # the largest number of variables of a model
-    runs: tuple = ()  # what each chain went through
-    pairs: Pairs | None = None  # of variables, that count as variables after these
-    freedom: float = np.inf  # degrees of freedom of the noise, if it has heavy tails
-    residual_variance: float = 0.0  # of all rows, where it has
-    far_rows: tuple = ()  # their weights above and below, if most are on one side
-    reach: np.ndarray | None = None  # (2, n_features), beyond which rows are far
+    most: int = 0  # largest number of variables in a model
+    runs: tuple = ()  # `Run` of each chain
+    pairs: Pairs | None = None  # pairs of variables, numbered after the variables
+    freedom: float = np.inf  # degrees of freedom of the noise
+    residual_variance: float = 0.0  # of all rows, if the noise has heavy tails
+    far_rows: tuple = ()  # weights of far rows above and below, if most are on one side
+    reach: np.ndarray | None = None  # (2, n_features): limits beyond which rows are far
     dispersion: float = 1.0  # of counts
-    total_weight: float = 0.0  # of their rows
-    classes: tuple = ()  # of several classes, what is found of the score of each
+    total_weight: float = 0.0  # of the rows of counts
+    classes: tuple = ()  # with several classes, a `Fitted` for each score
 
     def reaching(self):
-        """Return this with `reach`, of the variables that are selected."""
+        """Return a copy with `reach`, for the selected variables."""
         n_features = len(self.dictionary.low)
         selected = self.posterior.inclusion()[:n_features, 0] >= SELECTED
         return self._replace(reach=self.dictionary.reach(selected))
 
     def predicting_by(self, draws):
-        """Return this with coefficients and intercept of draws; None for all."""
+        """Return a copy with the mean coefficients of some draws; None: all."""
         posterior = self.posterior
         if draws is None:
             coefficients, intercept = posterior.mean(), self.intercepts.mean()
@@ -75,14 +75,14 @@ class Fitted(NamedTuple):
         return self._replace(coefficients=coefficients, intercept=float(intercept))
 
     def values(self, X, terms):
-        """Values of the functions of some terms: variables, then pairs, ascending.
+        """Return values of the functions of terms: variables, then pairs, ascending.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
             Rows.
         terms : sequence of int
-            Columns of variables; n_features and more are numbers of pairs.
+            Columns of variables; n_features + j is pair j.
 
         Returns
         -------
@@ -98,10 +98,10 @@ class Fitted(NamedTuple):
 
 
 def has_one_sum(estimator):
-    """Check that an estimator has, or will have, one score, and no pairs in it."""
+    """Check that an estimator has a single score, without pairs."""
     found = vars(estimator).get("_computed")
     if found is not None and found.classes:
-        raise AttributeError("projected_support is for no more than two classes.")
+        raise AttributeError("projected_support needs at most two classes.")
     given = getattr(estimator, "interactions", None)
     if (given if found is None else found.pairs) is not None:
         raise AttributeError(
@@ -114,7 +114,7 @@ def has_one_sum(estimator):
 class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
     """An additive model; its `_answer()` is a `Fitted`."""
 
-    _what_chains_report = "log_weight"  # of the model of a draw
+    _what_chains_report = "log_weight"  # of the model of each draw
 
     _parameter_constraints: dict = {
         "basis": [StrOptions(set(NAMED)), HasMethods(["fit", "transform"])],
@@ -132,24 +132,24 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
     }
 
     def partial_effects(self, X, feature):
-        """Effect of one variable, with its uncertainty.
+        """Return the effect of one variable, with its standard deviation.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows; only their values of the variable are read.
+            Rows; only the variable's column is used.
         feature : int or str, or pair of these
-            The variable: its column, or its name. Of a pair in `pairs_` the effect is
-            what the two add to the sum of their own effects.
+            Column or name of the variable. For a pair in `pairs_`, the effect is the
+            interaction: the joint effect minus the two single effects.
 
         Returns
         -------
         effect : ndarray of shape (n_samples,)
-            Posterior mean of the effect. Its mean over the rows of `fit` is 0. Of a
-            classifier of more than two classes (n_samples, n_classes): the effects on
-            their scores.
+            Posterior mean of the effect, centred over the rows of `fit`. For a
+            classifier of more than two classes, the effects on the scores, of shape
+            (n_samples, n_classes).
         std : ndarray of the same shape
-            Posterior standard deviation; that of being in the model included.
+            Posterior standard deviation, including the uncertainty of the selection.
         """
         check_is_fitted(self)
         return self._effect(self._rows(X), self._term(feature))
@@ -162,14 +162,14 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         n_samples : int, default=1
             Number of draws.
         random_state : int, RandomState instance or None, default=None
-            Seed.
+            Seed of the draws. None: a new seed at each call.
 
         Returns
         -------
         coefficients : ndarray of shape (n_samples, n_features, max_order)
-            Draws; `coefficients_` is their mean. Those of pairs come after those of
-            the variables. Of a classifier of more than two classes (n_samples,
-            n_classes, n_features, max_order).
+            Draws; `coefficients_` is their expectation. Those of pairs follow those of
+            the variables. For a classifier of more than two classes the shape is
+            (n_samples, n_classes, n_features, max_order).
         """
         check_is_fitted(self)
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
@@ -185,7 +185,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         indices : bool, default=False
             Whether to return columns rather than a mask.
         threshold : float, default=0.5
-            Least probability of a variable that is selected.
+            Least inclusion probability of a selected variable.
 
         Returns
         -------
@@ -198,22 +198,22 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
 
     @available_if(has_one_sum)
     def projected_support(self, X, *, explained=0.98, indices=False):
-        """Select the fewest variables that say what the posterior says.
+        """Select a small set of variables that predicts as the posterior does.
 
-        Where many correlated variables each say a little, all of them have a high
-        inclusion probability, and the posterior, which uses them all, predicts best.
-        This method reads it: variables come in one after the other, and the prediction
-        is projected on the additive functions of those alone, until they explain
-        enough [1]_. The predictions of the estimator stay what they are.
+        If many correlated variables each have a small effect, all of them can have high
+        inclusion probabilities, and the posterior, which uses all of them, predicts
+        best. This method summarises the posterior: it adds variables one at a time, and
+        projects the predictions on additive functions of these variables, until they
+        explain enough [1]_. The predictions of the estimator do not change.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows at which predictions are compared, say those of `fit`.
+            Rows at which predictions are compared, for instance those of `fit`.
         explained : float, default=0.98
-            Share of the divergence of a constant from the predictions that the
-            variables have to explain: of the Kullback-Leibler divergence of
-            probabilities, of the variance of numbers, ranks and logarithms of means.
+            Share of the divergence between a constant and the predictions that the
+            variables have to explain. It is the Kullback-Leibler divergence for
+            probabilities, and the variance for means, ranks and log means.
         indices : bool, default=False
             Whether to return columns, the most important first, rather than a mask.
 
@@ -245,11 +245,11 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return mask
 
     def _projected(self, X):
-        """Predictions at validated rows, and whether they are probabilities."""
+        """Return predictions at validated rows, and whether they are probabilities."""
         return self._decision(X), False
 
     def inclusion_frame(self):
-        """Inclusion probabilities as a table, the most probable variable first.
+        """Return the inclusion probabilities as a table, largest first.
 
         Returns
         -------
@@ -331,7 +331,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
 
     @property
     def r_hat_(self):
-        """Largest potential scale reduction of the chains."""
+        """Largest R-hat of the chains."""
         return self._answer().r_hat
 
     @property
@@ -346,7 +346,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return tags
 
     def _models(self):
-        """Distinct models and their weights, the most probable first."""
+        """Return distinct models and their weights, the most probable first."""
         posterior = self._answer().posterior
         orders = posterior.orders()
         if posterior.ridge is not None:
@@ -357,9 +357,9 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return orders[order], weights[order]
 
     def _dictionary(self, rows, whole=False):
-        """Functions of variables whose range is that of some rows, if not given.
+        """Return functions of the variables, on the range of rows unless it is given.
 
-        The usual one, or the `whole` one.
+        The range is the usual one, or the `whole` one.
         """
         if self.feature_range is None:
             low, high = self._range(rows, whole)
@@ -378,11 +378,11 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return of(self.basis)
 
     def _range(self, rows, whole):
-        """Range of the variables over some rows, the usual one or the `whole` one."""
+        """Return the range of variables over rows, the usual or the `whole` one."""
         return whole_range(rows.X) if whole else usual_range(rows.X, rows.weights)
 
     def _categorical(self):
-        """Columns of the categorical features, given by mask, column or name."""
+        """Return the columns of the categorical features."""
         given = self.categorical_features
         if given is None or len(given) == 0:
             return []
@@ -390,12 +390,12 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         if array.dtype == bool:
             if array.shape != (self.n_features_in_,):
                 raise ValueError(
-                    "categorical_features as a mask must have a value for each of "
-                    f"{self.n_features_in_} features, got shape {array.shape}."
+                    "categorical_features as a mask should have shape "
+                    f"({self.n_features_in_},), got {array.shape}."
                 )
             return np.flatnonzero(array).tolist()
         found = [self._column(each, "categorical_features") for each in array.tolist()]
-        if len(set(found)) < len(found):  # a mask of zeros and ones would name two
+        if len(set(found)) < len(found):  # as for a mask of zeros and ones
             raise ValueError(
                 "categorical_features must name each column once, or be a mask of "
                 f"bool, got {given!r}."
@@ -403,7 +403,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return found
 
     def _check_range(self):
-        """Refuse a range that is not two finite ends, one below the other."""
+        """Raise ValueError unless the range is two finite ends, low < high."""
         if self.feature_range is None:
             return
         try:
@@ -420,11 +420,11 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
             )
 
     def _parts(self, count):
-        """Parts of a run, which callbacks see and may stop."""
+        """Yield the parts of a run, after which callbacks may stop it."""
         return self._tasks(count, "moves")
 
     def _column(self, feature, asked="feature"):
-        """Column of a variable that is given by its column or its name."""
+        """Return the column of a variable, given by column or name."""
         if isinstance(feature, str):
             names = list(getattr(self, "feature_names_in_", []))
             if feature not in names:
@@ -439,11 +439,11 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return int(feature)
 
     def _of_variables(self, terms):
-        """Copy what is said of all terms, for the variables alone."""
+        """Return a copy of an array over terms, for the variables alone."""
         return terms[: self.n_features_in_].copy()
 
     def _term(self, feature):
-        """Term of a variable, or of a pair that is a tuple, list or row of two."""
+        """Return the term of a variable, or of a pair (tuple, list or array)."""
         if not (isinstance(feature, (tuple, list, np.ndarray)) and len(feature) == 2):
             return self._column(feature)
         pair = sorted(self._column(each) for each in feature)
@@ -451,33 +451,33 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         pairs = [] if found is None else found.pairs.tolist()
         if pair not in pairs:
             raise ValueError(
-                f"feature {tuple(feature)!r} is no pair of `pairs_`, the "
-                f"{len(pairs)} candidates for an interaction."
+                f"feature {tuple(feature)!r} is not one of the {len(pairs)} pairs in "
+                "`pairs_`, the candidates for an interaction."
             )
         return self.n_features_in_ + pairs.index(pair)
 
     def _effect(self, X, term):
-        """Effect of one variable, or pair, at validated rows, and its deviation."""
+        """Return the effect of a variable or pair at rows, and its deviation."""
         return self._effect_in(self._answer(), X, term)
 
     def _effect_in(self, found, X, term):
-        """Effect and deviation, in one of the scores."""
+        """Return effect and deviation in one of the scores."""
         values = found.values(X, [term])
         effect = found.posterior.mean()[term] @ values[0]
         variance = found.posterior.variance(values, np.array([term]))
         return effect, np.sqrt(variance)
 
     def _grid(self, feature, n_points):
-        """Values of a variable in increasing order, to draw its effect."""
+        """Return increasing values of a variable, to plot its effect."""
         values = self._answer().dictionary.grid(n_points)[:, feature]
         return np.sort(values[~np.isnan(values)])
 
     def _decision(self, X):
-        """Intercept and sum of the effects, at validated rows."""
+        """Return intercept plus effects, at validated rows."""
         return self._sum_of_effects(X, self._answer())
 
     def _sum_of_effects(self, X, found):
-        """Intercept and sum of the effects of one of the scores."""
+        """Return intercept plus effects of one of the scores."""
         features = np.flatnonzero(found.coefficients.any(axis=1))
         result = np.full(len(X), float(found.intercept))
         for rows in self._blocks(X, features):
@@ -486,7 +486,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return result
 
     def _variance(self, X):
-        """Posterior variance of the sum of the effects, at validated rows."""
+        """Return the posterior variance of the sum of effects, at validated rows."""
         found = self._answer()
         features = np.unique(found.posterior.visited // found.posterior.shape[1])
         result = np.zeros(len(X))
@@ -496,25 +496,25 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return result
 
     def _warn_of_sentinels(self, X):
-        """Warn of numbers that stand for missing values in the rows of a fit."""
+        """Warn if the rows of a fit contain codes for missing values."""
         names = vars(self).get("feature_names_in_", ())
         warn_of_sentinels(X, names, self._categorical(), allows_missing=True)
 
     def _warn_of_far(self, X):
-        """Warn of validated rows far beyond the range of a selected variable."""
+        """Warn if rows are far beyond the range of a selected variable."""
         if self.feature_range is None:
             warn_of_far_rows(X, self._answer().reach)
 
     def _blocks(self, X, features, n_others=0):
-        """Slices of rows whose values of functions fit into the memory allowed.
+        """Yield slices of rows whose values of functions fit into `BLOCK`.
 
-        `n_others`: of other numbers of a row that are held at a time.
+        `n_others`: number of other values per row in memory.
         """
         step = max(1, BLOCK // max(1, len(features) * self.max_order, n_others // 4))
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
     def _chain_draws(self):
-        """Variables and pairs in the model of each draw, and its value in R-hat."""
+        """Return the terms in the model of each draw, and the series of R-hat."""
         found = self._answer()
         n_terms, width = found.posterior.shape
         n_draws = min(len(run.path) for run in found.runs)
@@ -540,7 +540,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return self._answer().posterior.draw(rng)
 
     def _chosen(self, posterior, rng):
-        """Coefficients that predict, as `prediction` says."""
+        """Return the coefficients for predictions."""
         if self.prediction == "mean":
             return posterior.mean()
         if self.prediction == "map":

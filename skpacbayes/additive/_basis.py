@@ -9,22 +9,22 @@ from sklearn.base import clone
 from sklearn.preprocessing import SplineTransformer
 
 NAMED = ("legendre", "cosine", "fourier", "spline")
-AUTOMATIC = ("legendre", "cosine", "spline")  # among which "auto" chooses
-# A function whose variance, beyond what the functions before it explain, is a smaller
-# share of its own than this adds nothing that rounding would not.
+AUTOMATIC = ("legendre", "cosine", "spline")  # bases that "auto" compares
+# A function is dropped if the share of its variance not explained by the functions
+# before it is below this: the rest would be rounding.
 NEGLIGIBLE = 1e-10
-BLOCK = 2**20  # numbers that are sorted at a time
-WIDEST = 0.25  # share of a range by which it is widened at each end, at most
-FAR = 10.0  # interquartile ranges from the quartiles, where a range ends at the latest
+BLOCK = 2**20  # largest number of values sorted at a time
+WIDEST = 0.25  # largest share of a range by which each end is widened
+FAR = 10.0  # ends of a range are at most so many IQR from the quartiles
 
 
 class Dictionary:
     """The first functions of a basis, for each of several variables.
 
-    Each variable is mapped to [-1, 1] by its range, and clipped there: a polynomial
-    explodes outside. Where a variable has missing values among the rows `X`, its first
-    function is that of being missing. The functions of a categorical variable are those
-    of being in its most frequent categories, the others together.
+    Each variable is mapped to [-1, 1] by its range and clipped, as polynomials grow
+    fast outside. If a variable has missing values in the rows `X`, its first function
+    is the indicator that it is missing. The functions of a categorical variable are the
+    indicators of its most frequent categories, and one indicator of all others.
 
     Parameters
     ----------
@@ -43,15 +43,14 @@ class Dictionary:
     Attributes
     ----------
     max_order : int
-        Number of functions of each variable, that of being missing included.
+        Number of functions of each variable, including the indicator of missing values.
     missing : ndarray of bool of shape (n_features,)
-        Which variables have a function of being missing.
+        Whether each variable has an indicator of missing values.
     pooled : dict
-        Of categorical variables with categories whose effect is one: the number of
-        categories, and the share of the rows, of those that are known, with this
-        effect.
+        For categorical variables with more categories than functions: the number of
+        categories, and the share of the non-missing rows in the pooled categories.
     ends : ndarray of shape (2, n_features)
-        Ends of what is known of the variables: of their ranges, or of the rows `X`.
+        Ends of the known range of each variable: the given range, or that of `X`.
     """
 
     def __init__(self, basis, max_order, low, high, X=None, categorical=()):
@@ -75,7 +74,7 @@ class Dictionary:
             found = zip(self._fitted, points, strict=True)
             widths = [len(transformed(f, t[:1])) for f, t in found]
             self.max_order = min(max_order, max(widths))
-        self._width = self.max_order  # without the function of being missing
+        self._width = self.max_order  # without the indicator of missing values
         for j, found in self._categories.items():
             known = X[~np.isnan(X[:, j]), j]
             if len(found) > self._width + 1:
@@ -85,14 +84,14 @@ class Dictionary:
 
     @property
     def n_levels(self):
-        """Number of categories of a variable that have an effect each, at most."""
+        """Largest number of categories of a variable with an effect each."""
         return self._width
 
     def reach(self, present):
-        """Return where variables are too far beyond their ends; infinite for others.
+        """Return the limits beyond which rows are far; infinite for other variables.
 
-        That is further than these are apart. It matters for those that are `present`
-        and no categories.
+        A row is far if it is beyond an end by more than the length of the range. Limits
+        are finite for variables that are `present` and not categorical.
         """
         low, high = self.ends
         with np.errstate(over="ignore"):
@@ -103,7 +102,7 @@ class Dictionary:
         return reach
 
     def mapped(self, X, features):
-        """Return the variables in [-1, 1], as rows; 0 where a range has no length.
+        """Return the variables mapped to [-1, 1], as rows; 0 if a range is empty.
 
         A missing value stays NaN.
         """
@@ -129,7 +128,7 @@ class Dictionary:
         Returns
         -------
         values : ndarray of shape (n_chosen_features, max_order, n_samples)
-            The values. NaN where a variable is missing that has no function for it.
+            The values. NaN where a variable without indicator is missing.
         """
         features = range(X.shape[1]) if features is None else features
         t = self.mapped(X, features)
@@ -152,7 +151,7 @@ class Dictionary:
         return result
 
     def _absent(self, X, features):
-        """Which values are missing or of an unknown category, (n_chosen, n_samples)."""
+        """Return the mask (n_chosen, n_samples) of missing or unknown values."""
         absent = np.isnan(X.T[list(features)])
         for row, feature in enumerate(features):
             if feature in self._categories:
@@ -160,18 +159,17 @@ class Dictionary:
         return absent
 
     def check_missing(self, X):
-        """Refuse missing values of variables that have no function for them."""
+        """Raise ValueError if variables without an indicator are missing."""
         new = self._absent(X, range(X.shape[1])).any(axis=1) & ~self.missing
         if new.any():
             raise ValueError(
                 f"feature {np.flatnonzero(new)[0]} has missing values or new "
-                "categories, but no missing values in the first rows of the stream, so "
-                "that they have no effect to be learnt: begin the stream with rows "
-                "that have some."
+                "categories, but had no missing values in the first rows of the "
+                "stream: begin the stream with rows that have some."
             )
 
     def _of_present(self, t, features):
-        """Functions of values that are not missing, (n_chosen, width, n_samples)."""
+        """Return functions of non-missing values, (n_chosen, width, n_samples)."""
         if isinstance(self.basis, str):
             return getattr(self, f"_{self.basis}")(t)
         values = np.zeros((len(t), self._width, t.shape[1]))
@@ -181,7 +179,7 @@ class Dictionary:
         return values
 
     def along(self, n_points=401):
-        """Evaluate the functions along [-1, 1], of all variables or for all at once."""
+        """Evaluate the functions on a grid of [-1, 1], for each variable or for all."""
         t = np.linspace(-1, 1, n_points)
         alike = not (self.missing.any() or self._categories)
         if alike and isinstance(self.basis, str):
@@ -189,7 +187,7 @@ class Dictionary:
         return self(self.grid(n_points))
 
     def grid(self, n_points):
-        """Rows along the ranges; the categories in turn; missing in the last row."""
+        """Return a grid of the ranges, or all categories; the last row is NaN."""
         rows = self.low + np.linspace(0, 1, n_points)[:, None] * (self.high - self.low)
         for feature, categories in self._categories.items():
             rows[:, feature] = np.resize(categories, n_points)
@@ -219,26 +217,26 @@ class Dictionary:
 
 
 def most_frequent(values):
-    """Return categories, the most frequent first; of equally frequent, the smaller."""
+    """Return the categories by decreasing frequency, ties by increasing value."""
     categories, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     return categories[np.argsort(-counts, kind="stable")]
 
 
 def transformed(transformer, t):
-    """Values of a transformer's functions at points `t`, one row for each function."""
+    """Return values of a transformer at points `t`, one row for each function."""
     values = transformer.transform(t[:, None])
     values = values.toarray() if issparse(values) else np.asarray(values)
     values = values.astype(np.float64, copy=False)
     if values.ndim != 2 or len(values) != len(t) or not np.isfinite(values).all():
         raise ValueError(
-            f"basis={transformer!r} must turn a column of numbers in [-1, 1] into a "
-            "table of finite numbers, with as many rows."
+            f"basis={transformer!r} must transform a column of numbers in [-1, 1] to "
+            "finite numbers, with the same number of rows."
         )
     return values.T
 
 
 def smoothest_splines(count):
-    """Splines of [-1, 1], and the combinations of them from smooth to rough.
+    """Return B-splines on [-1, 1], and combinations of them from smooth to rough.
 
     Returns a transformer to `count` B-splines, and the matrix of shape (count, count)
     whose columns combine them: the first is the smoothest function of unit variance
@@ -260,11 +258,11 @@ def smoothest_splines(count):
 
 
 class Orthonormal:
-    """Functions of a dictionary, centered and made orthonormal one after the other.
+    """Functions of a dictionary, centred and orthonormalised in order.
 
-    The k-th combines the first k of the dictionary, so that the models of orders 1, 2,
-    ... are those of the dictionary. A function that adds nothing to those before it is
-    left out, and the others move up.
+    The k-th is a combination of the first k of the dictionary, so that models of order
+    1, 2, ... span the same functions. A function that is a combination of those before
+    it is dropped, and the others move up.
 
     Parameters
     ----------
@@ -273,18 +271,18 @@ class Orthonormal:
     moments : ndarray of shape (n_features, max_order, max_order)
         Means of their products.
     grid : ndarray of shape (1 or n_features, max_order, n_points), default=None
-        The functions along [-1, 1]. After the first, those are left out, too, that
-        somewhere exceed the root of `weight`: no row can, so that they explode between
-        rows, and where their effect would be less certain than one observation.
+        The functions on a grid of [-1, 1]. Functions after the first that exceed the
+        root of `weight` somewhere are dropped, too. Their values at the rows cannot be
+        so large, so that they explode between rows.
     weight : float, default=inf
         Weight of the rows.
 
     Attributes
     ----------
     transform : ndarray of shape (n_features, max_order, max_order)
-        Column k of a variable's matrix combines the dictionary's functions.
+        Column k of a variable's matrix holds the coefficients of function k.
     orders : ndarray of shape (n_features,)
-        Number of functions that are left of each variable.
+        Number of functions of each variable that were not dropped.
     """
 
     def __init__(self, means, moments, grid=None, weight=np.inf):
@@ -293,13 +291,13 @@ class Orthonormal:
         self.transform = np.zeros_like(covariance)
         self.orders = np.zeros(len(means), dtype=np.int64)
         features = np.arange(len(means))
-        # A mean that is known to a part in 1e16 leaves as much of its square.
+        # Rounding of the mean, of relative size 1e-16.
         own = np.einsum("jkk->jk", covariance)
         rounding = 1e-14 * np.einsum("jkk->jk", moments)
         for k in range(means.shape[1]):
             direction = np.zeros_like(means)
             direction[:, k] = 1.0
-            for _ in range(2):  # the second time removes what rounding left
+            for _ in range(2):  # the second pass removes rounding errors
                 shares = np.einsum(
                     "ja,jab,jbi->ji", direction, covariance, self.transform
                 )
@@ -316,9 +314,9 @@ class Orthonormal:
             self.orders += new
 
     def __call__(self, values, features=slice(None)):
-        """Evaluate the orthonormal functions, from values of the dictionary's.
+        """Evaluate the orthonormal functions, given values of the dictionary.
 
-        They are 0, their mean, where the dictionary's are NaN.
+        They are 0, their mean, where the values are NaN.
         """
         transform = self.transform[features].transpose(0, 2, 1)
         centered = values - self.means[features, :, None]
@@ -328,7 +326,7 @@ class Orthonormal:
     def damped(self):
         """Divide the k-th function of each variable by k.
 
-        Coefficients of one normal distribution then make smooth effects.
+        Coefficients of equal variances then give smooth effects.
         """
         self.transform /= np.arange(1, self.means.shape[1] + 1)
         return self
@@ -345,13 +343,13 @@ class Orthonormal:
 
 
 def largest_along(grid, means, direction):
-    """Largest absolute value of a combination of the centered functions on a grid."""
+    """Return the largest absolute value on a grid of combined, centred functions."""
     along = (direction[:, None] @ grid)[:, 0] - (direction * means).sum(axis=1)[:, None]
     return abs(along).max(axis=1)
 
 
 def weighted_moments(values, weights):
-    """Means of functions, and of their products, over weighted rows.
+    """Return means of functions and of their products over weighted rows.
 
     Parameters
     ----------
@@ -370,7 +368,7 @@ def weighted_moments(values, weights):
     total = weights.sum()
     means = values @ weights / total
     moments = np.empty((*means.shape, means.shape[1]))
-    step = max(1, 2**22 // max(1, values[0].size))  # variables at once: 32 MB
+    step = max(1, 2**22 // max(1, values[0].size))  # variables at a time: 32 MB
     for start, stop in pairwise([*range(0, len(values), step), len(values)]):
         part = values[start:stop]
         moments[start:stop] = (part * weights) @ part.transpose(0, 2, 1) / total
@@ -378,17 +376,18 @@ def weighted_moments(values, weights):
 
 
 def whole_range(X):
-    """Range of the rows; that of a variable of missing values alone is [0, 0]."""
+    """Return the range of the rows; [0, 0] for a variable that is always missing."""
     X = np.where(np.isnan(X).all(axis=0), 0.0, X)
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 
 def usual_range(X, weights):
-    """Range of the rows, cut `FAR` interquartile ranges beyond the quartiles.
+    """Return the range of the rows, cut `FAR` interquartile ranges from the quartiles.
 
-    Otherwise a few far rows would leave the others a small part of the range, where
-    functions of low order are nearly lines. Where the quartiles are equal, nothing is
-    cut. Missing values do not count; the range of a variable without others is [0, 0].
+    Otherwise a few far rows could leave most rows in a small part of the range, where
+    functions of low order are nearly linear. If the quartiles are equal, nothing is
+    cut. Missing values are ignored; a variable that is always missing has the range [0,
+    0].
     """
     absent = np.isnan(X)
     X = np.where(absent.all(axis=0), 0.0, X)
@@ -408,10 +407,11 @@ def usual_range(X, weights):
 
 
 def widened(low, high, weight):
-    """Widen ranges at both ends, for new rows that lie beyond those of the fit.
+    """Widen ranges at both ends, for new rows beyond those of the fit.
 
-    By the mean distance between neighbouring rows, which makes the expected range of a
-    uniform variable its true one, and by a quarter of the range at most.
+    Each end is moved by the mean distance between neighbouring rows, which makes the
+    expected range of a uniform variable the true one, and at most by a quarter of the
+    range.
 
     Parameters
     ----------
@@ -428,7 +428,7 @@ def widened(low, high, weight):
 
 
 def weighted_quantiles(X, weights, shares):
-    """Quantiles of columns: the smallest values with a share of the weight.
+    """Return quantiles of columns: the smallest values with a share of the weight.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Certificates of the additive models: divergences of what the chains found."""
+"""Certificates of the additive models: divergences of their posteriors."""
 
 import math
 
@@ -12,16 +12,16 @@ from ._chain import log_binomial
 from ._gram import precision_factor
 from ._rated_chain import INTERCEPT_VARIANCE
 
-N_DRAWS = 400  # of the coefficients of each model
-MOST_MODELS = 100  # of two classes, whose evidence goes into the divergence
+N_DRAWS = 400  # draws of the coefficients of each model
+MOST_MODELS = 100  # largest number of models of two classes in the evidence
 
 
 def logistic_divergence(problem, posterior, prior, beta, inverse_temperature, loss):
-    """Upper bound on the divergence of the classifier's posterior from the prior.
+    """Return an upper bound on the divergence of the classifier's posterior.
 
-    The Gibbs posterior has the least sum of expected loss and divergence over lambda:
-    minus the log evidence over lambda. A lower bound on the evidence, of the models
-    visited most, gives an upper bound on the divergence.
+    The Gibbs posterior minimises expected loss + divergence / lambda, and the minimum
+    is -log(evidence) / lambda. A lower bound on the evidence, from the models visited
+    most, gives an upper bound on the divergence.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def logistic_divergence(problem, posterior, prior, beta, inverse_temperature, lo
     prior : Prior
         The prior.
     beta : float
-        Each function divides the prior by 1 / beta.
+        Each function multiplies the prior by beta.
     inverse_temperature : float
         lambda.
     loss : float
@@ -53,7 +53,7 @@ def logistic_divergence(problem, posterior, prior, beta, inverse_temperature, lo
 def ranking_divergence(
     problem, posterior, prior, beta, inverse_temperature, risk, target, exponents
 ):
-    """Upper bound on the divergence of the ranker's posterior from the prior.
+    """Return an upper bound on the divergence of the ranker's posterior.
 
     As for the classifier; the evidence of a model is the mean of the weights of draws
     from a normal approximation to its logistic posterior.
@@ -65,7 +65,7 @@ def ranking_divergence(
     risk : float
         Mean risk, expected under the posterior.
     target : RankingTarget
-        Gives risks.
+        Computes the risks.
     exponents : ndarray of shape (n_samples,)
         Exponents of the rows in the logistic likelihood.
     """
@@ -74,7 +74,7 @@ def ranking_divergence(
     for orders in most_visited(posterior, MOST_MODELS // 2):
         design, variances = design_of(problem, orders, target.variance)
         _, mean, factor = logistic_normal(design, problem.targets, exponents, variances)
-        # Of the coefficients alone: the intercept, the first, is integrated out.
+        # Of the coefficients alone: the intercept, in the first row, is integrated out.
         design, mean, factor = design[1:], mean[1:], factor[1:, 1:]
         normal = rng.standard_normal((len(mean), N_DRAWS))
         drawn = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
@@ -90,14 +90,14 @@ def ranking_divergence(
 
 
 def most_visited(posterior, count):
-    """Orders of the models that were visited most."""
+    """Return the orders of the models that were visited most."""
     models, group = np.unique(posterior.orders(), axis=0, return_inverse=True)
     visits = np.bincount(group.ravel(), weights=posterior.weights)
     return models[np.argsort(-visits, kind="stable")[:count]]
 
 
 def design_of(problem, orders, variance):
-    """Design of a model, an intercept first, and the prior variances."""
+    """Return the design of a model, with an intercept, and the prior variances."""
     inside = problem.values[np.arange(problem.values.shape[1]) < orders[:, None]]
     variances = np.full(len(inside) + 1, variance)
     variances[0] = INTERCEPT_VARIANCE
@@ -105,19 +105,19 @@ def design_of(problem, orders, variance):
 
 
 def log_model_prior(orders, ranks, beta):
-    """Log prior of a model, not normalised."""
+    """Return the unnormalised log prior of a model."""
     size = np.count_nonzero(orders)
     return orders.sum() * math.log(beta) - log_binomial(np.count_nonzero(ranks), size)
 
 
-# The squared error of a regression.
+# Squared error of a regression.
 
 
 def certify_regression(estimator, found, problem, confidence):
-    """Certify the mixture, over the models visited, of normals cut to the ball.
+    """Return the certificate of the posterior, as normals truncated to the ball.
 
-    The bound holds for every posterior at once, so it does not matter that this is an
-    approximation of the Gibbs posterior.
+    The posterior is a mixture over the models visited, an approximation of the Gibbs
+    posterior. This is allowed, as the bound holds for all posteriors simultaneously.
     """
     orders, weights = estimator.models_, estimator.model_weights_
     ranks, beta = problem.functions.orders, estimator.beta
@@ -165,9 +165,10 @@ def certify_regression(estimator, found, problem, confidence):
 
 
 def _cut_normal(problem, model, radius, unit, rng):
-    """Risk, and divergence from the uniform distribution, of a normal cut to the ball.
+    """Return risk and divergence of a normal distribution truncated to the ball.
 
-    None if hardly any of it is in the ball.
+    The divergence is from the uniform distribution. None if hardly any of the normal is
+    in the ball.
     """
     width = problem.functions.means.shape[1]
     columns = np.concatenate(

@@ -1,4 +1,4 @@
-"""A chain on models: its prior, its state, and the record of where it has been."""
+"""A Markov chain on models: its prior, its state, and the record of its moves."""
 
 import math
 from typing import NamedTuple
@@ -36,10 +36,10 @@ from .._kernels.additive import (
 )
 from .._kernels.state import named
 
-MOST_VARIABLES = 50  # of a model, unless `max_active` says otherwise
-# A move to another variable chooses among so many promising ones, and so many others.
+MOST_VARIABLES = 50  # default of `max_active`
+# Numbers of promising and of other variables that a move chooses among.
 PROMISING, WINDOW = 128, 256
-N_VIEWS = 20  # models whose neighbours say what is promising, at most
+N_VIEWS = 20  # largest number of models whose neighbours define promising variables
 EVERY = slice(None)
 KINDS = slice(STAY)  # of moves
 
@@ -50,9 +50,9 @@ class ModelState(NamedTuple):
     Parameters
     ----------
     rows : ndarray of int64 of shape (6, n)
-        Variables, orders and functions, their numbers, and what pairs need.
+        Variables, orders and functions, their numbers, and indices of pairs.
     numbers : ndarray of shape (3, n)
-        Log weights of its neighbours against its own, and its own.
+        Log weights of its neighbours relative to its own, and its own.
     triangle : ndarray of shape (largest + 1, largest)
         Cholesky factor L of P and, below it, L^-1 b.
     """
@@ -66,7 +66,7 @@ class ModelState(NamedTuple):
     known = named("rows", COUNTS, KNOWN)
     log_weight = named("numbers", SCALARS, WEIGHT)
     fit = named("numbers", SCALARS, FIT)
-    # With room for more than there are: see the properties of the chain's state.
+    # Allocated for more entries than are used: see the properties of `ChainState`.
     features = named("rows", FEATURES, EVERY)
     orders = named("rows", ORDERS, EVERY)
     owners = named("rows", OWNERS, EVERY)
@@ -83,11 +83,12 @@ class ChainState(NamedTuple):
     model : ndarray of int64 of shape (3, 6, n)
         Variables, orders and functions of the two models; then the tally of the moves.
     numbers : ndarray of shape (2, 3, n)
-        Of each model the log weights of its neighbours against its own, and its own.
+        For each model, the log weights of its neighbours relative to its own, and its
+        own.
     factors : ndarray of shape (3, largest + 1, largest)
-        Of each model the Cholesky factor L of P and, below it, L^-1 b; then scratch.
+        For each model, the Cholesky factor L of P and, below it, L^-1 b; then scratch.
     work : ndarray of shape (largest + 3, n_features * max_order)
-        Scratch; its last rows are parts of the log weights of the larger neighbours.
+        Scratch; the last rows are parts of the log weights of the larger neighbours.
     """
 
     model: np.ndarray
@@ -101,12 +102,12 @@ class ChainState(NamedTuple):
     n_moves = named("model", TALLY, OTHER, MOVES)  # recorded
     tried = named("model", TALLY, TRIED, KINDS)  # number of moves, of each kind
     accepted = named("model", TALLY, ACCEPTED, KINDS)
-    fits = named("work", FITS, EVERY)  # of larger models, what functions explain of b
-    half_logs = named("work", HALF_LOGS, EVERY)  # of these half the log determinants
+    fits = named("work", FITS, EVERY)  # of larger models: explained part of b
+    half_logs = named("work", HALF_LOGS, EVERY)  # and half log determinants
 
     @classmethod
     def empty(cls, n_features, max_order, largest):
-        """Room for two models of at most `largest` functions; no variable is in."""
+        """Return a state for models of at most `largest` functions, without any."""
         side, n_columns = max(largest, max_order), n_features * max_order
         counts, scalars = max(largest, ABSENT, n_features), max(n_columns, FIT + 1)
         return cls(
@@ -156,12 +157,12 @@ class ChainState(NamedTuple):
 
     @property
     def larger(self):
-        """Log weights of the larger neighbours against the current model's."""
+        """Log weights of the larger neighbours relative to the current model's."""
         return self.now.larger[: self.work.shape[1]]
 
     @property
     def smaller(self):
-        """Log weights of the smaller neighbours against the current model's."""
+        """Log weights of the smaller neighbours relative to the current model's."""
         return self.now.smaller[: self.now.n_variables]
 
     @property
@@ -175,37 +176,37 @@ class ChainState(NamedTuple):
         return self.now.triangle[self.n_functions, : self.n_functions]
 
     def start(self, features, orders):
-        """Take a model for the current one."""
+        """Set the current model."""
         now, size = self.now, len(features)
         now.n_variables, now.known = size, 0
         now.features[:size], now.orders[:size] = features, orders
 
     def forget(self):
-        """Forget what is known of the models: G, b or the prior has changed."""
+        """Mark the models as not factorised, as G, b or the prior has changed."""
         self.both_known = 0
 
     def go_back(self, model, accepted):
-        """Take back a move: the model that was current, the moves accepted before."""
+        """Undo a move, given the former model and number of accepted moves."""
         self.current, self.accepted = model, accepted
 
     def count_anew(self):
-        """Count moves and recorded models from zero."""
+        """Reset the counts of moves and recorded models."""
         self.tried = self.accepted = self.n_models = self.n_moves = 0
 
     def count(self, *, models=0, moves=0):
-        """Count models and moves that were recorded elsewhere than in the kernel."""
+        """Count models and moves that were recorded outside of the kernel."""
         self.n_models += models
         self.n_moves += moves
 
 
 class ChainRecord(NamedTuple):
-    """Where a chain has been.
+    """Record of the models that a chain has visited.
 
     Parameters
     ----------
     visits : ndarray of int64 of shape (n_moves, 1 + largest)
-        In row i the number of the model after move i, and the functions of model i: one
-        more than their columns, 0 fills the row.
+        Row i holds the number of the model after move i, then the columns of the
+        functions of model i plus 1, padded with 0.
     weights : ndarray of shape (n_moves,)
         Log weight of model i.
     draws : ndarray of shape (n_moves, largest)
@@ -221,7 +222,7 @@ class ChainRecord(NamedTuple):
 
     @classmethod
     def empty(cls, n_moves, largest):
-        """Room for a number of moves."""
+        """Return an empty record for a number of moves."""
         visits = np.zeros((n_moves, 1 + largest), dtype=np.int64)
         return cls(visits, np.zeros(n_moves), np.zeros((n_moves, largest)))
 
@@ -241,8 +242,8 @@ class Prior(NamedTuple):
     radius: float = math.inf
 
     # Rows of the table, by the number of variables: cumulative probabilities of the
-    # kinds of moves; log ratios of those of the move back; log priors of sizes, a row
-    # for each number of pairs. And log priors by the number of functions.
+    # kinds of moves; log ratios of reverse to forward probabilities; log priors of
+    # sizes, a row for each number of pairs. Also log priors by the number of functions.
     adds = named("table", kernels.ADD, EVERY)
     deletes = named("table", kernels.DELETE, EVERY)
     orders = named("table", kernels.ORDER, EVERY)
@@ -265,31 +266,31 @@ class Prior(NamedTuple):
         n_pairs=0,
         n_held=0,
     ):
-        """Prior of the paper, with normal coefficients or coefficients in the l1 ball.
+        """Return the paper's prior, with normal coefficients or those in the l1 ball.
 
-        Of k pairs of the s variables of a model all sets are equally probable: they
-        multiply its prior by 1 / binomial(s (s - 1) / 2, k), as the s variables by 1 /
-        binomial(n_variables, s).
+        All sets of s variables are equally probable, as are all sets of k pairs of
+        these: the prior has the factors 1 / binomial(n_variables, s) and 1 / binomial(s
+        (s - 1) / 2, k).
 
         Parameters
         ----------
         ranks : ndarray of shape (n_features,)
-            Number of functions there are of each variable, then of each pair.
+            Number of functions of each variable, then of each pair.
         beta : float
-            Each function divides the prior by 1 / beta.
+            Each function multiplies the prior by beta.
         most : int
-            Largest number of variables of a model, pairs included.
+            Largest number of variables in a model, including pairs.
         variance : float, default=None
             Variance of a coefficient, in units of the variance of the noise.
         radius : float, default=None
-            Radius of the l1 ball instead, in units of the noise's deviation.
+            Radius of the l1 ball, in units of the noise's standard deviation, instead
+            of `variance`.
         n_variables : int, default=None
             Number of variables to choose from; None for those that have a function.
         n_pairs : int, default=0
             Number of pairs, the last of `ranks`.
         n_held : int, default=0
-            Number of variables that are in the model besides those of `ranks`, of which
-            the prior is then conditional.
+            Number of other variables in the model, on which the prior is conditional.
         """
         ridge = 1 / variance if radius is None else radius**-2
         prior = cls.flat(ranks, most - n_held, ridge, n_pairs)
@@ -321,7 +322,7 @@ class Prior(NamedTuple):
 
     @classmethod
     def flat(cls, ranks, most, ridge, n_pairs=0):
-        """No prior but a ridge: what a search by an information criterion needs."""
+        """Return a flat prior with a ridge, for searches by a criterion."""
         most = int(min(most, np.count_nonzero(ranks)))
         n_functions = np.sort(ranks)[len(ranks) - most :].sum()
         n_rows = kernels.LOG_SIZE + 1 + min(n_pairs, most)
@@ -339,7 +340,7 @@ class Prior(NamedTuple):
 
 
 def log_binomial(n, k):
-    """Logarithm of a binomial coefficient."""
+    """Return the logarithm of a binomial coefficient."""
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
@@ -358,61 +359,61 @@ class Chain:
         Source of random numbers.
     """
 
-    draws = False  # whether it draws coefficients, or leaves them to be integrated out
+    draws = False  # whether coefficients are drawn, not integrated out
 
     def __init__(self, reader, linear, prior, rng):
         self.rng = rng
         p, width, _ = reader.source.diagonal.shape
         self._largest = prior.table.shape[1] - 1
-        self._all = self.windows = p, 0  # all variables are promising, no windows
+        self._all = self.windows = p, 0  # all variables are promising
         self.state = ChainState.empty(p, width, self._largest)
         self.record = self._no_record = ChainRecord.empty(0, self._largest)
         self.change(reader, linear, prior)
 
     def change(self, reader, linear, prior):
-        """Take another quadratic form and prior, of as many functions."""
+        """Set another quadratic form and prior, with the same number of functions."""
         self.reader, self.linear, self.prior = reader, linear, prior
         self.state.forget()
 
     def start(self, features, orders):
-        """Take a model for the current one; the first variables, if it has too many."""
+        """Set the current model; if it is too large, its first variables."""
         self.state.start(features[: self.prior.most], orders[: self.prior.most])
 
     @property
     def model(self):
-        """Variables and orders of the current model."""
+        """Return variables and orders of the current model."""
         return self.state.features.copy(), self.state.orders.copy()
 
     # Moves.
 
     def expect(self, n_steps):
-        """Have room to record the next `n_steps` moves; count moves anew."""
+        """Allocate a record of the next `n_steps` moves, and reset the counts."""
         self.record = ChainRecord.empty(n_steps, self._largest)
         self.state.count_anew()
 
     def advance(self, n_iter, keep=True):
-        """Move `n_iter` times, and record the moves if they are to be kept."""
+        """Make `n_iter` moves, and record them if `keep`."""
         if self.prior.most > 0:
             self._advance(n_iter, keep)
-        elif keep:  # there is no other model than the empty one
+        elif keep:  # the empty model is the only one
             self.state.count(models=not self.state.n_models, moves=n_iter)
 
     def _advance(self, n_iter, keep):
-        """Move `n_iter` times, where there is more than one model."""
+        """Make `n_iter` moves, if there is more than one model."""
         uniforms = self.rng.random((n_iter, 4))
         self._run(uniforms, self.record if keep else self._no_record, self.windows)
 
     def weigh_neighbors(self):
-        """Weigh the neighbours of the current model; the state has their weights."""
+        """Compute the weights of the neighbours of the current model, in the state."""
         if self.prior.most > 0:
             stay = np.array([[1.0, 0.0, 0.0, 0.0]])
             self._run(stay, self._no_record, self._all)
 
     def promising(self):
-        """Sort all variables, those first that may come in soon.
+        """Return all variables, sorted by how likely they are to enter the model.
 
-        A variable is judged by its best place among the neighbours of the current
-        model, of this model less one of its variables, and of the empty model.
+        A variable is ranked by its best rank among the neighbours of the current model,
+        of this model without one of its variables, and of the empty model.
         """
         features, orders = self.model
         views = [(features, orders), (features[:0], orders[:0])]
@@ -431,7 +432,7 @@ class Chain:
         return np.argsort(best, kind="stable")
 
     def choose_among(self, sequence):
-        """Choose among the first of a sequence of all variables, and a few others."""
+        """Restrict moves to the first variables of a sequence, and a few others."""
         n_others = len(sequence) - PROMISING
         self.reader.arrange(sequence)
         self.reader.fetch_ahead(sequence[:PROMISING])
@@ -448,7 +449,7 @@ class Chain:
             if len(uniforms) == 0:
                 return
 
-    # What was found.
+    # Results.
 
     @property
     def n_kept(self):
@@ -456,16 +457,16 @@ class Chain:
         return self.state.n_moves
 
     def recorded(self):
-        """Return what was recorded.
+        """Return the record of the chain.
 
         Returns
         -------
         path : ndarray of shape (n_moves,)
             Number of the model after each move.
         columns : ndarray of shape (n_models, largest)
-            Functions of each model, ascending; -1 fills the rows.
+            Functions of each model, ascending, padded with -1.
         draws : ndarray of shape (n_models, largest)
-            Their coefficients; 0 if the chain draws none.
+            Their coefficients; 0 if the chain does not draw them.
         log_weights : ndarray of shape (n_models,)
             Log weights of the models.
         """
@@ -479,5 +480,5 @@ class Chain:
         return path, columns, draws, self.record.weights[:n_models]
 
     def columns(self):
-        """Functions of the current model, as columns of G."""
+        """Return the functions of the current model, as columns of G."""
         return self.state.owners * self.reader.places.shape[1] + self.state.places

@@ -22,125 +22,127 @@ from ._pairs import _Interactions
 class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
     """Sparse additive logistic classification by a Gibbs posterior.
 
-    The log odds of the second of two classes is a sum of functions of a few variables.
-    Which variables, how rough a function of each, and the functions: all have a
-    posterior, from which chains draw. So a prediction averages over models, and each
-    variable has a probability of being needed at all.
+    The log odds of the second of two classes are a sum of functions of a few variables.
+    Markov chains draw the variables, the order of each function and its coefficients
+    from their posterior. Predictions are averages over these draws, and each variable
+    has a probability of being in the model.
 
-    If there are more than two classes, each has a score, a sum of functions of its own
+    With more than two classes, each class has a score, a sum of functions of its own
     variables, and the softmax of the scores gives the probabilities.
 
     Parameters
     ----------
     basis : {"legendre", "cosine", "fourier", "spline"} or transformer, \
             default="legendre"
-        Functions of one variable, from smooth to rough: of a model the first ones of
-        each variable are used. Legendre polynomials serve smooth effects best, cosines
-        rough ones. A transformer of one column may take their place.
+        Functions of one variable, from smooth to rough. A model of order k in a
+        variable uses its first k functions. Legendre polynomials fit smooth effects
+        best, cosines rough ones. A transformer of one column may be given instead.
     max_order : int, default=8
-        Number of functions of a variable.
+        Largest number of functions of each variable.
     feature_range : tuple of two floats or of two array-likes, default=None
-        Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
-        of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
-        range a feature counts as at its end.
+        Ends of the range of each feature, mapped to [-1, 1]; None: those of the rows of
+        `fit`, at most ten interquartile ranges beyond the quartiles. Values outside of
+        the range are clipped.
     categorical_features : array-like of int, str or bool, default=None
-        Columns or names of categorical features, or a mask: their values are numbers
-        that stand for categories. Those that are rarer than the `max_order` most
-        frequent ones have one effect together; new ones count as missing.
+        Columns or names of categorical features, or a mask; the values are codes of
+        categories. Each of the `max_order` most frequent categories has its own effect,
+        and all others share one; categories not seen in `fit` count as missing.
     beta : float in (0, 1), default=0.5
         Each function multiplies the prior of a model by beta. At 1/2 all numbers of
-        variables are about as probable, at 1/3 each variable more halves the
-        probability: fewer are then selected.
+        variables are about equally probable; at 1/3 each further variable halves the
+        prior probability, so that fewer are selected.
     slab_scale : "auto" or float, default="auto"
-        Prior standard deviation of a coefficient, a log odds; the k-th function of a
-        variable has standard deviation 1 / k. "auto" is 1 for two classes; of more, the
-        chains draw it, with a prior of 1 plus an exponential variable of mean 1.
+        Prior standard deviation of a coefficient, in log odds; the k-th function of a
+        variable has standard deviation 1 / k. "auto": 1 for two classes; for more
+        classes it is drawn by the chains, with the prior 1 plus an exponential variable
+        of mean 1.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
-        Weight of the mean log loss: "likelihood" is the total weight of the rows, and
-        makes the posterior that of logistic regression; "pac", for two classes, is
-        `gamma` times that over the largest loss, log(1 + exp(`score_bound`)), and has a
-        `certificate`.
+        lambda, the weight of the mean log loss. "likelihood": the total weight of the
+        rows, which gives the posterior of logistic regression. "pac", for two classes:
+        `gamma` times the total weight over the largest loss, log(1 +
+        exp(`score_bound`)); it has a `certificate`.
     gamma : float, default=1.0
-        See above.
+        Factor of "pac"; see `inverse_temperature`.
     score_bound : float in (0, 100], default=3.0
         Under "pac", scores are clipped to [-score_bound, score_bound].
     class_weight : dict, "balanced" or None, default=None
-        Factors of the weights of the rows of each class, as in scikit-learn. They move
-        the probabilities.
+        Factors of the weights of the rows of each class, as in scikit-learn. They
+        change the predicted probabilities.
     n_iter : int, default=500
-        Iterations of each chain that are kept: each makes twenty moves between
-        models, and draws coefficients.
+        Number of iterations of each chain that are kept. Each makes twenty moves
+        between models, and then draws coefficients.
     burn_in : int, default=100
-        Iterations of each chain before these, which are dropped.
+        Number of iterations of each chain that are dropped before `n_iter` are kept.
     n_chains : int, default=2
-        Number of chains.
+        Number of chains, each with its own start.
     max_active : int, default=None
-        Largest number of variables of a model, pairs included; None for 50.
+        Largest number of variables in a model, including pairs. None: 50.
     interactions : None, "auto" or list of pairs of int or str, default=None
         Pairs of variables whose joint effect may differ from the sum of their own, by
-        column or name. A pair is in a model only if both variables are. "auto" offers
-        all pairs of up to 20 variables; of more, those of the 20 that a first run
-        without interactions finds most probable. All chains start at the pairs
-        that gain most by themselves. It has no certificate.
+        column or name. A pair is in a model only if both variables are. "auto": all
+        pairs of up to 20 variables; with more variables, the pairs of the 20 most
+        probable ones in a run without interactions. All chains start at the pairs with
+        the largest gains. There is no certificate with interactions.
     prediction : {"mean", "randomized", "map"}, default="mean"
-        What predicts: the posterior mean; one draw; or the mean within the model that
-        was drawn most often.
+        Predict by the posterior mean, by one draw from the posterior, or by the mean
+        within the model that was drawn most often.
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
     n_jobs : int, default=None
-        Threads for the chains.
+        Number of threads for the chains. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     inclusion_probabilities_ : ndarray of shape (n_features,)
-        Probability that each variable is in the model; of more than two classes, in the
-        score of one of them at least.
+        Probability that each variable is in the model; with more than two classes, that
+        it is in the score of at least one of them.
     class_inclusion_probabilities_ : ndarray of shape (n_classes, n_features)
-        Probability that it is in the score of each class; of two classes, which have
-        one score, (1, n_features).
+        Probability that each variable is in the score of each class. With two classes,
+        which have one score, the shape is (1, n_features).
     feature_importances_ : ndarray of shape (n_features,)
-        The same probabilities, by the name that `SelectFromModel` reads.
+        Equal to `inclusion_probabilities_`; used by `SelectFromModel`.
     inclusion_errors_ : ndarray of shape (n_features,)
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
-        Posterior mean of the number of functions of each variable; of more than two
-        classes, the largest of them.
+        Posterior mean of the number of functions of each variable; with more than two
+        classes, the largest among the scores.
     coefficients_ : ndarray of shape (n_features, n_functions)
         Coefficients of the functions, as `prediction` says. The k-th function of a
-        variable has standard deviation 1 / k over the rows. Of more than two classes
-        (n_classes, n_features, n_functions). With `interactions`, those of `pairs_` are
-        in further rows.
+        variable has standard deviation 1 / k over the rows. With more than two classes
+        the shape is (n_classes, n_features, n_functions). With `interactions`, those of
+        `pairs_` are in further rows.
     intercept_ : float
-        Log odds where all effects are 0, as `prediction` says. Of more than two classes
-        the scores there, an ndarray of shape (n_classes,), of mean zero.
+        Log odds where all effects are 0, as `prediction` says. With more than two
+        classes, the scores there: an ndarray of shape (n_classes,), of mean zero.
     models_ : ndarray of shape (n_models, n_features)
-        Orders of the variables in each model that was drawn, the most frequent first;
-        of more than two classes, the largest of them; with `interactions`, those of
-        `pairs_` in further columns.
+        Order (number of functions) of each variable in each model that was drawn, the
+        most frequent model first; with more than two classes, the largest order among
+        the scores; with `interactions`, those of `pairs_` in further columns.
     model_weights_ : ndarray of shape (n_models,)
-        How often it was drawn, as a share.
+        Relative frequency of each model among the draws.
     pairs_ : ndarray of int of shape (n_pairs, 2)
         Pairs of variables that may interact; none unless `interactions` is given.
     pair_probabilities_ : ndarray of shape (n_pairs,)
-        Probability that each of them is in the model; of more than two classes, in the
-        score of one of them at least.
+        Probability that each of `pairs_` is in the model; with more than two classes,
+        that it is in the score of at least one of them.
     inverse_temperature_ : float
         Inverse temperature.
     slab_scale_ : float
-        Prior standard deviation of a coefficient, given or the mean of those drawn.
+        Prior standard deviation of a coefficient: given, or the mean of the draws.
     acceptance_rate_ : float
         Share of the moves to other models that were accepted.
     r_hat_ : float
-        Largest potential scale reduction of the chains: of the risk, and of what is in
-        the model with a probability between .05 and .95.
+        Largest R-hat of the chains: of the risk, and of the presence of each term whose
+        inclusion probability is between 0.05 and 0.95.
     feature_ranges_ : ndarray of shape (n_features, 2)
         Range of each feature.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had some.
+        Names of the features, if X has feature names that are all strings.
 
     See Also
     --------
@@ -151,43 +153,43 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
     -----
     The posterior is proportional to exp(-lambda R(f)) pi(f), with R the weighted mean
     of log(1 + exp(-y f(x))) and pi(m) proportional to beta^functions / binomial(d,
-    variables) on models m [1]_. The functions are orthogonal over the rows, the k-th of
-    a variable with standard deviation 1 / k, so that effects are smooth beforehand;
-    their coefficients are N(0, v), v the square of the slab's scale (the paper's are
-    uniform on an l1 ball), the intercept is N(0, 100).
+    variables) on models m [1]_. The functions are orthogonal over the rows. The k-th
+    function of a variable has standard deviation 1 / k, so that the prior favours
+    smooth effects. The coefficients are N(0, v), with v the square of the slab scale
+    (in the paper they are uniform on an l1 ball), and the intercept is N(0, 100).
 
-    Of more than two classes, R is the mean negative log of a softmax of the scores of
-    all classes, each of which has a model and coefficients of its own, with the same
-    prior. Given the scores of the others, that of one class has a logistic likelihood
-    [2]_: each iteration moves the classes in turn. A function that all scores have in
-    common changes no probability, and only the prior holds it: compare effects between
-    classes. So an iteration also proposes to move effects, with the other sign, to the
-    classes without them. Without `interactions` that is; and as the scores that tell
-    classes apart may be large or small, the slab has one scale of all classes, which is
-    drawn given the coefficients, and once more together with them.
+    With more than two classes, R is the mean negative log softmax of the scores. Each
+    class has its own model and coefficients, with the same prior. Given the other
+    scores, the score of a class has a logistic likelihood [2]_: each iteration updates
+    the classes in turn. A function that is added to all scores changes no probability,
+    and is identified by the prior only: compare effects between classes. Without
+    `interactions`, an iteration therefore also proposes to move effects, with the
+    opposite sign, to the classes without them. The slab scale is common to all classes;
+    it is drawn given the coefficients, and again jointly with them.
 
     exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
     of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates
-    given the scores, then walks over models with coefficients and intercept integrated
-    out, as in regression, then draws these. The length of all coefficients, which moves
-    slowly given the rates, is drawn without them, before and after. The rates are exact
-    for a whole b, so at "likelihood" without weights, and as good as exact otherwise.
+    given the scores, then moves between models with coefficients and intercept
+    integrated out, as in regression, then draws these. The norm of all coefficients,
+    which mixes slowly given the rates, is updated without them before and after. The
+    draws of the rates are exact for integer b, as at "likelihood" without weights, and
+    otherwise have negligible error.
 
-    `certificate` bounds the log loss by Catoni's theorem [3]_. Chains, not exact draws,
-    stand behind the observed risk in it; the divergence is an upper bound.
+    `certificate` bounds the log loss by Catoni's theorem [3]_. Its observed risk is
+    estimated by the chains, not by exact draws; its divergence is an upper bound.
 
     Each weight multiplies a row's loss: rows repeated have the same posterior as rows
     of weight two, though not the same random numbers.
 
     The functions of a pair are the first `max_order` products of the functions of its
-    variables, less what functions of one of the two explain; that of the a-th and the
-    b-th has standard deviation 1 / (a b). The prior of a model with s variables and t
-    pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and beta for each
-    function. At new rows a function of a pair is cut where it exceeds its values at the
-    rows of `fit`.
+    variables, minus their projections on functions of one of the two; the product of
+    the a-th and the b-th has standard deviation 1 / (a b). The prior of a model with s
+    variables and t pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and
+    beta for each function. At new rows a function of a pair is clipped to the range of
+    its values at the rows of `fit`.
 
-    A variable with missing values (NaN) has one function more, its first: the level of
-    the rows where it is missing.
+    A variable with missing values (NaN) has one more function, its first: the indicator
+    that it is missing.
 
     References
     ----------
@@ -201,7 +203,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
 
     Examples
     --------
-    Two of twenty variables matter, one of them only by its size:
+    Two of twenty variables matter, one of them only through its absolute value:
 
     >>> import numpy as np
     >>> from skpacbayes.additive import SparseAdditiveGibbsClassifier
@@ -278,10 +280,9 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         X : array-like of shape (n_samples, n_features)
             Rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
-            Labels, of two classes or more.
+            Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row's loss: a row of weight 2 counts as two, one of weight 0
-            is absent.
+            Weights of the rows: a row of weight 2 counts as two rows. None: 1 each.
 
         Returns
         -------
@@ -291,20 +292,20 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         Raises
         ------
         ValueError
-            If there is one class only, X or a weight is not valid, or
+            If y has one class only, if X or a weight is not valid, or if
             `inverse_temperature` is "pac" and there are more than two classes or
             `interactions`.
         """
         rows = self._classes(X, y, sample_weight, self.class_weight, several=True)
         if self.inverse_temperature == "pac" and rows.targets.ndim == 2:
             raise ValueError(
-                "inverse_temperature='pac' bounds the loss of two classes, got "
+                "inverse_temperature='pac' needs two classes, got "
                 f"{len(rows.targets)}: use 'likelihood', or OneVsRestClassifier."
             )
         if self.inverse_temperature == "pac" and self.interactions is not None:
             raise ValueError(
                 "interactions needs inverse_temperature='likelihood' or a number, got "
-                "'pac': functions of pairs depend on the rows, and its prior may not."
+                "'pac', under which the prior must not depend on the rows."
             )
         problem = self._problem(rows)
         total = rows.weights.sum()
@@ -343,7 +344,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         return self
 
     def decision_function(self, X):
-        """Log odds of the second class, or log probabilities of more than two.
+        """Return the log odds of the second class, or log probabilities of the classes.
 
         Parameters
         ----------
@@ -353,8 +354,8 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Log odds of the probabilities of `predict_proba`; of more than two classes
-            their logarithms.
+            Log odds of the probabilities of `predict_proba`; with more than two
+            classes, their logarithms.
         """
         check_is_fitted(self)
         X = self._rows(X)
@@ -362,7 +363,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         return self._log_probabilities(X) if self._several else self._log_odds(X)
 
     def predict_proba(self, X):
-        """Probability of each class.
+        """Predict the probability of each class.
 
         Parameters
         ----------
@@ -372,8 +373,8 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            With `prediction="mean"` the logistic function of the score, or the softmax
-            of the scores, averaged over the posterior; else that of one function.
+            Logistic function of the score, or softmax of the scores. With
+            `prediction="mean"` these are averaged over the posterior.
         """
         check_is_fitted(self)
         X = self._rows(X)
@@ -382,7 +383,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
 
     @property
     def intercept_(self):
-        """Log odds where all effects are 0; of several classes their scores."""
+        """Log odds where all effects are 0; with several classes, their scores."""
         intercept = self._answer().intercept
         return intercept.copy() if self._several else float(intercept)
 
@@ -406,14 +407,14 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         return bool(self._answer().classes)
 
     def _probabilities(self, X):
-        """Probability of each class, at validated rows."""
+        """Return the probability of each class, at validated rows."""
         if self._several:
             return np.exp(self._log_probabilities(X))
         log_odds = self._log_odds(X)
         return expit(np.column_stack([-log_odds, log_odds]))
 
     def _log_probabilities(self, X):
-        """Log of the mean probabilities of the draws, or of one function's."""
+        """Return log probabilities: of the mean over the draws, or of one function."""
         if self.prediction != "mean":
             return log_softmax(self._decision(X), axis=1)
         result = np.empty((len(X), len(self.classes_)))
@@ -423,16 +424,16 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         return result
 
     def _decision(self, X):
-        """Score, or the scores of several classes, at validated rows."""
+        """Return the score, or the scores of several classes, at validated rows."""
         if not self._several:
             return super()._decision(X)
         parts = self._answer().classes
         return np.column_stack([self._sum_of_effects(X, part) for part in parts])
 
     def _effect(self, X, term):
-        """Effect of one variable at validated rows, and its deviation.
+        """Return the effect of a variable at validated rows, and its deviation.
 
-        Of several classes, a column for each.
+        With several classes there is a column for each.
         """
         if not self._several:
             return super()._effect(X, term)
@@ -457,9 +458,9 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            New rows on which the loss is observed; None for the rows of the fit.
+            New rows on which the loss is computed. None: the rows of the fit.
         y : array-like of shape (n_samples,), default=None
-            Their labels.
+            Labels of the new rows.
         confidence : float, default=0.95
             Probability with which the bound holds.
 
@@ -473,7 +474,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         Raises
         ------
         NotImplementedError
-            With another inverse temperature, or if rows have different weights.
+            Unless `inverse_temperature="pac"` and all rows have equal weights.
         """
         check_is_fitted(self)
         check_share("confidence", confidence)
@@ -507,13 +508,13 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         )
 
     def _slab_variance(self, rows):
-        """Prior variance of a coefficient; None if the chains draw it."""
+        """Return the prior variance of a coefficient; None if the chains draw it."""
         if self.slab_scale != "auto":
             return self.slab_scale**2
         return None if rows.targets.ndim == 2 else 1.0
 
     def _temperature(self, total):
-        """Inverse temperature, for rows of this total weight."""
+        """Return the inverse temperature for a total weight of the rows."""
         if self.inverse_temperature == "likelihood":
             return float(total)
         if self.inverse_temperature == "pac":
@@ -521,7 +522,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         return float(self.inverse_temperature)
 
     def _bounded(self, scores):
-        """Clip scores, where the guarantee asks for it."""
+        """Clip scores under "pac"."""
         if self.inverse_temperature != "pac":
             return scores
         return scores.clip(-self.score_bound, self.score_bound)
@@ -532,7 +533,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         return tags
 
     def _loss(self, X, positive, bound=np.inf):
-        """Mean over the draws of the log loss of rows, scores clipped to a bound."""
+        """Return the mean log loss of the draws, with scores clipped to a bound."""
         total = 0.0
         for rows, scores in self._scores_of_draws(X):
             margins = np.where(positive[rows], scores, -scores).clip(-bound, bound)
@@ -540,7 +541,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         return float(total / len(X))
 
     def _certified_risk(self, rows, problem, prior):
-        """Return what the certificate reads of the rows of the fit."""
+        """Return the terms of the certificate that depend on the rows of the fit."""
         found = self._answer()
         loss = self._loss(rows.X, rows.targets)
         return {

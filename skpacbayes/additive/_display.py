@@ -1,4 +1,4 @@
-"""The effects of the variables that matter, drawn."""
+"""Display of the effects of the most probable variables."""
 
 import numpy as np
 
@@ -11,27 +11,27 @@ N_POINTS, N_POINTS_OF_PAIR = 200, 40
 class PartialEffectsDisplay:
     """Effects of variables, with bands of two posterior standard deviations.
 
-    The joint effect of a pair of variables, beyond their own effects, is a map of
-    colors. Use :meth:`from_estimator` to make one from a fitted estimator.
+    The interaction of a pair of variables is drawn as a colour map. Use
+    :meth:`from_estimator` to create a display from a fitted estimator.
 
     Parameters
     ----------
     features : list of int or tuple of int
         The variables, and pairs of them.
     points : list of ndarray of shape (n_points,)
-        Values of each variable; of a pair a tuple of two such arrays.
+        Values of each variable; for a pair, a tuple of two such arrays.
     effects : list of ndarray of shape (n_points,)
-        Posterior means of its effect there; of a pair (n_points, n_points), a row for
-        each value of the second variable.
+        Posterior means of the effect at these values; for a pair, of shape (n_points,
+        n_points), a row for each value of the second variable.
     stds : list of ndarray of shape (n_points,)
         Posterior standard deviations.
     probabilities : list of float
         Inclusion probability of each variable.
     names : list of str or tuple of str
-        Name of each variable; of a pair two.
+        Name of each variable; for a pair, both names.
     marks : list of ndarray of shape (n_marks,), default=None
-        Values of each variable in the data, drawn as a rug; of a pair (2, n_marks),
-        drawn as points.
+        Values of each variable in the data, drawn as a rug; for a pair, of shape (2,
+        n_marks), drawn as points.
 
     Attributes
     ----------
@@ -78,14 +78,14 @@ class PartialEffectsDisplay:
         Parameters
         ----------
         estimator : SparseAdditiveGibbsRegressor
-            Fitted estimator, of any of the family.
+            Fitted estimator, or another one of the family.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows whose values are marked below the effects.
+            Rows whose values are marked on the axes.
         features : list of int or str, or of pairs of these, default=None
-            Variables, and pairs of them; None for those with an inclusion probability
-            of at least 0.5, the most probable variable if there is none.
+            Variables, and pairs of them. None: those with an inclusion probability of
+            at least 0.5, or the most probable variable if there are none.
         target : label, default=None
-            Of a classifier of more than two classes, the one whose score is meant.
+            Class whose score is shown, for a classifier of more than two classes.
         figure : matplotlib Figure or SubFigure, default=None
             Where to draw; None for a new figure.
 
@@ -172,7 +172,7 @@ class PartialEffectsDisplay:
         return self
 
     def _draw_effect(self, axes, place):
-        """Draw the effect of a variable, with its band."""
+        """Plot the effect of a variable, with its band."""
         points, effect = self.points[place], self.effects[place]
         band = 2 * self.stds[place]
         axes.fill_between(points, effect - band, effect + band, alpha=0.3)
@@ -184,7 +184,7 @@ class PartialEffectsDisplay:
         axes.set_xlabel(self.names[place])
 
     def _draw_pair(self, axes, place):
-        """Draw the joint effect of a pair, as a map of colors."""
+        """Plot the interaction of a pair, as a colour map."""
         effect = self.effects[place]
         largest = abs(effect).max()
         colors = axes.pcolormesh(
@@ -203,12 +203,12 @@ class PartialEffectsDisplay:
 
 
 def found_of(estimator, target):
-    """Return what is found of the score that is meant."""
+    """Return the results for the score of the target."""
     found = estimator._answer()
     if not found.classes:
         if target is not None:
             raise ValueError(
-                f"target is for classifiers of more than two classes, got {target!r}."
+                f"target={target!r} needs a classifier of more than two classes."
             )
         return found
     known = estimator.classes_.tolist()
@@ -218,7 +218,7 @@ def found_of(estimator, target):
 
 
 def likely_terms(estimator):
-    """Return variables, then pairs, of probability 1/2 or more, or the likeliest.
+    """Return variables, then pairs, of probability 1/2 or more, or the best one.
 
     A variable is given by its column, a pair by two.
     """
@@ -233,19 +233,19 @@ def likely_terms(estimator):
 
 
 def columns_of(estimator, term):
-    """Return the column of a term that is a variable, or the two of a pair."""
+    """Return the columns of a term: one for a variable, two for a pair."""
     if term < estimator.n_features_in_:
         return (term,)
     return tuple(estimator.pairs_[term - estimator.n_features_in_].tolist())
 
 
 def alone(parts):
-    """Return the only part, or all if there are several."""
+    """Return the only element, or all if there are several."""
     return parts[0] if len(parts) == 1 else parts
 
 
 def effect_along(estimator, found, term, columns):
-    """Return values of the columns of a term, its effect there, and the deviation."""
+    """Return values of the columns of a term, with its effect and deviation."""
     n_points = N_POINTS if len(columns) == 1 else N_POINTS_OF_PAIR
     grids = [estimator._grid(column, n_points) for column in columns]
     meshes = np.meshgrid(*grids)

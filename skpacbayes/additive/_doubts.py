@@ -1,4 +1,4 @@
-"""What a fit has to warn of: chains, selections, models that are too small."""
+"""Warnings of a fit: chains, selections, models that are too small."""
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -9,32 +9,32 @@ from .._base import warn_user
 from .._chains import R_HAT_LIMIT, warn_unmixed
 
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
-N_ERRORS = 2.0  # Monte Carlo errors from SELECTED within which a selection is unsure
-SAME = 0.95  # correlation from which on variables say the same
-COPIES = 0.999  # and from which on they are copies
-LEAST_SHARE, MOST_COMPARED = 0.01, 300  # probability and number of those compared
-FEWEST, MOST = 0.1, 20.0  # mean weights beyond which weights are hardly numbers of rows
-LEAST_EFFECTIVE = 0.1  # of the rows, whose number unequal weights leave
-DISPERSED = 1.2  # times as much as Poisson's, from which on counts vary too much
-N_ERRORS_OF_DISPERSION = 5.0  # standard errors of that, too
-POOLED = 0.05  # share of the rows whose categories have one effect together
-LEVEL = 1e-3  # of the test of all variables together
-LEAST_GAIN = 0.01  # share of the variance of y that the dependence has at least
+N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
+SAME = 0.95  # correlation from which variables are nearly equal
+COPIES = 0.999  # correlation from which variables are copies
+LEAST_SHARE, MOST_COMPARED = 0.01, 300  # limits of comparisons
+FEWEST, MOST = 0.1, 20.0  # mean weights that may be numbers of rows
+LEAST_EFFECTIVE = 0.1  # least effective number of rows, as a share
+DISPERSED = 1.2  # dispersion from which counts are overdispersed
+N_ERRORS_OF_DISPERSION = 5.0  # and standard errors of the dispersion above 1
+POOLED = 0.05  # share of the rows in pooled categories
+LEVEL = 1e-3  # of the joint test of all variables
+LEAST_GAIN = 0.01  # least share of the variance of y explained by the dependence
 FEWEST_ROWS, MOST_ROWS = 50, 2000  # rows
-N_NEIGHBORS = 5  # rows before a row, of each variable, that are compared with it
-TELLS_APART = 0.9  # share of the rows that a row's variables, or its target, identify
-PER_LEVEL = 3  # rows for each value of a variable that may be a category
+N_NEIGHBORS = 5  # rows before each row, in the order of a variable, that are compared
+TELLS_APART = 0.9  # share of distinct rows or targets: equal rows are copies
+PER_LEVEL = 3  # least rows per value of a variable that may be a category
 
 
 def warn_of_doubts(found, n_features, products):
-    """Warn if the chains disagree, or if another seed may find another model.
+    """Warn if the chains disagree, or if another seed may select other variables.
 
     Parameters
     ----------
     found : Fitted
-        What the chains found.
+        Results of the chains.
     n_features : int
-        Number of variables; the terms after these are pairs.
+        Number of variables; terms after these are pairs.
     products : callable
         Returns sums over the rows of products of the functions of the given columns.
     """
@@ -51,14 +51,14 @@ def warn_of_doubts(found, n_features, products):
         if share >= POOLED:
             own = found.dictionary.n_levels
             warn_user(
-                f"feature {feature} has {count} categories, of which the {own} most "
-                f"frequent have an effect each; the others, {share:.0%} of the rows, "
-                f"have one together: increase max_order to {count - 1}."
+                f"feature {feature} has {count} categories. The {own} most frequent "
+                f"have an effect each; the others, {share:.0%} of the rows, share "
+                f"one: increase max_order to {count - 1}."
             )
     if found.n_variables_needed:
         _warn(
-            f"Many weak effects explain y better than few clear ones, but a model "
-            f"may have {found.most} of the {found.n_variables_needed} variables: "
+            f"Many weak effects explain y better than few clear ones, but a model can "
+            f"have at most {found.most} of the {found.n_variables_needed} variables: "
             "increase max_active, or compare with ridge regression."
         )
     if found.weak_gain:
@@ -71,24 +71,24 @@ def warn_of_doubts(found, n_features, products):
         above, below = found.far_rows
         warn_user(
             f"{above:.6g} targets lie far above a model of the other rows and "
-            f"{below:.6g} far below it: they may hide effects, or bring in false ones. "
-            "Check these targets; if the noise is skewed, transform y, for instance by "
-            "its logarithm."
+            f"{below:.6g} far below it: they may hide effects, or select irrelevant "
+            "variables. Check these targets; if the noise is skewed, transform y, for "
+            "instance by its logarithm."
         )
     if found.full:
         _warn(
-            f"A chain had {found.full} variables in its model, and may have "
-            "no more: increase max_active."
+            f"A chain reached the largest number of variables in a model, "
+            f"{found.full}: increase max_active."
         )
 
 
 def is_settled(found):
-    """Whether chains agree, and had room for the variables that they wanted."""
+    """Return whether chains agree and did not reach the largest model size."""
     return found.r_hat <= R_HAT_LIMIT and not (found.full or found.n_variables_needed)
 
 
 def _warn_of_selection(found, n_features):
-    """Warn if a probability is too near to that from which on terms are selected."""
+    """Warn if an inclusion probability is too near to the selection threshold."""
     inclusion = found.posterior.inclusion()[:, 0]
     distances = abs(inclusion - SELECTED) / np.maximum(found.errors, 1e-12)
     term = distances.argmin()
@@ -103,13 +103,13 @@ def _warn_of_selection(found, n_features):
     _warn(
         f"Another seed may select other {kind}: {which} is in the model "
         f"with probability {inclusion[term]:.2f}, with a Monte Carlo error of "
-        f"{found.errors[term]:.2f}, and is selected from {SELECTED} on. "
-        f"Increase n_iter, or read {advice}."
+        f"{found.errors[term]:.2f}; the selection threshold is {SELECTED}. "
+        f"Increase n_iter, or use {advice} instead of the selection."
     )
 
 
 def _warn_of_sharing(found, n_features, products):
-    """Warn if variables that say the same share a probability, and none is selected."""
+    """Warn if nearly equal variables share a probability, and none is selected."""
     inclusion = found.posterior.inclusion()[:n_features, 0]
     some = np.flatnonzero((inclusion >= LEAST_SHARE) & (inclusion < SELECTED))
     some = some[np.argsort(-inclusion[some], kind="stable")][:MOST_COMPARED]
@@ -142,22 +142,22 @@ def _warn_of_copies(found, n_features, products):
         first, second = some[group[:2]]
         warn_user(
             f"features {first} and {second} are copies of one another, or nearly so, "
-            "and both are selected: the rows do not tell whether one of them would do. "
+            "and both are selected: the rows do not show whether one of them suffices. "
             "Keep one of them."
         )
         return
 
 
 def _alike(found, some, products, least):
-    """Whether variables have a correlation of `least` or more, as a matrix."""
+    """Return the matrix of whether variables have a correlation of `least` or more."""
     width, missing = found.posterior.shape[1], found.dictionary.missing[some]
-    gram = products(some * width + missing)  # the first function is that of missing
+    gram = products(some * width + missing)  # skips the indicator
     scales = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     return abs(gram) >= least * np.outer(scales, scales)
 
 
 def groups_of(alike):
-    """Yield the groups, of two or more, that a matrix of who is like whom connects."""
+    """Yield the connected groups of two or more of a matrix of similarity."""
     count, labels = connected_components(alike, directed=False)
     for label in range(count):
         group = np.flatnonzero(labels == label)
@@ -166,27 +166,27 @@ def groups_of(alike):
 
 
 def warn_of_weights(sample_weight, weights):
-    """Warn if weights, if any were given, are hardly numbers of rows.
+    """Warn if the given weights are hardly numbers of rows.
 
     Parameters
     ----------
     sample_weight : array-like or None
-        What was given.
+        Weights as given by the user.
     weights : ndarray of shape (n_samples,)
         The positive weights.
 
     Returns
     -------
     plausible : bool
-        Whether nothing had to be warned of.
+        Whether there was no warning.
     """
     if sample_weight is None:
         return True
     count, total = len(weights), weights.sum()
     if not FEWEST <= total / count <= MOST:
         warn_user(
-            f"sample_weight sums to {total:.6g} for {count} rows, and is read as how "
-            "often each row was observed. If it is only relative, multiply it by "
+            f"sample_weight sums to {total:.6g} for {count} rows. Each weight counts "
+            "as a number of rows: if the weights are only relative, multiply them by "
             f"{count / total:.3g}."
         )
         return False
@@ -194,8 +194,8 @@ def warn_of_weights(sample_weight, weights):
     if effective < LEAST_EFFECTIVE * min(count, total):
         warn_user(
             f"sample_weight sums to {total:.6g}, but is so unequal that a mean has "
-            f"the precision of {effective:.0f} rows. Unless each weight is the number "
-            "of times that a row was observed, too many variables are found: limit the "
+            f"the precision of {effective:.0f} rows. Unless each weight is a number of "
+            "observations of the row, too many variables are selected: limit the "
             "largest weights."
         )
         return False
@@ -203,19 +203,19 @@ def warn_of_weights(sample_weight, weights):
 
 
 def warn_of_dispersion(dispersion, error):
-    """Warn if counts vary clearly more than Poisson's.
+    """Warn if counts are clearly overdispersed.
 
     Parameters
     ----------
     dispersion : float
-        How many times as much they vary.
+        Their estimated dispersion.
     error : float
-        Its standard error, if it is 1.
+        Its standard error for Poisson counts.
     """
     if dispersion > max(DISPERSED, 1.0 + N_ERRORS_OF_DISPERSION * error):
         warn_user(
             f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
-            "without effect may be selected, and bands are too narrow. Set "
+            "without effect may be selected, and intervals are too narrow. Set "
             "inverse_temperature='auto'."
         )
 
@@ -228,14 +228,14 @@ def warn_of_far_rows(X, reach):
     X : ndarray of shape (n_samples, n_features)
         Rows.
     reach : ndarray of shape (2, n_features)
-        The ends, infinite where they do not matter.
+        Limits beyond which rows are far; infinite for variables without an effect.
     """
     far = (reach[0] > X) | (reach[1] < X)
     if far.any():
         feature = int(far.any(axis=0).argmax())
         warn_user(
-            f"feature {feature} of {np.count_nonzero(far[:, feature])} rows lies "
-            "further beyond its range in the fit than this range is long: its effect "
+            f"feature {feature} of {np.count_nonzero(far[:, feature])} rows is outside "
+            "of its range in the fit by more than the length of this range: its effect "
             "is constant there, and intervals do not account for that."
         )
 
@@ -245,7 +245,7 @@ def _warn(message):
 
 
 def warn_of_roughness(X, y, predict, categorical):
-    """Warn of the variable whose neighboring rows have the most similar residuals.
+    """Warn of the variable along which residuals are most similar.
 
     Parameters
     ----------
@@ -254,9 +254,9 @@ def warn_of_roughness(X, y, predict, categorical):
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Their targets, or a column for each class.
     predict : callable
-        Returns the predictions of the fit at some rows, of the shape of y.
+        Returns the predictions at rows, in the shape of y.
     categorical : sequence of int
-        Categorical variables, which have no neighbors.
+        Categorical variables, which are not tested.
     """
     step = -(-len(X) // MOST_ROWS)
     X, y = X[::step], y[::step]
@@ -279,12 +279,12 @@ def warn_of_roughness(X, y, predict, categorical):
         advice += ", or categorical_features if its numbers stand for categories"
     warn_user(
         f"Rows that are neighbors in feature {feature} have similar residuals: its "
-        f"effect may be rougher than its functions are. Try a {advice}."
+        f"effect may be rougher than its functions. Try a {advice}."
     )
 
 
 def _roughest(X, residuals, width, level, categorical):
-    """Return the variable of most similar residuals; -1 if that may be chance.
+    """Return the variable of most similar residuals; -1 if not significant.
 
     `width`: the standard deviation of the targets.
     """
@@ -301,11 +301,11 @@ def _roughest(X, residuals, width, level, categorical):
 
 
 def without_copies(X, y):
-    """Return the indices of rows, each of which is there once.
+    """Return the indices of distinct rows.
 
-    Copies, as in a bootstrap sample, have the same residual, whatever the effects are.
-    Where neither the variables nor the targets tell rows apart, as with categories and
-    classes alone, rows are equal by chance, and all of them are kept.
+    Copies, as in a bootstrap sample, have equal residuals whatever the effects are. If
+    there are few distinct rows and targets, as with categories and classes alone, rows
+    are equal by chance, and all of them are kept.
     """
     first = {}
     for i, row in enumerate(np.column_stack([X, y])):
@@ -319,15 +319,15 @@ def without_copies(X, y):
 def similarity(X, residuals):
     """Compare each residual with those of the rows before it, along each variable.
 
-    With e the residuals in the order of a variable, and s_i the sum of the
-    `N_NEIGHBORS` before e_i, the sum of e_i s_i over the root of that of their squares
-    is nearly standard normal if residuals are independent, whatever their variances.
-    Residuals are centered; equal values, and missing ones, are in random order.
+    Let e be the residuals in the order of a variable, and s_i the sum of the
+    `N_NEIGHBORS` residuals before e_i. The sum of e_i s_i over the root of the sum of
+    their squares is nearly standard normal if residuals are independent, whatever their
+    variances. Residuals are centred; equal and missing values are in random order.
 
     Returns
     -------
     scores, shares : ndarray of shape (n_features,)
-        This ratio, and about which share of the squares of the residuals depends on
+        This ratio, and the approximate share of the squared residuals that depends on
         the variable.
     """
     shuffled = np.random.default_rng(0).permutation(len(X))

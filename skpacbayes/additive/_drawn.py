@@ -1,4 +1,4 @@
-"""What the estimators share whose chains draw coefficients, not models alone."""
+"""Base class of the estimators whose chains draw coefficients."""
 
 from typing import NamedTuple
 
@@ -21,31 +21,31 @@ from ._pairs import Pairs
 from ._posterior import Posterior, Run, mixing
 from ._rated_chain import ModelSpace
 
-LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # of the weights
-N_FIRST = 300  # draws without interactions that say which pairs are candidates
-N_POINTS = 2001  # of the grid over which functions are orthonormal under "pac"
-SMALLEST = 1e-290  # sum of probabilities whose logarithm is still exact
+LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # range of the total weight
+N_FIRST = 300  # draws without interactions that determine the candidate pairs
+N_POINTS = 2001  # of the grid on which functions are orthonormal under "pac"
+SMALLEST = 1e-290  # least sum of probabilities with an accurate logarithm
 
 
 class Rows(NamedTuple):
     """Rows of positive weight."""
 
     X: np.ndarray
-    # Whether they are of the second class; of several classes (n_classes, n_samples):
-    # of which one; or counts.
+    # Whether rows are of the second class; with several classes one-hot codes,
+    # (n_classes, n_samples); or counts.
     targets: np.ndarray
     weights: np.ndarray
 
 
 class Problem(NamedTuple):
-    """Rows, as functions of one variable each."""
+    """Values of the functions of single variables at the rows."""
 
     dictionary: Dictionary
     functions: Orthonormal
     values: np.ndarray  # (n_features, max_order, n_samples)
     targets: np.ndarray  # see Rows
     weights: np.ndarray
-    pairs: Pairs | None = None  # of variables, that count as variables after these
+    pairs: Pairs | None = None  # pairs of variables, numbered after the variables
 
     @property
     def ranks(self):
@@ -55,14 +55,14 @@ class Problem(NamedTuple):
         return np.concatenate([self.functions.orders, self.pairs.orders])
 
     def with_pairs(self, pairs):
-        """Return this with functions of pairs of variables."""
+        """Return the problem with functions of pairs of variables."""
         found = Pairs(pairs, self.dictionary, self.functions, self.values, self.weights)
         values = np.concatenate([self.values, found.of_values(self.values)])
         return self._replace(values=values, pairs=found)
 
 
 class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
-    """Effects on a score, whose draws predict."""
+    """Base class of scores whose draws are averaged in predictions."""
 
     _what_chains_report = "loss"
 
@@ -70,7 +70,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         return "_computed" in vars(self)
 
     def _problem(self, rows):
-        """Evaluate the functions, orthonormal over the rows or over their range."""
+        """Return functions at rows, orthonormal over the rows or their range."""
         self._check_range()
         dictionary = self._dictionary(rows)
         values = dictionary(rows.X)
@@ -91,14 +91,14 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         return Problem(dictionary, functions, values, rows.targets, rows.weights)
 
     def _paired(self, problem, make):
-        """Add functions of pairs: those given, or of the most probable variables.
+        """Return the problem with functions of given pairs, or of candidate pairs.
 
         Parameters
         ----------
         problem : Problem
-            The rows, without pairs.
+            The problem without pairs.
         make : callable
-            Makes a chain of a problem.
+            Returns a chain for a problem.
         """
         if self.interactions is None:
             return problem
@@ -114,7 +114,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         return problem.with_pairs(pairs)
 
     def _chain_of(self, kind, problem, exponents, variance, rng):
-        """Make a chain of a kind, the loss of each row raised to its exponent."""
+        """Return a chain of a kind for likelihoods of the rows raised to exponents."""
         most = MOST_VARIABLES if self.max_active is None else self.max_active
         pairs = NO_PAIRS if problem.pairs is None else problem.pairs.pairs
         space = ModelSpace(
@@ -133,7 +133,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         )
 
     def _fitted(self, problem, most, chains, inverse_temperature, rng):
-        """Put the draws of the chains together."""
+        """Return the results of the chains, with several classes for each score."""
         found = self._put_together(problem, most, chains, inverse_temperature)
         several = problem.targets.ndim == 2
         parts = [found]
@@ -157,7 +157,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         return found.reaching()
 
     def _put_together(self, problem, most, chains, inverse_temperature):
-        """Put the draws of chains of one score together."""
+        """Return the results of chains of one score."""
         shape = problem.values.shape[:2]
         draws = [draw for chain in chains for draw in chain.kept]
         posterior = Posterior.of_draws(draws, shape)
@@ -188,7 +188,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         )
 
     def _doubt(self, problem, sample_weight):
-        """Warn of weights, chains and selections; return whether weights are rows."""
+        """Warn of weights, chains and selections; return if weights are plausible."""
 
         def products(columns):
             width = problem.values.shape[1]
@@ -200,9 +200,10 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         return plausible
 
     def _scores_of_draws(self, X):
-        """Yield slices of validated rows, and the scores that all draws give them.
+        """Yield slices of validated rows, and their scores for all draws.
 
-        They are (n_draws, n_rows), of several classes (n_classes, n_draws, n_rows).
+        The shape is (n_draws, n_rows), with several classes (n_classes, n_draws,
+        n_rows).
         """
         found = self._answer()
         parts, width = found.classes or (found,), found.posterior.shape[1]
@@ -219,7 +220,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             yield rows, np.array(scores) if found.classes else scores[0]
 
     def _chosen_draws(self, posteriors, rng):
-        """Draws that predict, as `prediction` says; None for all of them."""
+        """Return the draws used in predictions; None: all of them."""
         n_draws = len(posteriors[0].weights)
         if self.prediction == "mean":
             return None
@@ -235,7 +236,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
 
 
 class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
-    """Classes, told apart by the sign of a sum of effects, or by the largest one."""
+    """Base class of classifiers by the sign of a score, or by the largest score."""
 
     def predict(self, X):
         """Predict the label of each row.
@@ -248,8 +249,8 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Labels: the second class where `decision_function` is positive; of more
-            than two classes, the most probable one.
+            The second class where `decision_function` is positive; with more than two
+            classes, the most probable class.
         """
         scores = self.decision_function(X)
         codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
@@ -261,7 +262,7 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
         return tags
 
     def _classes(self, X, y, sample_weight=None, class_weight=None, several=False):
-        """Validate rows of two classes, or several; return those of positive weight."""
+        """Validate rows and labels; return the rows of positive weight."""
         X, y = validate_data(
             self,
             X,
@@ -293,14 +294,16 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
             )
             weights = weights * factors[classes.searchsorted(y)]
             if not (factors > 0).all():
-                raise ValueError(f"class_weight must be positive: {class_weight!r}.")
+                raise ValueError(
+                    f"class_weight must be positive, got {class_weight!r}."
+                )
         check_total(weights)
         self.classes_ = classes
         positive = y == classes[1] if len(classes) == 2 else y == classes[:, None]
         return Rows(X, positive, weights)
 
     def _labelled(self, X, y):
-        """Validate rows and labels of the classes of the fit, for a certificate."""
+        """Validate new rows and labels, for a certificate."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
@@ -310,13 +313,13 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
         return X, y == self.classes_[1]
 
     def _chain(self, problem, exponents, variance, rng):
-        """Make a chain of the logistic loss, each row's raised to its exponent."""
+        """Return a chain of the logistic likelihood with exponents of the rows."""
         several = problem.targets.ndim == 2
         kind = SoftmaxChain if several else LogisticChain
         return self._chain_of(kind, problem, exponents, variance, rng)
 
     def _log_odds(self, X):
-        """Log odds of the mean probability over the draws, or of one function."""
+        """Return log odds of the mean probability of the draws, or of one function."""
         if self.prediction != "mean":
             return self._bounded(self._decision(X))
         log_odds = np.empty(len(X))
@@ -325,33 +328,33 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
         return log_odds
 
     def _bounded(self, scores):
-        """Scores that count; a subclass may clip them."""
+        """Return the scores; a subclass may clip them."""
         return scores
 
 
 def check_total(weights):
-    """Refuse weights whose sum cannot be a number of rows."""
+    """Raise ValueError if the total weight cannot be a number of rows."""
     total = weights.sum()
     if not LEAST_TOTAL <= total <= LARGEST_TOTAL:
         raise ValueError(
-            "each weight counts as so many rows, and weights must sum to a number from "
+            "sample_weight counts rows, and must sum to a number from "
             f"{LEAST_TOTAL:g} to {LARGEST_TOTAL:g}, got {total:g}: multiply "
             "sample_weight by a constant."
         )
 
 
 def _coefficients_of_draws(posterior, features):
-    """Coefficients of all draws, of all functions of some features: a row a draw."""
+    """Return the coefficients of some features: a row for each draw."""
     columns, width = posterior.columns, posterior.shape[1]
     places = np.searchsorted(features, columns // width) * width + columns % width
-    places[columns < 0] = len(features) * width  # a place of their own
+    places[columns < 0] = len(features) * width  # padding goes to an extra column
     table = np.zeros((len(columns), len(features) * width + 1))
     np.put_along_axis(table, places, posterior.means, axis=1)
     return table[:, :-1]
 
 
 def log_odds_of_mean(scores):
-    """Log odds of the mean of the probabilities that scores give: (n_draws, n_rows)."""
+    """Return the log odds of the mean over draws of the logistic function of scores."""
     tails = np.exp(-np.abs(scores))
     near, far = 1 / (1 + tails), tails / (1 + tails)
     positive = np.where(scores > 0, near, far).sum(axis=0)

@@ -19,21 +19,22 @@ from ._rated_chain import (
     polya_gamma,
 )
 
-# r / m at least: the larger, the closer the two likelihoods, and the slower the chain,
-# since rates of larger shapes tell more of the scores than the counts do.
+# Least r / m. A larger value makes the two likelihoods closer, but the chain slower,
+# since rates of larger shapes depend more strongly on the scores.
 LEAST_RATIO = 3.0
-# Mean count of all rows together about which they are expanded at least: about less,
-# the expansion would not see that larger means are improbable.
+# Least total mean count about which the likelihood is expanded: about a smaller one,
+# the expansion would not make larger means improbable.
 LEAST_TOTAL = 1.0
-FEWEST, MOST = 0.25, 8.0  # shapes between which whole ones are drawn, which is quicker
-LARGEST_LOG = 600.0  # log means whose exponential, times weights, does not overflow
-N_SETTLING = 20  # sweeps that are not corrected, and find the means
+FEWEST, MOST = 0.25, 8.0  # range of shapes drawn as integers, which is faster
+LARGEST_LOG = 600.0  # log means up to this do not overflow, times weights
+N_SETTLING = 20  # uncorrected sweeps that find the means to expand about
 
 LOG_2_PI = math.log(2 * math.pi)
-# Of moves between models without rates. Newton's ascent to a mode ends at a decrement
-# of the log density; where a variable comes in, so many steps are made beyond it.
+# Of moves between models without rates: decrement of the log density at which Newton's
+# ascent to a mode ends; number of further steps after a variable was added.
 ARRIVED, MOST_STEPS, MORE_STEPS = 1e-8, 50, 2
-# What comes in is drawn by its gain to this power, or else with equal probabilities.
+# Power of the gain in the probability that a function is added, which is mixed with a
+# uniform one.
 SHARPNESS, SHARE_EVEN = 0.7, 0.1
 
 
@@ -42,16 +43,16 @@ class Normal(NamedTuple):
 
     mean: np.ndarray
     factor: np.ndarray  # lower Cholesky factor of the precision
-    slopes: np.ndarray  # of the log likelihood in the score of each row, at the mean
-    curvatures: np.ndarray  # minus its second derivatives
+    slopes: np.ndarray  # derivatives of the log-likelihood in the scores, at the mean
+    curvatures: np.ndarray  # minus the second derivatives
     value: float  # log posterior density at the mean, up to a constant
-    step: np.ndarray  # Newton's, from the mean
-    decrement: float  # Newton's: twice what the step would gain
+    step: np.ndarray  # Newton step from the mean
+    decrement: float  # Newton decrement: twice the predicted gain of the step
 
     def log_density(self, whitened):
-        """Log density of a point that is so far from the mean, in units of the factor.
+        """Return the log density at a whitened distance from the mean.
 
-        Without the square, and the constant, which a proposal keeps.
+        The square and the constant, which a proposal does not change, are left out.
         """
         return np.log(self.factor.diagonal()).sum() - 0.5 * (whitened @ whitened)
 
@@ -77,7 +78,7 @@ class LogisticChain(RatedChain):
         self.temper(weights)
 
     def temper(self, weights):
-        """Take other exponents of the likelihood of the rows, and `positive` anew."""
+        """Set the exponents of the likelihood of the rows."""
         self.weights = self.shapes = weights
         self._signs = np.where(self.positive, 1.0, -1.0)
         self.pulls = 0.5 * self._signs * weights
@@ -90,17 +91,17 @@ class LogisticChain(RatedChain):
         return self.weights @ log_expit(self._signs * scores)
 
     def change_model(self):
-        """Propose that a variable comes in, goes, or makes way for another one.
+        """Propose to add, delete or exchange a variable, without the rates.
 
-        Where classes are separable, the likelihood is flat over a wide range of scores.
-        Given the rates it is not, and the chain walks through this range in short steps
-        [1]_. So these moves do without the rates. All other coefficients move along:
-        relative to the normal approximations of the posteriors of the two models, whose
-        modes and precisions differ, they stay where they were [2]_.
+        If classes are separable, the likelihood is flat over a wide range of scores.
+        Given the rates it is not, and the chain moves through this range in short steps
+        [1]_. These moves therefore do not use the rates. The other coefficients are
+        changed so that their whitened values, under the normal approximations of the
+        posteriors of the two models, stay the same [2]_.
 
-        Which variable comes in, and with how many functions, is drawn by what they gain
-        to the second order at the mode of the model without it; so the draw has the
-        same probabilities on the way back.
+        The variable that is added, and its number of functions, are drawn by their
+        second-order gains at the mode of the model without the variable, so that the
+        reverse move has the same probabilities.
 
         References
         ----------
@@ -150,7 +151,7 @@ class LogisticChain(RatedChain):
         self.draw = Draw.of(columns, proposed[1:], proposed[0])
         self.effects = self.draw.coefficients @ self._flat[self.draw.columns]
         log_ratio += self._log_density()
-        # The candidates are drawn given the variables, and of these goes any one.
+        # Candidates are drawn given the variables; the variable deleted is uniform.
         after = size + comes - goes
         log_ratio += self._log_choices(size) - self._log_choices(after)
         log_ratio += (math.log(size) if goes else 0) - (math.log(after) if comes else 0)
@@ -158,16 +159,16 @@ class LogisticChain(RatedChain):
             self.draw, self.effects = state
 
     def _log_density(self):
-        """Log density of the current draw, up to a constant."""
+        """Return the log density of the current draw, up to a constant."""
         log_prior = self.log_prior() - 0.5 * self.draw.intercept**2 / INTERCEPT_VARIANCE
         return self.log_likelihood() + log_prior
 
     def _log_choices(self, size):
-        """Log number of choices of candidates, given a model of so many variables."""
+        """Return the log number of choices of candidates, given the model size."""
         return log_binomial(len(self._usable) - size, self.n_chosen - size)
 
     def _approximation(self, columns, start):
-        """Approximate the posterior of intercept and coefficients about its mode."""
+        """Return the normal approximation of intercept and coefficients at the mode."""
         functions = self._design(columns)
         best, share = self._newton(functions, start), 1.0
         for _ in range(MOST_STEPS):
@@ -181,7 +182,7 @@ class LogisticChain(RatedChain):
         return best
 
     def _with(self, base, kept, columns):
-        """Approximate the posterior of a model with some functions more."""
+        """Return the normal approximation of a model with further functions."""
         if len(columns) == 0:
             return base
         functions = self._design(np.concatenate([kept, columns]))
@@ -194,7 +195,7 @@ class LogisticChain(RatedChain):
         return np.concatenate([np.ones((1, len(self.positive))), self._flat[columns]])
 
     def _newton(self, functions, point):
-        """Curvature of the log posterior at a point, and Newton's step from there."""
+        """Return the curvature of the log posterior, and Newton step, at a point."""
         scores = point @ functions + self.offsets
         probabilities = expit(scores)
         slopes = self.weights * (self.positive - probabilities)
@@ -208,7 +209,7 @@ class LogisticChain(RatedChain):
         return Normal(point, factor, slopes, curvatures, value, step, gradient @ step)
 
     def _log_shares(self, base, features):
-        """Log probabilities of the functions that may come in, by their gains."""
+        """Return log probabilities of adding functions, by their gains."""
         values, width = self._values_of(features), self.values.shape[1]
         flat, ridge = values.reshape(-1, values.shape[2]), self.prior.ridge
         may = (np.arange(width) < self.ranks[features, None]).ravel()
@@ -232,14 +233,14 @@ class LogisticChain(RatedChain):
 class SoftmaxChain:
     """One chain of a softmax likelihood, with a model and coefficients of each class.
 
-    Given the scores of the other classes, the likelihood is logistic in the score of a
-    class less the log of the sum of the others' exponentials: a :class:`LogisticChain`
-    moves each class in turn.
+    Given the other scores, the likelihood is logistic in the score of a class minus the
+    log-sum-exp of the other scores: a :class:`LogisticChain` updates each class in
+    turn.
 
     Parameters
     ----------
     positive : ndarray of bool of shape (n_classes, n_samples)
-        Of which class the rows are.
+        One-hot codes of the classes of the rows.
     space, weights, rng
         See :class:`LogisticChain`.
     """
@@ -247,7 +248,7 @@ class SoftmaxChain:
     def __init__(self, space, positive, weights, rng):
         self._draws_slab = space.variance is None
         if self._draws_slab:
-            space = space._replace(variance=4.0)  # to begin with
+            space = space._replace(variance=4.0)  # initial value
         self.classes = [LogisticChain(space, own, weights, rng) for own in positive]
         self.codes = positive.argmax(axis=0)
         self.weights, self.rng = weights, rng
@@ -269,10 +270,10 @@ class SoftmaxChain:
         return tuple(np.sum([chain.moves for chain in self.classes], axis=0))
 
     def advance(self, n_iter, keep=True):
-        """Sweep, and keep the draws or none of them.
+        """Make sweeps, and keep all or none of the draws.
 
-        The draw of all classes has the functions that any of them has; those of each
-        class are kept by its chain, with intercepts of mean zero.
+        The draw of all classes has the functions of any of them; the draw of each class
+        is kept by its chain, with intercepts of mean zero.
         """
         for _ in range(n_iter):
             self.sweep()
@@ -297,10 +298,10 @@ class SoftmaxChain:
         return self.weights @ log_probabilities[self.codes, np.arange(len(self.codes))]
 
     def sweep(self):
-        """Draw each class given the others, then what all intercepts have in common.
+        """Draw each class given the others, then the mean of the intercepts.
 
-        One class, drawn at random, changes its model without rates, too: this takes as
-        long as all else that is drawn of a class.
+        One class, drawn at random, also changes its model without rates, which takes as
+        long as all other updates of a class.
         """
         scores = self._scores()
         for k, chain in enumerate(self.classes):
@@ -323,15 +324,16 @@ class SoftmaxChain:
             multiply(self.classes, along_length, self.rng, with_slab=True)
 
     def _transfer(self):
-        """Propose that variables change to the scores that do not have them.
+        """Propose to move effects of variables to the scores without them.
 
-        A function less in all scores changes no probability: an effect on the score of
-        one class is nearly minus the same on those of all others. A chain that moves
-        one class at a time hardly finds its way from the one model to the other.
+        Subtracting a function from all scores changes no probability: an effect on one
+        score is equivalent to its negative on all others. A chain that updates one
+        class at a time hardly moves between the two models.
 
-        Each variable may change that some classes have, all with as many functions, and
-        others do not. Coefficients are proposed about minus the mean of those that go,
-        with the deviations of a posterior whose functions are independent.
+        A variable can be moved if some classes have it, all with the same number of
+        functions, and others do not. Coefficients are proposed about minus the mean of
+        the old ones, with the standard deviations of a posterior of independent
+        functions.
         """
         chains, space = self.classes, self.classes[0].space
         orders = np.zeros((len(chains), len(space.ranks)), dtype=int)
@@ -370,7 +372,7 @@ class SoftmaxChain:
                 chain.draw, chain.effects = draw, effects
 
     def _state(self):
-        """Log density of the current draw, and the information of each score."""
+        """Return the log density of the current draw, and the information of scores."""
         log_probabilities = log_softmax(self._scores())
         log_density = self._log_likelihood_of(log_probabilities)
         log_density += sum(chain.log_prior() for chain in self.classes)
@@ -378,12 +380,12 @@ class SoftmaxChain:
         return log_density, self.weights * shares * (1 - shares)
 
     def _deviations(self, state, rows):
-        """Deviations of the coefficients of functions, in the score of each class."""
+        """Return standard deviations of coefficients, for the score of each class."""
         information = state[1] @ np.square(rows).T
         return (information + self.classes[0].prior.ridge) ** -0.5
 
     def _scores(self):
-        """Scores of the classes at the rows: (n_classes, n_samples)."""
+        """Return the scores (n_classes, n_samples) of the classes at the rows."""
         return np.array(
             [chain.draw.intercept + chain.effects for chain in self.classes]
         )
@@ -398,7 +400,7 @@ class SoftmaxChain:
 
 
 class PoissonChain(RatedChain):
-    """One chain; its intercepts are those of log means.
+    """One chain of a Poisson likelihood of log means.
 
     About a mean m_i the Poisson log likelihood of a row, y s - exp(s), agrees with
 
@@ -406,9 +408,9 @@ class PoissonChain(RatedChain):
 
     a negative binomial log likelihood to a power, up to the second derivative, if b p
     (1 - p) = m and a = y - m + b p, with p = m / (m + r). Given Pólya-Gamma rates this
-    is Gaussian: a sweep under it is reversible, and proposes for the Poisson posterior,
-    which accepts or refuses it [1]_. The third derivatives differ by less than half, so
-    that nearly all sweeps are accepted.
+    is Gaussian: a sweep under it is reversible, and is a proposal for the Poisson
+    posterior, accepted or rejected by a Metropolis step [1]_. The third derivatives
+    differ by less than half, so that nearly all sweeps are accepted.
 
     Parameters
     ----------
@@ -422,7 +424,7 @@ class PoissonChain(RatedChain):
     Attributes
     ----------
     base : float
-        Logarithm of the mean of the counts: the intercept's prior is centered there.
+        Logarithm of the mean of the counts, the prior mean of the intercept.
 
     References
     ----------
@@ -438,13 +440,13 @@ class PoissonChain(RatedChain):
         self.temper(weights)
 
     def temper(self, weights):
-        """Take other exponents of the likelihood of the rows."""
+        """Set the exponents of the likelihood of the rows."""
         self.weights = weights
         self._begin_again(self.log_means)
 
     @property
     def log_means(self):
-        """Logarithms of the means of the current draw, at the rows."""
+        """Log means of the current draw at the rows."""
         return self.draw.intercept + self.effects + self.base
 
     @property
@@ -453,7 +455,7 @@ class PoissonChain(RatedChain):
         return self._tried, self._accepted
 
     def settle(self):
-        """Find means about which to expand, from where the chain is."""
+        """Find means to expand about, starting from the current draw."""
         total = 0.0
         for number in range(N_SETTLING):
             self.draw_length()
@@ -464,10 +466,10 @@ class PoissonChain(RatedChain):
         self._begin_again(total / (N_SETTLING - N_SETTLING // 2))
 
     def advance(self, n_iter, keep=True):
-        """Sweep, and keep the draws or none of them.
+        """Make sweeps, and keep all or none of the draws.
 
-        While none are kept, the likelihood is expanded anew whenever the sweeps since
-        have doubled, about the mean of their log means.
+        During the burn-in, the likelihood is expanded again each time the number of
+        sweeps since the last expansion has doubled, about the mean of their log means.
         """
         for _ in range(n_iter):
             self.sweep()
@@ -500,7 +502,7 @@ class PoissonChain(RatedChain):
         return lambda factor: self._log_likelihood_of(factor * scores + base)
 
     def _move(self, n_moves):
-        """Propose a sweep, and take it back if it is refused."""
+        """Propose a sweep, and undo it if it is rejected."""
         before = self.draw, self.effects
         log_ratio = -self._log_correction()
         super()._move(n_moves)
@@ -512,7 +514,7 @@ class PoissonChain(RatedChain):
             self.draw, self.effects = before
 
     def _log_correction(self):
-        """Log of the Poisson likelihood over that which proposes."""
+        """Return the log ratio of the Poisson likelihood to that of the proposal."""
         scores = self.scores
         proposing = (self.pulls + 0.5 * self.shapes) @ scores
         proposing -= self.shapes @ np.logaddexp(0.0, scores)
@@ -522,12 +524,12 @@ class PoissonChain(RatedChain):
         return polya_gamma(self.shapes, self.scores, self.rng, MOST)
 
     def _expand(self, log_means):
-        """Take the likelihood that proposes: the expansion about some log means."""
+        """Set the likelihood of the proposal, the expansion about log means."""
         logs = np.minimum(log_means, LARGEST_LOG) + np.log(self.weights)
         logs = np.maximum(logs, math.log(LEAST_TOTAL / len(logs)))
         means = np.exp(logs)
         counts = self.weights * self.targets
-        # A count far above its mean: the likelihood has to fall beyond it.
+        # For a count far above its mean, the likelihood must decrease beyond it.
         ratios = np.maximum(LEAST_RATIO, counts / means)
         shapes = means * (1 + ratios) ** 2 / ratios
         whole = (shapes >= FEWEST) & (shapes <= MOST)
@@ -544,19 +546,20 @@ class PoissonChain(RatedChain):
 
 
 def log_mean(targets, weights):
-    """Logarithm of the mean of counts; of half a count, if all are zero."""
+    """Return the log of the mean of counts, or of half a count if all are zero."""
     return math.log(max(weights @ targets, 0.5) / weights.sum())
 
 
 def log_sum_exp(scores):
-    """Logarithms of the sums over the classes of exponentials of finite scores.
+    """Return the log-sum-exp over the classes of finite scores.
 
-    In a fifth of the time of SciPy's, which a sweep would spend a fifth of its own on.
+    It takes a fifth of the time of SciPy's, which would be a fifth of the time of a
+    sweep.
     """
     largest = scores.max(axis=0)
     return largest + np.log(np.exp(scores - largest).sum(axis=0))
 
 
 def log_softmax(scores):
-    """Log probabilities of the classes: (n_classes, n_samples)."""
+    """Return the log probabilities of the classes."""
     return scores - log_sum_exp(scores)

@@ -1,4 +1,4 @@
-"""Quadratic forms of the coefficients, whose rows are computed when a chain asks."""
+"""Quadratic forms of the coefficients, whose rows are computed on demand."""
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -6,24 +6,24 @@ from scipy.linalg.lapack import dpotrf
 
 from .._kernels import additive as kernels
 
-CACHE_BYTES = 2**27  # of the rows that a chain keeps
-ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
+CACHE_BYTES = 2**27  # memory for the rows that a chain caches
+ROUNDING = 1e-12  # relative to a diagonal entry: functions may be linearly dependent
 
 
 NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
 class Gram:
-    """G, given as a matrix.
+    """The matrix G, given in full.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_features * max_order, n_features * max_order)
         G.
     ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable, then of each pair.
+        Number of functions of each variable, then of each pair.
     pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
-        Pairs of variables, the last that count as one.
+        Pairs of variables, numbered after the variables.
     """
 
     def __init__(self, matrix, ranks, pairs=NO_PAIRS):
@@ -39,12 +39,12 @@ class Gram:
         return self._rows[np.ix_(columns, columns)]
 
     def reader(self):
-        """Return rows of G for one chain: all of them are there."""
+        """Return a `Reader` for one chain, with all rows of G."""
         return Reader(self, self._rows, all_ready=True)
 
 
 class WeightedRows:
-    """G = V W V', by the values of the functions at rows.
+    """The matrix G = V W V', given by the values of the functions at rows.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class WeightedRows:
     weights : ndarray of shape (n_samples,)
         The diagonal of W.
     ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable, then of each pair.
+        Number of functions of each variable, then of each pair.
     pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
-        Pairs of variables, the last that count as one.
+        Pairs of variables, numbered after the variables.
     """
 
     def __init__(self, values, weights, ranks, pairs=NO_PAIRS):
@@ -88,26 +88,26 @@ class WeightedRows:
         return (self._flat[columns] * self.weights) @ self._flat.T
 
     def reader(self):
-        """Return rows of G for one chain: none is there yet."""
+        """Return a `Reader` for one chain, with an empty cache."""
         n_columns = len(self._flat)
         n_rows = max(1, min(n_columns, CACHE_BYTES // (8 * n_columns)))
         return Reader(self, np.empty((n_rows, n_columns)))
 
 
 class Reader:
-    """Rows of G that one chain has asked for, as many as there is room for.
+    """Cache of the rows of G that one chain uses.
 
-    Where there is none, those of variables that are not in the model go, in turn. Only
-    a model whose own rows exceed the room gets more.
+    If the cache is full, rows of variables that are not in the model are dropped in
+    turn. The cache grows only if the rows of the model do not fit.
 
     Parameters
     ----------
     source : Gram or WeightedRows
         G.
     rows : ndarray of shape (n_rows, n_functions)
-        Its rows, or room for some.
+        All rows, or an empty array for some.
     all_ready : bool, default=False
-        Whether they are all rows of G.
+        Whether `rows` holds all rows of G.
     """
 
     def __init__(self, source, rows, all_ready=False):
@@ -124,12 +124,12 @@ class Reader:
         self._turn = 0
 
     def arrange(self, sequence):
-        """Take another sequence of all variables, the most promising first."""
+        """Set the sequence of all variables, the most promising first."""
         self.index[kernels.SEQUENCE] = sequence
         self.index[kernels.POSITION, sequence] = np.arange(len(sequence))
 
     def without_pairs(self):
-        """Return rows for a chain to which a pair is like any variable."""
+        """Return a reader for a chain that treats pairs as variables."""
         reader = self.source.reader()
         reader.index[[kernels.FIRST, kernels.SECOND]] = -1
         return reader
@@ -146,7 +146,7 @@ class Reader:
         return self.source.among(columns)
 
     def fetch(self, features, orders):
-        """Have the rows of a model ready, in the forms asked for from now on."""
+        """Load the rows of a model into the cache."""
         missing = np.flatnonzero(self._ready[features] < orders)
         if len(missing) == 0:
             return
@@ -163,9 +163,9 @@ class Reader:
         self._ready[features[missing]] = orders[missing]
 
     def fetch_ahead(self, features):
-        """Have a row ready of each of the first of some variables, while there is room.
+        """Load a row of each variable of a sequence, as long as the cache has room.
 
-        A variable keeps the rows that it has.
+        Rows that are cached already are kept.
         """
         counts = np.maximum(self._ready[features], 1).cumsum()
         first = features[counts <= len(self.rows)]
@@ -188,15 +188,15 @@ class Reader:
 
 
 def precision_factor(gram, ridge):
-    """Cholesky factor of P = G + ridge I, where `gram` is G among some functions.
+    """Return the Cholesky factor of P = G + ridge I, `gram` being G among functions.
 
     `ridge` may be an array, one for each function.
     """
     precision = gram.copy()
     diagonal = precision.diagonal()
     precision.flat[:: len(precision) + 1] = diagonal + (ridge + ROUNDING * diagonal)
-    # Not by scipy.linalg.cholesky: a sweep factorises a few functions, and its checks
-    # would take ten times as long as that.
+    # Not scipy.linalg.cholesky: its checks take ten times as long as factorising the
+    # few functions of a sweep.
     factor, info = dpotrf(precision, lower=1) if len(precision) else (precision, 0)
     if info > 0:
         raise LinAlgError(f"the leading minor of order {info} is not positive definite")

@@ -1,4 +1,4 @@
-"""Interactions: functions of pairs of variables, beyond those of each one alone."""
+"""Interactions: functions of pairs of variables, orthogonal to single effects."""
 
 from itertools import combinations
 
@@ -8,19 +8,19 @@ from .._compat import StrOptions
 from .._extras import extra_module
 from ._gram import NO_PAIRS
 
-NEGLIGIBLE = 1e-8  # share of a product's variance below which it adds nothing
-MOST_PAIRED = 20  # variables whose pairs are candidates
+NEGLIGIBLE = 1e-8  # share of a product's variance below which it is dropped
+MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
 
 
 class Pairs:
     """The first products of the functions of two variables, for each of several pairs.
 
-    What functions of one of the two variables explain is subtracted, and the products
-    are made orthogonal one after the other, over the rows. That of the a-th function of
-    one variable and the b-th of the other has standard deviation 1 / (a b). The first
-    products are those of the smallest a + b. At new rows a function is cut where it
-    exceeds its values at the rows: where variables are correlated, polynomials of two
-    explode far from all rows.
+    The projections on functions of one of the two variables are subtracted, and the
+    products are orthogonalised in order, over the rows. The product of the a-th
+    function of one variable and the b-th of the other has standard deviation 1 / (a b).
+    The first products are those of the smallest a + b. At new rows a function is
+    clipped to the range of its values at the rows: if variables are correlated,
+    products of polynomials explode far from all rows.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Pairs:
     dictionary : Dictionary
         Functions of one variable.
     functions : Orthonormal
-        The same, orthogonal, the k-th of standard deviation 1 / k.
+        Orthogonal functions of one variable, the k-th of standard deviation 1 / k.
     values : ndarray of shape (n_features, max_order, n_samples)
         Their values at the rows.
     weights : ndarray of shape (n_samples,)
@@ -61,14 +61,14 @@ class Pairs:
             self.limits[:, number] = found.min(axis=1), found.max(axis=1)
 
     def _orthogonalize(self, number, covariance):
-        """Find the functions of a pair, as combinations of its parts."""
+        """Compute the functions of a pair, as combinations of its parts."""
         width = len(self.transform[number])
         basis = np.zeros((0, 3 * width))
         own = np.diag(covariance)
         for part in range(3 * width):
             direction = np.zeros(3 * width)
             direction[part] = 1.0
-            for _ in range(2):  # the second time removes what rounding left
+            for _ in range(2):  # the second pass removes rounding errors
                 direction = direction - (basis @ (covariance @ direction)) @ basis
             rest = direction @ covariance @ direction
             if not rest > NEGLIGIBLE * own[part]:
@@ -82,7 +82,7 @@ class Pairs:
             basis = np.vstack([basis, direction / np.sqrt(rest)])
 
     def _parts(self, number, first, second):
-        """Functions of both variables, and their products."""
+        """Return functions of both variables, and their products."""
         a, b = self.products[number].T
         products = np.where((a >= 0)[:, None], first[a] * second[b], 0.0)
         return np.concatenate([first, second, products])
@@ -102,7 +102,7 @@ class Pairs:
         return self.of_values(values, numbers, used)
 
     def of_values(self, values, numbers=None, used=None):
-        """Evaluate the functions, from those of the variables `used`."""
+        """Evaluate the functions, given those of the variables `used`."""
         numbers = range(len(self.pairs)) if numbers is None else numbers
         result = np.zeros((len(numbers), self.transform.shape[1], values.shape[2]))
         for row, number in enumerate(numbers):
@@ -116,9 +116,9 @@ class Pairs:
 
 
 def smallest_products(first, second, count):
-    """Return which products of two numbers of functions come first: (count, 2).
+    """Return the indices (count, 2) of the first products of functions.
 
-    Those of the smallest a + b, and of these the most even ones; -1 fills the rows.
+    They are sorted by a + b, then by |a - b|, and padded with -1.
     """
     every = [(a, b) for a in range(first) for b in range(second)]
     every.sort(key=lambda pair: (sum(pair), abs(pair[0] - pair[1]), pair))
@@ -133,7 +133,7 @@ def every_pair(features):
 
 
 def given_pairs(given, column):
-    """Return pairs of variables, each once, as columns.
+    """Return distinct pairs of variables, as columns.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def sorted_pairs(found, names):
     Parameters
     ----------
     found : Fitted
-        What the chains found; its last terms are the pairs.
+        Results of the chains; the last terms are the pairs.
     names : ndarray of shape (n_pairs, 2)
         Names of their variables.
     """
@@ -186,7 +186,7 @@ class _Interactions:
     }
 
     def interaction_frame(self):
-        """Probabilities of interactions as a table, the most probable pair first.
+        """Return the probabilities of interactions as a table, largest first.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class _Interactions:
         return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
 
     def _candidates(self, orders, probabilities):
-        """Return the pairs that are given, or those of the most probable variables.
+        """Return the given pairs, or those of the most probable variables.
 
         Parameters
         ----------

@@ -15,9 +15,10 @@ from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._drawn_chains import LARGEST_LOG, PoissonChain
 from ._pairs import _Interactions
 
-# Short runs that find the dispersion, and sweeps of each: no more than of the chains.
+# Number of short runs that estimate the dispersion, and of sweeps of each, at most
+# those of the chains.
 N_PILOTS, PILOT_SWEEPS = 2, 100
-WHOLE = 1e-6  # of a count, within which it is a whole number
+WHOLE = 1e-6  # relative tolerance within which a count is an integer
 
 
 class SparseAdditiveGibbsPoissonRegressor(
@@ -25,10 +26,10 @@ class SparseAdditiveGibbsPoissonRegressor(
 ):
     """Additive Poisson regression that selects its variables, by a Gibbs posterior.
 
-    The logarithm of the mean count is a sum of functions of a few variables. Which
-    variables, how rough a function of each, and the functions: all have a posterior,
-    from which chains draw. So a prediction averages over models, and each variable has
-    a probability of being needed at all.
+    The logarithm of the mean count is a sum of functions of a few variables. Markov
+    chains draw the variables, the order of each function and its coefficients from
+    their posterior. Predictions are averages over these draws, and each variable has a
+    probability of being in the model.
 
     Counts of different exposures (years, inhabitants, tries) are given as in
     scikit-learn: `y` is the count divided by the exposure, and `sample_weight` is the
@@ -38,58 +39,58 @@ class SparseAdditiveGibbsPoissonRegressor(
     ----------
     basis : {"legendre", "cosine", "fourier", "spline"} or transformer, \
             default="legendre"
-        Functions of one variable, from smooth to rough: of a model the first ones of
-        each variable are used. Legendre polynomials serve smooth effects best, cosines
-        rough ones. A transformer of one column may take their place.
+        Functions of one variable, from smooth to rough. A model of order k in a
+        variable uses its first k functions. Legendre polynomials fit smooth effects
+        best, cosines rough ones. A transformer of one column may be given instead.
     max_order : int, default=8
-        Number of functions of a variable.
+        Largest number of functions of each variable.
     feature_range : tuple of two floats or of two array-likes, default=None
-        Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
-        of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
-        range a feature counts as at its end.
+        Ends of the range of each feature, mapped to [-1, 1]; None: those of the rows of
+        `fit`, at most ten interquartile ranges beyond the quartiles. Values outside of
+        the range are clipped.
     categorical_features : array-like of int, str or bool, default=None
-        Columns or names of categorical features, or a mask: their values are numbers
-        that stand for categories. Those that are rarer than the `max_order` most
-        frequent ones have one effect together; new ones count as missing.
+        Columns or names of categorical features, or a mask; the values are codes of
+        categories. Each of the `max_order` most frequent categories has its own effect,
+        and all others share one; categories not seen in `fit` count as missing.
     beta : float in (0, 1), default=0.5
         Each function multiplies the prior of a model by beta.
     slab_scale : float, default=1.0
-        Prior standard deviation of a coefficient, a logarithm of a mean. The k-th
-        function of a variable has standard deviation 1 / k.
+        Prior standard deviation of a coefficient, on the scale of the log mean. The
+        k-th function of a variable has standard deviation 1 / k.
     inverse_temperature : {"auto", "likelihood"} or float, default="auto"
-        Weight of the mean of half the Poisson deviance: "likelihood" is the total
-        weight of the rows, and makes the posterior that of Poisson regression; "auto"
-        is that over the dispersion, how many times as much as Poisson's the counts
-        vary, if it is above 1 (see Notes).
+        lambda, the weight of the mean of half the Poisson deviance. "likelihood": the
+        total weight of the rows, which gives the posterior of Poisson regression.
+        "auto": the total weight over the dispersion, if that is above 1 (see Notes).
     n_iter : int, default=500
-        Iterations of each chain that are kept: each makes twenty moves between
-        models, and draws coefficients.
+        Number of iterations of each chain that are kept. Each makes twenty moves
+        between models, and then draws coefficients.
     burn_in : int, default=100
-        Iterations of each chain before these, which are dropped.
+        Number of iterations of each chain that are dropped before `n_iter` are kept.
     n_chains : int, default=2
-        Number of chains.
+        Number of chains, each with its own start.
     max_active : int, default=None
-        Largest number of variables of a model, pairs included; None for 50.
+        Largest number of variables in a model, including pairs. None: 50.
     interactions : None, "auto" or list of pairs of int or str, default=None
         Pairs of variables whose joint effect may differ from the sum of their own, by
-        column or name. A pair is in a model only if both variables are. "auto" offers
-        all pairs of up to 20 variables; of more, those of the 20 that a first run
-        without interactions finds most probable. All chains start at the pairs
-        that gain most by themselves.
+        column or name. A pair is in a model only if both variables are. "auto": all
+        pairs of up to 20 variables; with more variables, the pairs of the 20 most
+        probable ones in a run without interactions. All chains start at the pairs with
+        the largest gains.
     prediction : {"mean", "randomized", "map"}, default="mean"
-        What predicts: the posterior mean; one draw; or the function of mean
+        Predict by the posterior mean, by one draw from the posterior, or by the mean
         coefficients within the model that was drawn most often.
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
     n_jobs : int, default=None
-        Threads for the chains.
+        Number of threads for the chains. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors.
 
     Attributes
     ----------
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each variable is in the model.
     feature_importances_ : ndarray of shape (n_features,)
-        The same probabilities, by the name that `SelectFromModel` reads.
+        Equal to `inclusion_probabilities_`; used by `SelectFromModel`.
     inclusion_errors_ : ndarray of shape (n_features,)
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
@@ -101,34 +102,36 @@ class SparseAdditiveGibbsPoissonRegressor(
     intercept_ : float
         Logarithm of the mean where all effects are 0, as `prediction` says.
     models_ : ndarray of shape (n_models, n_features)
-        Orders of the variables in each model that was drawn, the most frequent first;
-        with `interactions`, those of `pairs_` in further columns.
+        Order (number of functions) of each variable in each model that was drawn, the
+        most frequent model first; with `interactions`, those of `pairs_` in further
+        columns.
     model_weights_ : ndarray of shape (n_models,)
-        How often it was drawn, as a share.
+        Relative frequency of each model among the draws.
     dispersion_ : float
-        Estimate of how many times as much as Poisson's the counts vary.
+        Estimate of the dispersion: the variance of the counts over that of Poisson
+        counts.
     pairs_ : ndarray of int of shape (n_pairs, 2)
         Pairs of variables that may interact; none unless `interactions` is given.
     pair_probabilities_ : ndarray of shape (n_pairs,)
-        Probability that each of them is in the model.
+        Probability that each of `pairs_` is in the model.
     inverse_temperature_ : float
         Inverse temperature.
     acceptance_rate_ : float
         Share of the proposed sweeps that were accepted.
     r_hat_ : float
-        Largest potential scale reduction of the chains: of the deviance, and of what is
-        in the model with a probability between .05 and .95.
+        Largest R-hat of the chains: of the deviance, and of the presence of each term
+        whose inclusion probability is between 0.05 and 0.95.
     feature_ranges_ : ndarray of shape (n_features, 2)
         Range of each feature.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had some.
+        Names of the features, if X has feature names that are all strings.
 
     See Also
     --------
-    SparseAdditiveGibbsRegressor : The same for numbers with noise of one variance.
-    sklearn.linear_model.PoissonRegressor : Linear, selects nothing.
+    SparseAdditiveGibbsRegressor : The same for targets with noise of one variance.
+    sklearn.linear_model.PoissonRegressor : Linear, without selection.
     skpacbayes.online.OnlineVIRegressor : With ``loss="poisson"`` learns a stream.
 
     Notes
@@ -136,39 +139,40 @@ class SparseAdditiveGibbsPoissonRegressor(
     The posterior is proportional to exp(-lambda R(f)) pi(f), with R the weighted mean
     of half the Poisson deviance, exp(f(x)) - y f(x) but for a constant, and pi(m)
     proportional to beta^functions / binomial(d, variables) on models m [1]_. The
-    functions are orthogonal over the rows, the k-th of a variable with standard
-    deviation 1 / k, so that effects are smooth beforehand; their coefficients are
-    N(0, v), v the square of `slab_scale` (the paper's are uniform on an l1 ball), the
-    intercept is N(log of the mean of y, 100). Targets need not be whole numbers.
+    functions are orthogonal over the rows. The k-th function of a variable has standard
+    deviation 1 / k, so that the prior favours smooth effects. The coefficients are N(0,
+    v), with v the square of `slab_scale` (in the paper they are uniform on an l1 ball),
+    and the intercept is N(log of the mean of y, 100). Targets need not be integers.
 
     About its mean the Poisson likelihood is nearly a negative binomial one to a power,
-    a mixture of Gaussian ones over Pólya-Gamma rates. A chain draws the rates, walks
-    over models with coefficients and intercept integrated out, as in regression, and
-    draws these; what comes out is accepted or refused, so that the Poisson posterior
-    results [2]_. Nearly all is accepted (`acceptance_rate_`). The length of all
-    coefficients is drawn directly, before and after.
+    a mixture of Gaussian ones over Pólya-Gamma rates. A chain draws the rates, moves
+    between models with coefficients and intercept integrated out, as in regression, and
+    draws these; a Metropolis step corrects for the approximation, so that the chain
+    samples the Poisson posterior [2]_. Nearly all proposals are accepted
+    (`acceptance_rate_`). The norm of all coefficients is updated directly, before and
+    after.
 
-    Most counts vary more than Poisson's, as not all that matters is among the features.
-    The Poisson posterior is then too sure: it takes in variables without effect. "auto"
-    divides the exponent by the dispersion, as quasi-Poisson regression multiplies its
-    variances [3]_: Pearson's statistic over its degrees of freedom, corrected for small
-    means [4]_, at least 1, in two short runs. "likelihood" warns where it is far above
-    1.
+    Most counts are overdispersed, as some relevant variables are not among the
+    features. The Poisson posterior is then too narrow, and includes variables without
+    effect. "auto" divides lambda by the dispersion, as quasi-Poisson regression
+    multiplies its variances by it [3]_. The dispersion is Pearson's statistic over its
+    degrees of freedom, corrected for small means [4]_, at least 1, from two short runs.
+    "likelihood" warns if it is clearly above 1.
 
     Each weight multiplies a row's loss: rows repeated have the same posterior as rows
-    of weight two, though not the same random numbers. Where weights and targets are not
-    all whole numbers, a row counts as one observation of the dispersion, whatever its
-    weight is.
+    of weight two, though not the same random numbers. Unless all weights and weighted
+    targets are integers, a row counts as one observation of the dispersion, whatever
+    its weight.
 
     The functions of a pair are the first `max_order` products of the functions of its
-    variables, less what functions of one of the two explain; that of the a-th and the
-    b-th has standard deviation 1 / (a b). The prior of a model with s variables and t
-    pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and beta for each
-    function. At new rows a function of a pair is cut where it exceeds its values at the
-    rows of `fit`.
+    variables, minus their projections on functions of one of the two; the product of
+    the a-th and the b-th has standard deviation 1 / (a b). The prior of a model with s
+    variables and t pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and
+    beta for each function. At new rows a function of a pair is clipped to the range of
+    its values at the rows of `fit`.
 
-    A variable with missing values (NaN) has one function more, its first: the level of
-    the rows where it is missing.
+    A variable with missing values (NaN) has one more function, its first: the indicator
+    that it is missing.
 
     References
     ----------
@@ -184,7 +188,7 @@ class SparseAdditiveGibbsPoissonRegressor(
 
     Examples
     --------
-    Two of twenty variables matter, one of them only by its size:
+    Two of twenty variables matter, one of them only through its absolute value:
 
     >>> import numpy as np
     >>> from skpacbayes.additive import SparseAdditiveGibbsPoissonRegressor
@@ -199,7 +203,7 @@ class SparseAdditiveGibbsPoissonRegressor(
     >>> model.predict(rows).round()
     array([5., 1., 5.])
 
-    The same counts, of unequal exposure:
+    The same with unequal exposures:
 
     >>> years = rng.uniform(0.5, 2, size=300)
     >>> claims = rng.poisson(years * np.exp(X[:, 0] + 2 * X[:, 1] ** 2))
@@ -258,10 +262,10 @@ class SparseAdditiveGibbsPoissonRegressor(
         X : array-like of shape (n_samples, n_features)
             Rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
-            Counts, or counts per unit of exposure: numbers that are not negative.
+            Non-negative counts, or counts per unit of exposure.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row's loss, say its exposure: a row of weight 2 counts as
-            two, one of weight 0 is absent.
+            Weights of the rows, for instance their exposures: a row of weight 2 counts
+            as two rows. None: 1 each.
 
         Returns
         -------
@@ -319,13 +323,14 @@ class SparseAdditiveGibbsPoissonRegressor(
         X : array-like of shape (n_samples, n_features)
             Rows.
         return_std : bool, default=False
-            Whether to return the standard deviation of y, of weight 1, too: of the
-            posterior of the mean, and of a count with this mean.
+            Whether to return the predictive standard deviation of y for a row of weight
+            1: that of the posterior of the mean and of a count with this mean.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,)
-            Means. With `prediction="mean"` they are averaged over the posterior.
+            Predicted means. With `prediction="mean"` they are averaged over the
+            posterior.
         std : ndarray of shape (n_samples,)
             Standard deviations, only if `return_std`.
         """
@@ -339,7 +344,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         return mean, np.sqrt(self._variation() * average + variance)
 
     def score(self, X, y, sample_weight=None):
-        """Share of the Poisson deviance that is explained, D^2.
+        """Return D^2, the share of the Poisson deviance explained.
 
         Parameters
         ----------
@@ -353,8 +358,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         Returns
         -------
         score : float
-            1 - deviance / deviance of the mean of y; 0 if all targets are equal, of
-            which nothing can be explained.
+            1 - deviance / (deviance of the mean of y); 0 if all targets are equal.
         """
         means = self.predict(X)
         if np.ptp(np.asarray(y, dtype=np.float64)) == 0:
@@ -363,7 +367,7 @@ class SparseAdditiveGibbsPoissonRegressor(
 
     @property
     def dispersion_(self):
-        """How many times as much as Poisson's the counts vary."""
+        """Estimate of the dispersion of the counts."""
         return float(self._answer().dispersion)
 
     def __sklearn_tags__(self):
@@ -385,27 +389,25 @@ class SparseAdditiveGibbsPoissonRegressor(
         )
         y = np.asarray(y, dtype=np.float64)
         if y.min() < 0:
-            raise ValueError(
-                f"y must not be negative, as y are counts; got {y.min():g}."
-            )
+            raise ValueError(f"y must be non-negative counts, got {y.min():g}.")
         weights = checked_weights(sample_weight, X, some=True)
         some = weights > 0
         rows = Rows(X[some], y[some], weights[some])
         check_total(rows.weights)
         if not rows.weights @ np.minimum(rows.targets, LARGEST_TOTAL) < LARGEST_TOTAL:
             raise ValueError(
-                f"y, times its weights, must sum to less than {LARGEST_TOTAL:g}: "
-                "divide it by a constant, or model its logarithm by "
+                f"y times its weights must sum to less than {LARGEST_TOTAL:g}: "
+                "divide y by a constant, or model its logarithm by "
                 "SparseAdditiveGibbsRegressor."
             )
         return rows
 
     def _chain(self, problem, exponents, rng):
-        """Make a chain, the likelihood of each row raised to its exponent."""
+        """Return a chain for likelihoods of the rows raised to exponents."""
         return self._chain_of(PoissonChain, problem, exponents, self.slab_scale**2, rng)
 
     def _temperature(self, problem, rng):
-        """Inverse temperature."""
+        """Return the inverse temperature."""
         total = problem.weights.sum()
         if self.inverse_temperature == "likelihood":
             return float(total)
@@ -428,18 +430,18 @@ class SparseAdditiveGibbsPoissonRegressor(
         return float(total / dispersion)
 
     def _variation(self):
-        """How many times as much as Poisson's counts vary, by the temperature."""
+        """Return the dispersion implied by the inverse temperature."""
         found = self._answer()
         return found.total_weight / found.inverse_temperature
 
     def _predicted(self, X):
-        """Means at validated rows, as `prediction` says."""
+        """Return the predicted means at validated rows."""
         if self.prediction == "mean":
             return self._means_and_variances(X)[0]
         return np.exp(np.minimum(self._decision(X), LARGEST_LOG))
 
     def _means_and_variances(self, X):
-        """Mean and variance over the draws of the mean, at validated rows."""
+        """Return mean and variance over the draws of the mean, at validated rows."""
         average, variance = np.empty((2, len(X)))
         for rows, scores in self._scores_of_draws(X):
             means = np.exp(np.minimum(scores, LARGEST_LOG))
@@ -451,27 +453,27 @@ class SparseAdditiveGibbsPoissonRegressor(
 
 
 def are_counts(rows):
-    """Whether targets times their weights are whole numbers: weights are exposures."""
+    """Return whether weighted targets are integers, so that weights are exposures."""
     return are_whole(rows.weights * rows.targets)
 
 
 def are_whole(values):
-    """Whether numbers are whole, but for rounding."""
+    """Return whether numbers are integers up to rounding."""
     return bool((abs(values - np.round(values)) <= WHOLE * np.maximum(values, 1)).all())
 
 
 def repetitions(rows):
-    """Return how many observations a row stands for: its weight, if all is whole."""
+    """Return the observations per row: the weight if all are integers, else 1."""
     if are_whole(rows.weights) and are_whole(rows.targets):
         return rows.weights
     return np.ones(len(rows.weights))
 
 
 def dispersion_of(rows, means, n_functions):
-    """Estimate how many times as much as Poisson's counts vary [1]_.
+    """Estimate the dispersion of counts [1]_.
 
-    It is Pearson's statistic over its degrees of freedom, divided by a mean of 1 under
-    any dispersion, with which its noise is correlated where means are small.
+    This is Pearson's statistic over its degrees of freedom, divided by a statistic of
+    mean 1 under any dispersion that is correlated with it if means are small.
 
     Parameters
     ----------
@@ -480,7 +482,7 @@ def dispersion_of(rows, means, n_functions):
     means : ndarray of shape (n_samples,)
         Means of the targets.
     n_functions : float
-        Number of functions that were fitted, the intercept not counted.
+        Number of fitted functions, without the intercept.
 
     References
     ----------
@@ -489,7 +491,7 @@ def dispersion_of(rows, means, n_functions):
     """
     repeated = repetitions(rows)
     ratios = rows.targets / means
-    if rows.weights @ rows.targets < 0.5:  # no count: the ratios' mean is near 0, not 1
+    if rows.weights @ rows.targets < 0.5:  # no counts: ratios near 0
         return 1.0
     freedom = max(repeated.sum() - 1 - n_functions, 1.0)
     pearson = rows.weights @ (means * (ratios - 1) ** 2) / freedom

@@ -1,6 +1,6 @@
-"""A posterior as a mixture of the models that chains visited, and how sure it is.
+"""The posterior as a mixture of the models visited, its Monte Carlo errors.
 
-Below, its projection: the fewest variables that say what it says.
+Also its projection on a small set of variables.
 """
 
 import math
@@ -13,45 +13,44 @@ from scipy.special import expit, xlogy
 from .._chains import r_hat
 from ._gram import precision_factor
 
-BLOCK = 2**20  # entries of the matrices of models that are solved at a time
-ROWS_EACH = 3.0  # rows of each variable from which the variance is integrated out
-LEAST_FREEDOM = 3.0  # and degrees of freedom
-N_BATCHES = 10  # of a chain, whose means give Monte Carlo errors
+BLOCK = 2**20  # largest number of entries of the matrices solved at a time
+ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance
+LEAST_FREEDOM = 3.0  # and least degrees of freedom
+N_BATCHES = 10  # batches of a chain, for Monte Carlo errors
 UNCERTAIN = 0.05, 0.95  # inclusion probabilities between which R-hat is computed
-# Of a projection: candidates that are fitted at each step, the best by score tests.
+# Of a projection: number of candidates fitted at each step, the best by score tests.
 N_REFITTED = 3
-RIDGE = 1e-6  # relative to the number of rows: functions may depend on each other
+RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
 N_NEWTON = 50
 
 
 class Posterior:
-    """Weighted models, with the distribution of the coefficients of each.
+    """Weighted models, with the distribution of their coefficients.
 
-    Given its model the coefficients are normal, or have Student's t distribution where
-    the variance of the noise is integrated out; or, where a chain has drawn them
-    (`ridge` is None), they are known.
+    Given the model, the coefficients are normal; or Student's t, if the noise variance
+    is integrated out; or known, if the chain draws them (`ridge` is None).
 
     Parameters
     ----------
     weights : ndarray of shape (n_models,)
-        Their probabilities.
+        Probabilities of the models.
     columns : ndarray of shape (n_models, largest)
-        Functions of each model, ascending; -1 fills the rows.
-    means : ndarray of shape (n_models, largest)
-        Conditional means of their coefficients; 0 fills the rows.
+        Functions of each model, ascending, padded with -1.
+            means : ndarray of shape (n_models, largest)
+                Conditional means of the coefficients, padded with 0.
     log_weights : ndarray of shape (n_models,)
         Log posterior weights, up to a constant.
     shape : tuple of int
-        Number of variables, and of functions of a variable.
+        Number of variables, and of functions per variable.
     variances : ndarray of shape (n_models,)
-        Mean of the noise variance given each model: the covariance of its coefficients
-        is that times (G + ridge I)^-1.
+        Mean of the noise variance given each model. The covariance of the coefficients
+        is this times (G + ridge I)^-1.
     ridge : float or None
-        See above.
-    among : callable
+        Ridge of the prior; None if coefficients are known.
+            among : callable
         Returns G among some functions.
     freedom : float, default=0.0
-        Degrees of freedom of Student's t; 0 for the normal distribution.
+        Degrees of freedom of Student's t distribution; 0: normal.
     """
 
     def __init__(
@@ -77,12 +76,12 @@ class Posterior:
 
     @classmethod
     def of_chains(cls, chains, shape, *, unit, among):
-        """Put together what chains have recorded.
+        """Return the posterior from the records of chains.
 
         Parameters
         ----------
         chains : list of Chain
-            Chains that have recorded as many moves each.
+            Chains with equal numbers of recorded moves.
         shape, among
             See the class.
         unit : float
@@ -121,12 +120,12 @@ class Posterior:
 
     @classmethod
     def of_draws(cls, draws, shape):
-        """Posterior of equally probable draws, of known coefficients.
+        """Return the posterior of equally weighted draws, with known coefficients.
 
         Parameters
         ----------
         draws : list of Draw
-            Functions of the models, and their coefficients.
+            Functions of the models, with their coefficients.
         shape
             See the class.
         """
@@ -153,20 +152,20 @@ class Posterior:
         return float(self.weights @ self.variances)
 
     def inclusion(self):
-        """Probability that each function is in, of shape (n_features, max_order)."""
+        """Return inclusion probabilities of functions, (n_features, max_order)."""
         return self._spread(np.broadcast_to(self.weights[:, None], self.columns.shape))
 
     def mean(self):
-        """Posterior mean of the coefficients, of shape (n_features, max_order)."""
+        """Return the posterior mean of the coefficients, (n_features, max_order)."""
         return self._spread(self.weights[:, None] * self.means)
 
     def most_probable(self):
-        """Conditional mean of the most probable model visited, of the same shape."""
+        """Return the conditional mean of the most probable model visited."""
         best = self.log_weights.argmax()
         return self._of_model(best, self.means[best])
 
     def draw(self, rng):
-        """Draw the coefficients, of the same shape."""
+        """Draw coefficients, (n_features, max_order)."""
         model = rng.choice(len(self.weights), p=self.weights)
         columns = self._functions(model)
         values = self.means[model, : len(columns)].copy()
@@ -181,19 +180,19 @@ class Posterior:
         return self._of_model(model, values)
 
     def mean_of(self, draws):
-        """Mean of the coefficients of some draws of one model, of the same shape."""
+        """Return the mean coefficients of some draws of one model."""
         columns = self._functions(draws[0])
         return self._of_model(draws[0], self.means[draws, : len(columns)].mean(axis=0))
 
     def variance(self, values, features=None):
-        """Posterior variance of the sum of effects at rows.
+        """Return the posterior variance of the sum of effects at rows.
 
         Parameters
         ----------
         values : ndarray of shape (n_chosen, max_order, n_samples)
             Values of the functions of the chosen variables.
         features : ndarray of shape (n_chosen,)
-            The variables, ascending; all that were visited, or some of them.
+            The variables, ascending; None: all.
         """
         width = self.shape[1]
         flat = values.reshape(-1, values.shape[2])
@@ -221,7 +220,7 @@ class Posterior:
         return (second - mean**2).clip(0)
 
     def orders(self):
-        """Orders of the models, of shape (n_models, n_features)."""
+        """Return the orders of the models, (n_models, n_features)."""
         orders = np.zeros((len(self.weights), self.shape[0]), dtype=np.int16)
         rows, places = np.nonzero(self.columns >= 0)
         features = self.columns[rows, places] // self.shape[1]
@@ -233,7 +232,7 @@ class Posterior:
         return columns[columns >= 0]
 
     def _factor(self, columns):
-        """Cholesky factor of a model's precision, in units of the noise."""
+        """Return the Cholesky factor of a model's precision, in units of the noise."""
         place = np.searchsorted(self.visited, columns)
         return precision_factor(self._gram[np.ix_(place, place)], self.ridge)
 
@@ -244,7 +243,7 @@ class Posterior:
         return coefficients
 
     def _spread(self, values):
-        """Sum values of the models' functions, function by function."""
+        """Sum values over the models, function by function."""
         inside = self.columns >= 0
         total = np.zeros(self.shape)
         np.add.at(total.reshape(-1), self.columns[inside], values[inside])
@@ -252,18 +251,18 @@ class Posterior:
 
 
 def distinct(columns):
-    """Where each distinct model is first, and the number of the one that each is."""
+    """Return the first index of each distinct model, and the index of each row's."""
     _, first, group = np.unique(columns, axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()
 
 
 def conditional_means(columns, among, linear, ridge):
-    """Means of the coefficients of several models: P^-1 b of each.
+    """Return the means P^-1 b of the coefficients of several models.
 
     Parameters
     ----------
     columns : ndarray of shape (n_models, largest)
-        Functions of each model; -1 fills the rows.
+        Functions of each model, padded with -1.
     among : callable
         Returns G among some functions.
     linear : ndarray of shape (n_functions,)
@@ -274,11 +273,11 @@ def conditional_means(columns, among, linear, ridge):
     Returns
     -------
     means : ndarray of shape (n_models, largest)
-        The means; 0 fills the rows.
+        The means, padded with 0.
     """
     visited = np.unique(columns[columns >= 0])
     q, largest = len(visited), columns.shape[1]
-    gram = np.zeros((q + 1, q + 1))  # the last row fills up what is shorter
+    gram = np.zeros((q + 1, q + 1))  # the last row is padding
     gram[:q, :q] = among(visited)
     linear = np.append(linear[visited], 0.0)
     places = np.where(columns < 0, q, np.searchsorted(visited, columns))
@@ -293,17 +292,18 @@ def conditional_means(columns, among, linear, ridge):
 
 
 def padded(table, width, value):
-    """Fill the rows of a table up to a width."""
+    """Return a table padded to a width."""
     result = np.full((len(table), width), value, dtype=table.dtype)
     result[:, : table.shape[1]] = table
     return result
 
 
 def may_integrate(settings, problem):
-    """Whether the noise variance is integrated out: it is in no other parameter.
+    """Return whether the noise variance can be integrated out.
 
-    Where there are many variables for the rows, or pairs, it is not: a model that fits
-    the noise would make its own variance small.
+    No other parameter may depend on it, and there must be enough rows for the number of
+    variables and pairs: otherwise a model that fits the noise would make its own
+    variance small.
     """
     given = settings.noise_variance, settings.slab, settings.inverse_temperature
     usual = given == ("auto", "gaussian", "likelihood")
@@ -313,10 +313,10 @@ def may_integrate(settings, problem):
 
 
 def integrated(prior, freedom, square):
-    """Return a prior under which a chain integrates the noise variance out.
+    """Return the prior of a chain that integrates out the noise variance.
 
-    The variance s^2 has the prior 1 / s^2, and coefficients have s times the deviations
-    of the prior. A model then weighs
+    The variance s^2 has the prior 1 / s^2, and the standard deviations of coefficients
+    are s times those of the prior. The log weight of a model is then
 
         log prior - (n - 1) log(y'y - b' P^-1 b) / 2 - log|P| / 2 + q log(ridge) / 2,
 
@@ -325,17 +325,17 @@ def integrated(prior, freedom, square):
     Parameters
     ----------
     prior : Prior
-        A normal one, in units of the noise.
+        A normal prior, in units of the noise.
     freedom : float
-        Degrees of freedom, the number of rows less one.
+        Degrees of freedom, the number of rows minus one.
     square : float
-        Sum of squares of y less its mean, in these units.
+        Sum of squares of y minus its mean, in these units.
     """
     return prior._replace(freedom=freedom, square=square)
 
 
 def noise_factors(prior, fits):
-    """Mean of the noise variance given each model, in units; 1 where it is known.
+    """Return the mean noise variance given each model, in its unit; 1 if known.
 
     `fits` are b' P^-1 b.
     """
@@ -346,23 +346,23 @@ def noise_factors(prior, fits):
 
 
 class Run(NamedTuple):
-    """What one chain went through."""
+    """Path of one chain through the models."""
 
     path: np.ndarray  # (n_draws,): number of the model of each draw
-    columns: np.ndarray  # (n_models, largest): functions of each model, -1 fills rows
-    values: np.ndarray  # (n_draws,): a number whose R-hat counts
+    columns: np.ndarray  # (n_models, largest): functions of each model, padded with -1
+    values: np.ndarray  # (n_draws,): a quantity whose R-hat is reported
 
 
 class Mixing(NamedTuple):
-    """How well chains mix."""
+    """Diagnostics of chains."""
 
-    r_hat: float  # the largest
+    r_hat: float  # largest R-hat
     errors: np.ndarray  # (n_features,): Monte Carlo errors of inclusion probabilities
-    runs: tuple  # what they went through
+    runs: tuple  # `Run` of each chain
 
 
 def mixing(runs, inclusion, width):
-    """Compare chains.
+    """Return the diagnostics of chains.
 
     R-hat is that of the values, and of the presence of each variable whose inclusion
     probability is between .05 and .95. The Monte Carlo errors are those of the means of
@@ -371,7 +371,7 @@ def mixing(runs, inclusion, width):
     Parameters
     ----------
     runs : list of Run
-        What the chains went through.
+        Paths of the chains.
     inclusion : ndarray of shape (n_features,)
         Inclusion probabilities.
     width : int
@@ -380,13 +380,13 @@ def mixing(runs, inclusion, width):
     Returns
     -------
     found : Mixing
-        The largest R-hat, and the errors.
+        The largest R-hat, the errors and the paths.
     """
     n_draws = min(len(run.path) for run in runs)
     low, high = UNCERTAIN
     series = [[run.values[:n_draws] for run in runs]]
     for feature in np.flatnonzero((inclusion > low) & (inclusion < high)):
-        first = feature * width  # the first function of a variable that is in
+        first = feature * width  # first function of the variable
         series.append(
             [
                 (run.columns == first).any(axis=1)[run.path[:n_draws]].astype(float)
@@ -402,7 +402,7 @@ def mixing(runs, inclusion, width):
 
 
 def batch_means(run, n_features, width):
-    """Return shares of the draws that have a variable: (n_batches, n_features)."""
+    """Return batch means of the presence of variables, (n_batches, n_features)."""
     features, places = np.divmod(run.columns, width)
     firsts = (run.columns >= 0) & (places == 0)
     models = np.nonzero(firsts)[0]
@@ -415,7 +415,7 @@ def batch_means(run, n_features, width):
 
 
 def variables_of(columns, n_features, width):
-    """Return which variables each model has: booleans (n_models, n_features)."""
+    """Return the mask (n_models, n_features) of the variables of each model."""
     models, places = np.nonzero((columns >= 0) & (columns % width == 0))
     present = np.zeros((len(columns), n_features), dtype=bool)
     present[models, columns[models, places] // width] = True
@@ -423,10 +423,10 @@ def variables_of(columns, n_features, width):
 
 
 def projected_support(values, orders, targets, *, logistic, explained):
-    """Choose variables, one after the other, until their projection explains enough.
+    """Select variables one at a time until their projection explains enough.
 
     The projection of a posterior's predictions on some variables is the additive
-    function of these alone whose predictions diverge least from them [1]_.
+    function of these with the least divergence from the predictions [1]_.
 
     Parameters
     ----------
@@ -437,10 +437,10 @@ def projected_support(values, orders, targets, *, logistic, explained):
     targets : ndarray of shape (n_samples,)
         The predictions: means, or probabilities where `logistic`.
     logistic : bool
-        Whether predictions are probabilities, and diverge as Bernoulli distributions
-        do; otherwise means, which diverge by their squared distance.
+        Whether predictions are probabilities, with the divergence of Bernoulli
+        distributions. Otherwise they are means, with the squared distance.
     explained : float
-        Share of the divergence of a constant that the variables have to explain.
+        Share of the divergence of a constant to be explained.
 
     Returns
     -------
@@ -470,7 +470,7 @@ def projected_support(values, orders, targets, *, logistic, explained):
 
 
 def project(rows, features, targets, logistic):
-    """Divergence, and scores, of the projection on some variables and a constant."""
+    """Return divergence and scores of the projection on some variables."""
     n_samples = len(targets)
     design = np.vstack([np.ones((1, n_samples)), *(rows[j] for j in features)])
     ridge = RIDGE * n_samples * np.eye(len(design))
@@ -498,7 +498,7 @@ def project(rows, features, targets, logistic):
 
 
 def score_test(rows, targets, scores, logistic):
-    """How much the functions of one variable more could lower the divergence."""
+    """Return the predicted decrease of the divergence by each further variable."""
     residuals, weights = residuals_of(targets, scores, logistic)
     slope = rows @ residuals
     curvature = (rows * weights) @ rows.T + RIDGE * len(targets) * np.eye(len(rows))
@@ -506,7 +506,7 @@ def score_test(rows, targets, scores, logistic):
 
 
 def residuals_of(targets, scores, logistic):
-    """Slopes of the log likelihood in the scores, and its curvatures."""
+    """Return slopes and curvatures of the log-likelihood in the scores."""
     if not logistic:
         return targets - scores, np.ones_like(scores)
     fitted = expit(scores)
@@ -514,7 +514,7 @@ def residuals_of(targets, scores, logistic):
 
 
 def divergence_of(targets, scores, logistic):
-    """Mean divergence of predictions by scores from the targets."""
+    """Return the mean divergence of predictions by scores from the targets."""
     if not logistic:
         return 0.5 * np.mean(np.square(targets - scores))
     entropy = xlogy(targets, targets) + xlogy(1 - targets, 1 - targets)
@@ -523,6 +523,6 @@ def divergence_of(targets, scores, logistic):
 
 
 def link(probability):
-    """Log odds of a probability, kept from 0 and 1."""
+    """Return the log odds of a probability, clipped away from 0 and 1."""
     probability = np.clip(probability, 1e-12, 1 - 1e-12)
     return np.log(probability / (1 - probability))

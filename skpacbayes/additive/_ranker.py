@@ -17,8 +17,8 @@ from ._drawn import _AdditiveGibbsClassifier
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
-# Draws of the classifier's chains that say how much the loss weighs, and sweeps of each
-# before they count, at most: no more than the ranker's own.
+# Largest numbers of draws of the classifier's chains that estimate the inverse
+# temperature, and of burn-in sweeps: at most those of the ranker.
 N_MATCHED, N_BURN_IN = 300, 100
 ROUNDING = 1e-12  # of a sum of weights
 
@@ -26,59 +26,62 @@ ROUNDING = 1e-12  # of a sum of weights
 class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
     """Sparse additive ranking of two classes by a Gibbs posterior.
 
-    A score orders the rows, so that those of the second class come first: a sum of
-    functions of a few variables, as in :class:`SparseAdditiveGibbsClassifier`, but the
-    loss is that of pairs of a row of each class: of their order alone, 1 - AUC, or its
-    logistic surrogate. Neither depends on how many rows each class has.
+    A score ranks the rows of the second class above those of the first. As in
+    :class:`SparseAdditiveGibbsClassifier` it is a sum of functions of a few variables,
+    but the loss is that of pairs of a row of each class: 1 - AUC, or its logistic
+    surrogate. Neither depends on the class frequencies.
 
     Parameters
     ----------
     loss : {"auc", "pairwise_logistic"}, default="pairwise_logistic"
-        "pairwise_logistic": a pair costs the logistic loss of the difference of its
-        scores. "auc": a pair in the wrong order costs 1, a tie one half. The chains of
-        "auc" mix slowly where nearly all pairs are in order; it has a `certificate`.
+        Loss of a pair. "pairwise_logistic": the logistic loss of the difference of its
+        scores. "auc": 1 if the pair is in the wrong order, 1/2 for a tie; the chains
+        mix slowly if nearly all pairs are in order, and there is a `certificate`.
     basis : {"legendre", "cosine", "fourier", "spline"} or transformer, \
             default="legendre"
-        Functions of one variable, from smooth to rough: of a model the first ones of
-        each variable are used. A transformer of one column may take their place.
+        Functions of one variable, from smooth to rough. A model of order k in a
+        variable uses its first k functions. A transformer of one column may be given
+        instead.
     max_order : int, default=8
-        Number of functions of a variable.
+        Largest number of functions of each variable.
     feature_range : tuple of two floats or of two array-likes, default=None
-        Ends of the range of each feature, mapped to [-1, 1]; None for those of the rows
-        of `fit`, at most ten interquartile ranges beyond the quartiles. Beyond its
-        range a feature counts as at its end.
+        Ends of the range of each feature, mapped to [-1, 1]; None: those of the rows of
+        `fit`, at most ten interquartile ranges beyond the quartiles. Values outside of
+        the range are clipped.
     categorical_features : array-like of int, str or bool, default=None
-        Columns or names of categorical features, or a mask: their values are numbers
-        that stand for categories. Those that are rarer than the `max_order` most
-        frequent ones have one effect together; new ones count as missing.
+        Columns or names of categorical features, or a mask; the values are codes of
+        categories. Each of the `max_order` most frequent categories has its own effect,
+        and all others share one; categories not seen in `fit` count as missing.
     beta : float in (0, 1), default=0.5
         Each function multiplies the prior of a model by beta.
     slab_scale : float, default=1.0
-        Prior standard deviation of a coefficient, under "pairwise_logistic"; the k-th
-        function of a variable has standard deviation 1 / k. Under "auc" only directions
-        matter.
+        Prior standard deviation of a coefficient under "pairwise_logistic"; the k-th
+        function of a variable has standard deviation 1 / k. Not used under "auc", where
+        only the direction of the coefficients matters.
     inverse_temperature : {"auto", "pac"} or float, default="auto"
-        Weight of the mean loss. "auto": the weight at which the posterior is closest to
-        that of the classifier, see Notes. "pac": `gamma` times the smaller of the total
-        weights of positive and negative rows, which has a `certificate` for "auc".
+        lambda, the weight of the mean loss. "auto": the value at which the posterior is
+        closest to that of the classifier (see Notes). "pac": `gamma` times the smaller
+        of the total weights of positive and negative rows; it has a `certificate` for
+        "auc".
     gamma : float, default=1.0
-        See above.
+        Factor of "pac"; see `inverse_temperature`.
     n_iter : int, default=500
-        Iterations of each chain that are kept: each proposes forty moves between
-        models, and new coefficients.
+        Number of iterations of each chain that are kept. Each proposes forty moves
+        between models, and new coefficients.
     burn_in : int, default=100
-        Iterations of each chain before these, which are dropped.
+        Number of iterations of each chain that are dropped before `n_iter` are kept.
     n_chains : int, default=2
-        Number of chains.
+        Number of chains, each with its own start.
     max_active : int, default=None
-        Largest number of variables of a model; None for 50.
+        Largest number of variables in a model. None: 50.
     prediction : {"mean", "randomized", "map"}, default="mean"
-        What predicts: the posterior mean; one draw; or the mean within the model that
-        was drawn most often.
+        Predict by the posterior mean, by one draw from the posterior, or by the mean
+        within the model that was drawn most often.
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
     n_jobs : int, default=None
-        Threads for the chains.
+        Number of threads for the chains. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors.
 
     Attributes
     ----------
@@ -87,7 +90,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each variable is in the model.
     feature_importances_ : ndarray of shape (n_features,)
-        The same probabilities, by the name that `SelectFromModel` reads.
+        Equal to `inclusion_probabilities_`; used by `SelectFromModel`.
     inclusion_errors_ : ndarray of shape (n_features,)
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
@@ -98,27 +101,28 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
     intercept_ : float
         Score where all effects are 0, as `prediction` says.
     models_ : ndarray of shape (n_models, n_features)
-        Orders of the variables in each model that was drawn, the most frequent first.
+        Order (number of functions) of each variable in each model that was drawn, the
+        most frequent model first.
     model_weights_ : ndarray of shape (n_models,)
-        How often it was drawn, as a share.
+        Relative frequency of each model among the draws.
     inverse_temperature_ : float
         Inverse temperature.
     acceptance_rate_ : float
         Share of the proposals that were accepted.
     r_hat_ : float
-        Largest potential scale reduction of the chains: of the risk, and of what is in
-        the model with a probability between .05 and .95.
+        Largest R-hat of the chains: of the risk, and of the presence of each variable
+        whose inclusion probability is between 0.05 and 0.95.
     feature_ranges_ : ndarray of shape (n_features, 2)
         Range of each feature.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had some.
+        Names of the features, if X has feature names that are all strings.
 
     See Also
     --------
-    SparseAdditiveGibbsClassifier : Probabilities, not ranks alone.
-    sklearn.calibration.CalibratedClassifierCV : Makes probabilities of the scores.
+    SparseAdditiveGibbsClassifier : Also predicts probabilities.
+    sklearn.calibration.CalibratedClassifierCV : Converts scores to probabilities.
 
     Notes
     -----
@@ -127,32 +131,34 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
     is that of the classifier; for the AUC only the direction of the coefficients
     matters, and all directions are equally likely.
 
-    The chain of the classifier proposes: each move is accepted or refused, so that the
-    ranker's posterior results [3]_. Where few are accepted, variables are moved block
-    by block; the burn-in chooses the number of blocks. The intercept and, for the AUC,
-    the length of the coefficients are open in a ranking; they get the normal
-    distribution that approximates their logistic posterior given all else. So each draw
-    is a logistic model, and predictions average the probabilities of the draws.
+    The proposals are moves of the classifier's chain; each is accepted or rejected, so
+    that the chain samples the ranker's posterior [3]_. If few are accepted, variables
+    are updated in blocks, whose number is chosen during the burn-in. A ranking does not
+    determine the intercept and, for the AUC, the norm of the coefficients; these have
+    the normal distribution that approximates their logistic posterior given the rest.
+    So each draw is a logistic model, and predictions average the probabilities of the
+    draws.
 
-    "auto" finds the inverse temperature by 300 draws of the classifier: the slope of
-    the log likelihood on minus the risk, by least squares. At this value the log ratio
-    of the two posteriors varies least, and most moves are accepted. With another
-    value the likelihood of the proposals is tempered by the ratio of the two.
+    "auto" estimates the inverse temperature from 300 draws of the classifier: it is the
+    least-squares slope of the log-likelihood on minus the risk. At this value the
+    variance of the log ratio of the two posteriors is least, and most moves are
+    accepted. With another value the likelihood of the proposals is tempered by the
+    ratio of the two values.
 
-    Under "auc" the loss hardly tells good models from the best, the two posteriors
-    differ more, and fewer moves are accepted: on three halves of the breast cancer data
-    `r_hat_` is 1.06 to 1.12, and a warning says so above 1.1. The logistic loss costs
-    time proportional to the number of pairs, the AUC to n log n.
+    Under "auc" the two posteriors differ more, and fewer moves are accepted: on three
+    halves of the breast cancer data `r_hat_` is 1.06 to 1.12 (`fit` warns above 1.1).
+    The time of an iteration is proportional to the number of pairs under the logistic
+    loss, and to n log n under "auc".
 
-    `certificate` bounds 1 - AUC of a score drawn from the posterior by Catoni's theorem
-    on pairs, by Hoeffding's decomposition. The observed risk in it comes from chains,
-    not from exact draws, and the divergence from Monte Carlo weights.
+    `certificate` bounds 1 - AUC of a score drawn from the posterior, by Catoni's
+    theorem for pairs (Hoeffding's decomposition). Its observed risk is estimated by the
+    chains, not by exact draws, and its divergence by Monte Carlo weights.
 
-    A pair weighs the product of its rows' weights: rows repeated have the same
-    posterior as rows of weight two, though not the same random numbers.
+    The weight of a pair is the product of its rows' weights: repeated rows have the
+    same posterior as rows of weight two, though not the same random numbers.
 
-    A variable with missing values (NaN) has one function more, its first: the level of
-    the rows where it is missing.
+    A variable with missing values (NaN) has one more function, its first: the indicator
+    that it is missing.
 
     References
     ----------
@@ -166,7 +172,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
 
     Examples
     --------
-    One of ten variables orders the rows, and not monotonically:
+    One of ten variables ranks the rows, with a non-monotone effect:
 
     >>> import numpy as np
     >>> from skpacbayes.additive import SparseAdditiveGibbsRanker
@@ -234,10 +240,10 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         X : array-like of shape (n_samples, n_features)
             Rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
-            Labels, of two classes: rows of the second should come first.
+            Labels of two classes; rows of the second class should have larger scores.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row: a row of weight 2 counts as two, one of weight 0 is
-            absent. A pair has the product of its rows' weights.
+            Weights of the rows: a row of weight 2 counts as two rows. The weight of a
+            pair is the product of its rows' weights. None: 1 each.
 
         Returns
         -------
@@ -247,7 +253,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         Raises
         ------
         ValueError
-            If there are not two classes, or X or a weight is not valid.
+            If y does not have two classes, or X or a weight is not valid.
         """
         rows = self._classes(X, y, sample_weight)
         problem = self._problem(rows)
@@ -285,7 +291,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         return self
 
     def decision_function(self, X):
-        """Score rows: larger values favour the second class.
+        """Return the scores of rows; larger values favour the second class.
 
         Parameters
         ----------
@@ -295,9 +301,9 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Scores, positive for as many rows of `fit` as were of the second
-            class. With `prediction="mean"` the log odds of a mean over the draws: each
-            draw gives a probability, the logistic function of its score.
+            Scores, shifted so that as many rows of `fit` have positive scores as are of
+            the second class. With `prediction="mean"` the score is the log odds of the
+            mean over draws of the logistic function of their scores.
         """
         check_is_fitted(self)
         X = self._rows(X)
@@ -308,7 +314,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         return scores  # the intercept of the one function has it
 
     def score(self, X, y, sample_weight=None):
-        """Area under the ROC curve.
+        """Return the area under the ROC curve.
 
         Parameters
         ----------
@@ -322,20 +328,20 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         Returns
         -------
         auc : float
-            Share of the pairs of a positive and a negative row that are in order.
+            Share of the pairs of a positive and a negative row in the right order.
         """
         scores = self.decision_function(X)
         return roc_auc_score(y, scores, sample_weight=sample_weight)
 
     def certificate(self, X=None, y=None, *, confidence=0.95):
-        """Bound the AUC's shortfall on new rows, under `inverse_temperature="pac"`.
+        """Bound 1 - AUC on new rows, under `inverse_temperature="pac"`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            New rows on which the shortfall is observed; None for the rows of the fit.
+            New rows on which 1 - AUC is computed. None: the rows of the fit.
         y : array-like of shape (n_samples,), default=None
-            Their labels.
+            Labels of the new rows.
         confidence : float, default=0.95
             Probability with which the bound holds.
 
@@ -348,8 +354,8 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         Raises
         ------
         NotImplementedError
-            With another inverse temperature, or another loss than "auc", or if rows
-            have different weights.
+            Unless `inverse_temperature="pac"`, `loss="auc"` and all rows have equal
+            weights.
         """
         check_is_fitted(self)
         check_share("confidence", confidence)
@@ -383,11 +389,11 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         )
 
     def _variance_of_slab(self):
-        """Prior variance of a coefficient; to the AUC only directions matter."""
+        """Return the prior variance of a coefficient, which the AUC does not use."""
         return 1.0 if self.loss == "auc" else self.slab_scale**2
 
     def _temperature(self, matched, rows):
-        """Inverse temperature, given the one that matches the classifier."""
+        """Return the inverse temperature, given the one that matches the classifier."""
         if self.inverse_temperature == "auto":
             return matched
         if self.inverse_temperature == "pac":
@@ -396,7 +402,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         return float(self.inverse_temperature)
 
     def _shortfall(self, X, positive):
-        """Mean over the draws of 1 - AUC at rows."""
+        """Return the mean over draws of 1 - AUC at rows."""
         if positive.all() or not positive.any():
             raise ValueError("y must have rows of both classes.")
         scores = [scores for _, scores in self._scores_of_draws(X)]
@@ -404,7 +410,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         return float(target.risk(np.concatenate(scores, axis=1)).mean())
 
     def _certified_risk(self, problem, target, chains, exponents):
-        """Return what the certificate reads of the rows of the fit."""
+        """Return the terms of the certificate that depend on the rows of the fit."""
         found = self._answer()
         risk = float(np.mean([draw.loss for chain in chains for draw in chain.kept]))
         n_positive = int(problem.targets.sum())
@@ -425,21 +431,21 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
 
 
 def matched_temperature(chains, target, n_draws):
-    """Weight of a risk at which its posterior is closest to the classifier's.
+    """Return the weight of a risk whose posterior is closest to the classifier's.
 
-    The slope of the log likelihood on minus the risk, over draws of the classifier's
-    posterior, by least squares: it minimises the variance of the log ratio of the two
-    densities. The square root of the weight of the rows where no draw ranks better
-    than another.
+    It is the least-squares slope of the log-likelihood on minus the risk, over draws of
+    the classifier's posterior, which minimises the variance of the log ratio of the two
+    densities. If all draws have the same risk, it is the square root of the total
+    weight.
 
     Parameters
     ----------
     chains : list of LogisticChain
         Chains of the classifier.
     target : RankingTarget
-        Gives the risk.
+        Computes the risk.
     n_draws : int
-        Number of draws of all chains together.
+        Total number of draws of all chains.
     """
     exponents = chains[0].weights
     logs, risks = np.empty((2, n_draws))
@@ -457,9 +463,9 @@ def matched_temperature(chains, target, n_draws):
 
 
 def balanced_threshold(scores, positive, weights):
-    """Threshold above which as much weight has its scores as the positives have.
+    """Return the threshold exceeded by as much weight as the positives have.
 
-    Halfway between two scores where their weights allow it, but for rounding.
+    It is halfway between two scores if their weights allow it, up to rounding.
     """
     order = np.argsort(scores)
     sums = np.cumsum(weights[order])

@@ -1,20 +1,20 @@
 """The ranker's sampler: the classifier's chain proposes, and a ratio corrects.
 
-Given the scores the classifier's chain draws the rates, and given the rates it moves
-models and coefficients reversibly. Add the rates to another target, with the same
-distribution given the scores: then each such move is a proposal, accepted with
+Given the scores, the classifier's chain draws the rates; given the rates, its moves of
+models and coefficients are reversible. With the rates added to another target, with the
+same distribution given the scores, each such move is a proposal, accepted with
 probability
 
     min(1, g' / g),   g = density of the target / density of the classifier's posterior,
 
-before and after the move [1]_. A sweep draws the rates once; it proposes new
-coefficients of all variables, and then, where few proposals are accepted, of blocks of
-variables, given the others. Every other sweep comes from a hot posterior, whose
-likelihood has half the exponent: it reaches models far from the classifier's. The
-target here is the ranker's posterior of models and coefficients, together with what a
-ranking leaves open: the intercept and, for the AUC, the length of the coefficients.
-These have the normal distribution that approximates their logistic posterior given the
-rest, so that they hardly change g.
+before and after the move [1]_. A sweep draws the rates once. It proposes new
+coefficients of all variables and then, if few proposals are accepted, of blocks of
+variables given the others. Every other sweep uses a tempered posterior, whose
+likelihood has half the exponent, to reach models far from the classifier's. The target
+is the ranker's posterior of models and coefficients, and of the quantities that a
+ranking does not determine: the intercept and, for the AUC, the norm of the
+coefficients. These have the normal distribution that approximates their logistic
+posterior given the rest, so that they hardly change g.
 
 References
 ----------
@@ -29,31 +29,31 @@ from scipy.special import gammaln, log_ndtr
 from .._kernels import ranking as kernels
 from ._rated_chain import INTERCEPT_VARIANCE
 
-HOT, PERIOD = 0.5, 2  # of a hot proposal: factor of the exponents; one in so many
-# Proposals after which, in the burn-in, blocks are halved if fewer than a share LOW of
-# them was accepted, and joined if more than HIGH.
+HOT, PERIOD = 0.5, 2  # of tempered proposals: factor of the exponents; period
+# Number of proposals in the burn-in after which blocks are halved if the acceptance
+# rate is below LOW, and merged if it is above HIGH.
 N_JUDGED, LOW, HIGH = 20, 0.3, 0.7
-N_MOVES = 40  # between models, for each proposal
-LARGEST = 700.0  # the exponential of such a number does not overflow
+N_MOVES = 40  # moves between models per proposal
+LARGEST = 700.0  # its exponential does not overflow
 LOG_2_PI = math.log(2 * math.pi)
 
 
 class RankingTarget:
-    """Gibbs posterior of a risk of scores, against the classifier's posterior.
+    """Gibbs posterior of a ranking risk, relative to the classifier's posterior.
 
     Parameters
     ----------
     positive : ndarray of bool of shape (n_samples,)
-        Which rows should come first.
+        Whether rows should have larger scores.
     weights : ndarray of shape (n_samples,)
-        Weights of the rows; a pair has the product of two.
+        Weights of the rows; the weight of a pair is their product.
     variance : float
         Prior variance of a coefficient.
     """
 
     def __init__(self, positive, weights, variance):
         self.positive, self.variance = positive, variance
-        # Positives first; equal weights side by side: a kernel takes them together.
+        # Positives first, sorted by weight, as the kernel groups equal weights.
         self._order = order = np.lexsort((weights, ~positive))
         self._n_positive = n_positive = int(positive.sum())
         parts = np.split(weights[order], [n_positive])
@@ -63,21 +63,22 @@ class RankingTarget:
             self._total = float(self._weights[0].sum() * self._weights[1].sum())
 
     def risk(self, scores):
-        """Risks of several scorings of the rows, of shape (n_scorings, n_samples)."""
+        """Return the risks of several scores of the rows, (n_scorings, n_samples)."""
         scores = np.ascontiguousarray(scores[:, self._order])
         return self._risk(scores[:, : self._n_positive], scores[:, self._n_positive :])
 
     def log_evidence(self, draw, effects, exponents):
-        """Log likelihood of the ranking that a draw gives, less constants.
+        """Return the log marginal likelihood of the ranking of a draw.
 
-        The logistic likelihood, rows to the powers `exponents`, with all integrated out
-        that a ranking leaves open, by Laplace's approximation.
+        This is the logistic likelihood with the given `exponents` of the rows, with the
+        quantities that a ranking does not determine integrated out by Laplace's
+        approximation, up to a constant.
         """
         mode = self._mode(draw, effects, exponents)
         return mode[5] - 0.5 * self._log_determinant(draw, mode)
 
     def log_density(self, draw, effects, exponents, inverse_temperature):
-        """Log density of the target, less the prior's of models and coefficients.
+        """Return the log density of the target, without the prior.
 
         Returns
         -------
@@ -90,9 +91,9 @@ class RankingTarget:
 
 
 class Misranked(RankingTarget):
-    """The share of pairs ranked wrongly: 1 - AUC. Only directions matter.
+    """The share of pairs in the wrong order, 1 - AUC.
 
-    The normal prior of the coefficients makes all directions equally likely.
+    Only the direction of the coefficients matters, which is uniform under their prior.
     """
 
     def _risk(self, positive, negative):
@@ -109,7 +110,7 @@ class Misranked(RankingTarget):
         return risks
 
     def _mode(self, draw, effects, exponents):
-        """Mode of length and intercept, given the direction."""
+        """Return the mode of norm and intercept, given the direction."""
         count, length = len(draw.coefficients), _length(draw) or 1.0
         out, direction = _ascent_from(length, draw.intercept), effects / length
         kernels.logistic_mode(
@@ -121,19 +122,19 @@ class Misranked(RankingTarget):
             INTERCEPT_VARIANCE,
             out,
         )
-        if count:  # the density of the length, normalised
+        if count:  # normalised density of the norm
             out[5] -= (count / 2 - 1) * math.log(2) + gammaln(count / 2)
             out[5] -= count / 2 * math.log(self.variance)
         return out
 
     def _log_determinant(self, draw, mode):
-        """Log determinant of minus the Hessian, over that without functions."""
+        """Return log det of minus the Hessian, over that without functions."""
         if len(draw.coefficients) == 0:
             return math.log(mode[4])
         return math.log(mode[2] * mode[4] - mode[3] ** 2) - LOG_2_PI
 
     def _log_open(self, draw, mode):
-        """Log density of length and intercept, less the prior's of the length."""
+        """Return the log density of norm and intercept, over the prior of the norm."""
         slope, intercept, h_rr, h_rb, h_bb, _ = mode
         b = draw.intercept - intercept
         count = len(draw.coefficients)
@@ -180,7 +181,7 @@ class PairwiseLogistic(RankingTarget):
         return risks
 
     def _mode(self, draw, effects, exponents):
-        """Mode of the intercept, given the coefficients."""
+        """Return the mode of the intercept, given the coefficients."""
         out = _ascent_from(1.0, draw.intercept)
         kernels.logistic_mode(
             effects, self.positive, exponents, 0, 1.0, INTERCEPT_VARIANCE, out
@@ -191,7 +192,7 @@ class PairwiseLogistic(RankingTarget):
         return math.log(mode[4])
 
     def _log_open(self, draw, mode):
-        """Log density of the intercept."""
+        """Return the log density of the intercept."""
         b = draw.intercept - mode[1]
         return 0.5 * math.log(mode[4]) - 0.5 * mode[4] * b**2
 
@@ -201,12 +202,12 @@ def _length(draw):
 
 
 def _ascent_from(slope, intercept):
-    """Room for a mode, and where the ascent to it begins: at what was drawn."""
+    """Return an array for the mode, with the start of the ascent."""
     return np.array([slope, intercept, 0.0, 0.0, 0.0, 0.0])
 
 
 def _in_order(scores, weights):
-    """Scores in increasing order, scoring by scoring, and their weights."""
+    """Return sorted scores, with their weights."""
     order = np.argsort(scores, axis=1)
     return np.take_along_axis(scores, order, axis=1), weights[order]
 
@@ -217,7 +218,7 @@ class RankingChain:
     Parameters
     ----------
     proposal : LogisticChain
-        The classifier's chain, which moves.
+        The classifier's chain, which makes the proposals.
     target : RankingTarget
         The ranker's posterior.
     inverse_temperature : float
@@ -226,7 +227,7 @@ class RankingChain:
     Attributes
     ----------
     n_blocks : int
-        Number of blocks of variables that a sweep moves one by one; 1 for all at once.
+        Number of blocks of variables that a sweep updates separately.
     """
 
     def __init__(self, proposal, target, inverse_temperature):
@@ -252,11 +253,11 @@ class RankingChain:
 
     @property
     def moves(self):
-        """Number of moves proposed, and accepted."""
+        """Number of proposed and of accepted moves."""
         return self._tried, self._accepted
 
     def advance(self, n_iter, keep=True):
-        """Sweep, and keep the draws or none of them."""
+        """Make sweeps, and keep all or none of the draws."""
         for _ in range(n_iter):
             self.sweep()
             if not keep:
@@ -265,7 +266,7 @@ class RankingChain:
                 self.kept.append(self.proposal.draw._replace(loss=self._risk))
 
     def sweep(self):
-        """Draw the length, and the rates; then all else, together and in blocks."""
+        """Draw the norm and the rates, then all else, jointly and in blocks."""
         proposal = self.proposal
         hot = self._n_sweeps % PERIOD == 0
         self._n_sweeps += 1
@@ -284,7 +285,7 @@ class RankingChain:
         self._recent += taken
 
     def _propose(self, move, *arguments):
-        """Make a move of the classifier's chain, and take it back if it is refused."""
+        """Make a move of the classifier's chain, and undo it if it is rejected."""
         proposal = self.proposal
         before = proposal.draw, proposal.effects
         log_ratio = self._log_proposing(self._log_likelihood) - self._log_density
@@ -301,12 +302,12 @@ class RankingChain:
         return accepted
 
     def _log_proposing(self, log_likelihood):
-        """Log density of the posterior that proposes, less the prior's of models."""
+        """Return the log density of the proposal's target, over the prior of models."""
         log_prior = -0.5 * self.proposal.draw.intercept**2 / INTERCEPT_VARIANCE
         return self._heat * log_likelihood + log_prior
 
     def _divide(self):
-        """Choose the number of blocks, during the burn-in, by the acceptance rate."""
+        """Adapt the number of blocks to the acceptance rate, during the burn-in."""
         if len(self._recent) < N_JUDGED:
             return
         rate = np.mean(self._recent)

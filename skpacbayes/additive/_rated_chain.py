@@ -16,21 +16,20 @@ from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
 from ._chain import Chain, Prior, log_binomial
 from ._gram import NO_PAIRS, Reader, WeightedRows, precision_factor
 
-MOVES = 20  # between models, for each draw of the rates
-N_CANDIDATES = 128  # variables among which a chain chooses between draws of the rates
-STEP = 0.5  # of the logarithm of the length of the coefficients
-# Of slice sampling to each side. The length has a normal prior, and a posterior whose
-# slices are shorter by far: only from a start where the density nearly vanishes, and
-# falls by less at each step than what is missing, would the steps have no end.
+MOVES = 20  # moves between models per draw of the rates
+N_CANDIDATES = 128  # number of variables that a sweep chooses among
+STEP = 0.5  # of slice sampling of the log norm of the coefficients
+# Largest number of slice-sampling steps to each side. Slices of the posterior are far
+# shorter; the limit prevents an endless loop from a start of nearly zero density.
 MOST_STEPS = 200
 INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
-# All rows of G are computed together if there are so many functions at most, or so many
-# times those of the current model: one product takes less time than one for each model.
+# All rows of G are computed at once up to this number of functions, or this multiple of
+# the functions in the model: one product is faster than one for each model.
 AT_ONCE, TIMES = 128, 4
 # Of Pólya-Gamma draws.
 N_TERMS = 8  # of the series of gammas, where the shape is not whole
-LARGEST_COUNT = 64  # beyond this shape the series is quicker, and as good
-FAR = 30.0  # half tilt from which the share beyond the cut is below 1e-110
+LARGEST_COUNT = 64  # beyond this shape the series is faster, and as accurate
+FAR = 30.0  # half tilt from which the probability beyond the cut is below 1e-110
 
 
 class Draw(NamedTuple):
@@ -44,21 +43,21 @@ class Draw(NamedTuple):
 
     @classmethod
     def of(cls, columns, coefficients, intercept):
-        """Return a draw of functions that come in any order."""
+        """Return a draw, with its functions sorted."""
         order = columns.argsort()
         return cls(columns[order], coefficients[order], intercept)
 
 
 class ModelSpace(NamedTuple):
-    """Functions of the variables, and the prior of models and coefficients of them."""
+    """Functions of the variables, and the prior of models and coefficients."""
 
     values: np.ndarray  # (n_features, max_order, n_samples), at the rows
     ranks: np.ndarray  # (n_features,): functions of each variable, then of each pair
-    beta: float  # each function divides the prior by 1 / beta
-    most: int  # largest number of variables of a model
-    # Prior variance of a coefficient; None: that of several classes is drawn.
+    beta: float  # each function multiplies the prior by beta
+    most: int  # largest number of variables in a model
+    # Prior variance of a coefficient; None: drawn (several classes).
     variance: float | None
-    pairs: np.ndarray = NO_PAIRS  # (n_pairs, 2), of variables, the last that count
+    pairs: np.ndarray = NO_PAIRS  # (n_pairs, 2), numbered after the variables
 
     def prior(self, ranks, **counts):
         """Prior of the models of some variables; see :meth:`Prior.of`."""
@@ -75,15 +74,15 @@ class RatedRows(WeightedRows):
     rates : ndarray of shape (n_samples,)
         Pólya-Gamma rates.
     pulls : ndarray of shape (n_samples,)
-        The linear term of the log likelihood: half the weight of a row, negative where
-        the label is.
+        Linear terms of the log-likelihood: half the weight of a row, with the sign of
+        the label.
     ranks : ndarray of shape (n_features,)
-        Number of functions there are of each variable, then of each pair.
+        Number of functions of each variable, then of each pair.
     pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
-        Pairs of variables, the last that count as one.
+        Pairs of variables, numbered after the variables.
     room : ndarray of shape (n_functions, n_samples), default=None
-        Scratch, by which all rows of G are computed now; None to compute each when a
-        chain asks for it.
+        Work array for computing all rows of G at once; None: rows are computed on
+        demand.
     """
 
     def __init__(self, values, rates, pulls, ranks, pairs=NO_PAIRS, room=None):
@@ -133,25 +132,23 @@ class RatedRows(WeightedRows):
 
 
 class RatedChain:
-    """One chain; a subclass gives the likelihood.
+    """One chain; a subclass defines the likelihood.
 
-    The likelihood is that of `pulls`, `shapes` and `offsets`, or nearly so: its
-    logarithm is (pulls + shapes / 2) x scores - shapes x log(1 + exp(scores)), summed
-    over the rows.
+    The log-likelihood is, exactly or nearly, the sum over rows of (pulls + shapes / 2)
+    x scores - shapes x log(1 + exp(scores)).
 
-    Where there are many variables, each sweep chooses among K of them: those in the
-    model, and others drawn at random. Given the choice, the posterior of the models of
-    these variables is the one whose prior counts K variables, not d: the binomials of
-    the prior and of the choice give C(d, s) C(d - s, K - s) = C(d, K) C(K, s). So the
-    chain leaves the posterior over all variables invariant, and a sweep costs as much
-    as K variables do. Where there are pairs, each sweep chooses among all.
+    With many variables, each sweep is restricted to K of them: those in the model, and
+    others drawn at random. Given these, the posterior of the models has the prior for K
+    variables instead of d, as C(d, s) C(d - s, K - s) = C(d, K) C(K, s). So the chain
+    leaves the posterior over all variables invariant, and the cost of a sweep is that
+    of K variables. With pairs, each sweep uses all variables.
 
     Parameters
     ----------
     space : ModelSpace
         Functions, and the prior.
     intercept : float
-        The intercept of the first model, which has no variables.
+        Intercept of the initial model, which is empty.
     rng : numpy.random.Generator
         Source of random numbers.
 
@@ -162,7 +159,7 @@ class RatedChain:
     offsets : ndarray of shape (n_samples,) or float
         Known parts of the scores: 0, unless a caller sets them.
     n_chosen : int
-        Number of variables among which a sweep chooses.
+        Number of variables K of a sweep.
     """
 
     def __init__(self, space, intercept, rng):
@@ -189,7 +186,7 @@ class RatedChain:
 
     @property
     def model(self):
-        """Variables and orders of the current model, variables ascending."""
+        """Return variables and orders of the current model, variables ascending."""
         return np.unique(self.draw.columns // self.values.shape[1], return_counts=True)
 
     @property
@@ -199,12 +196,12 @@ class RatedChain:
 
     @property
     def moves(self):
-        """Number of moves tried, and accepted."""
+        """Number of proposed and of accepted moves."""
         state = self._chain.state
         return int(state.tried.sum()), int(state.accepted.sum())
 
     def advance(self, n_iter, keep=True):
-        """Sweep, and keep the draws or none of them."""
+        """Make sweeps, and keep all or none of the draws."""
         for _ in range(n_iter):
             self.sweep()
             if keep:
@@ -219,25 +216,25 @@ class RatedChain:
 
     @property
     def scores(self):
-        """Scores of the current draw, at the rows."""
+        """Scores of the current draw at the rows."""
         return self.draw.intercept + self.effects + self.offsets
 
     def sweep(self, n_moves=MOVES):
-        """Draw the length of the coefficients, then all else, then the length again.
+        """Draw the norm of the coefficients, then all else, then the norm again.
 
-        The order there and back is the same, so that a sweep is reversible.
+        The order is symmetric, so that a sweep is reversible.
         """
         self.draw_length()
         self._move(n_moves)
         self.draw_length()
 
     def draw_length(self):
-        """Multiply coefficients and intercept by a factor, drawn given all else.
+        """Multiply coefficients and intercept by a factor drawn given all else.
 
-        Given the rates, which follow the scores, the length of the coefficients hardly
-        changes: where the classes are nearly separable it would be the slowest quantity
-        of the chain. The factor is drawn without the rates, by slice sampling of its
-        logarithm: a move along the orbits of a group [1]_.
+        Given the rates, the norm of the coefficients hardly changes: with nearly
+        separable classes it would be the slowest quantity of the chain. The factor is
+        drawn without the rates, by slice sampling of its logarithm, a generalised Gibbs
+        move [1]_.
 
         References
         ----------
@@ -248,7 +245,7 @@ class RatedChain:
             multiply([self], self._along_length(), self.rng)
 
     def _move(self, n_moves):
-        """Draw the rates, move between the models, and draw the coefficients."""
+        """Draw the rates, move between models, and draw the coefficients."""
         rates = self.draw_rates()
         features, orders = self.model
         chosen = self._choice(features)
@@ -266,14 +263,14 @@ class RatedChain:
         self._draw_coefficients(form, chosen, self._chain)
 
     def blocks(self, n_blocks):
-        """Divide the variables among which a sweep would choose, at random."""
+        """Divide the variables of a sweep into random blocks."""
         chosen = self.rng.permutation(self._choice(self.model[0]))
         return [np.sort(block) for block in np.array_split(chosen, n_blocks)]
 
     def move_among(self, block, rates, n_moves):
-        """Move between models that differ in some variables alone, and draw these.
+        """Move between models that differ in a block of variables, and draw these.
 
-        Given the rates, and the coefficients of the other variables.
+        The rates and the coefficients of the other variables are given.
         """
         features, orders = self.model
         own = np.isin(features, block)
@@ -292,8 +289,8 @@ class RatedChain:
         self.effects = self.effects + effects
 
     def _prior_given(self, n_held, ranks):
-        """Prior of the models of some variables, given the number of others."""
-        key = n_held, np.sort(ranks).tobytes()  # the prior does not mind their order
+        """Return the prior of models of some variables, given the number of others."""
+        key = n_held, np.sort(ranks).tobytes()  # the prior is symmetric
         if key not in self._priors:
             self._priors[key] = self.space.prior(
                 ranks, n_variables=self.n_chosen, n_held=n_held
@@ -301,7 +298,7 @@ class RatedChain:
         return self._priors[key]
 
     def _form(self, chosen, rates, offsets):
-        """Quadratic form of variables, given the rates and a part of the scores."""
+        """Return the quadratic form of variables, given rates and offsets."""
         values = self._usable_values
         if len(chosen) < len(self._usable):
             values = self._values_of(chosen)
@@ -315,11 +312,11 @@ class RatedChain:
         return RatedRows(values, rates, pulls, self.ranks[chosen], self._pairs, room)
 
     def _first_model(self, form):
-        """Variables and orders of a model of pairs, those that gain most before others.
+        """Return an initial model of the pairs with the largest gains.
 
-        A pair finds its way into a model only from one that has both of its variables,
-        which may have no effects of their own: the chain begins with as many pairs as a
-        model may have, each with its variables.
+        A pair can be added only to a model with both of its variables, which may have
+        no effects of their own. The chain therefore starts with the largest possible
+        number of pairs, with their variables.
         """
         n_variables = len(self.ranks) - len(self._pairs)
         slopes = form.linear.reshape(len(self.ranks), -1)[n_variables:, 0]
@@ -333,11 +330,11 @@ class RatedChain:
         return np.array(sorted(chosen), dtype=np.int64), np.ones(len(chosen), dtype=int)
 
     def coefficients_of(self, columns):
-        """Coefficients of some functions of the current model."""
+        """Return the coefficients of some functions of the current model."""
         return self.draw.coefficients[self.draw.columns.searchsorted(columns)]
 
     def exchange(self, columns, coefficients):
-        """Give functions that were not in coefficients; or None: take them out."""
+        """Add functions with coefficients to the model; None: remove the functions."""
         draw, flat = self.draw, self._flat
         if coefficients is None:
             kept = ~np.isin(draw.columns, columns)
@@ -350,7 +347,7 @@ class RatedChain:
         self.draw = Draw.of(columns, coefficients, draw.intercept)
 
     def log_prior(self):
-        """Log prior of the current model, without pairs, and its coefficients."""
+        """Return the log prior of the current model, without pairs, and its draw."""
         columns = self.draw.columns
         size = np.count_nonzero(columns % self.values.shape[1] == 0)
         count = len(columns)
@@ -361,11 +358,11 @@ class RatedChain:
         return log_prior - 0.5 * square - 0.5 * count * math.log(2 * math.pi)
 
     def draw_rates(self):
-        """Draw the rates of the rows, given all else."""
+        """Draw the rates of the rows given all else."""
         return polya_gamma(self.shapes, self.scores, self.rng)
 
     def _choice(self, features):
-        """Variables among which a sweep chooses: a model's, and others at random."""
+        """Return the variables of a sweep: the model's, and others at random."""
         if self.n_chosen == len(self._usable):
             return self._usable
         others = np.setdiff1d(self._usable, features, assume_unique=True)
@@ -397,12 +394,11 @@ class RatedChain:
 
 
 def log_slab_prior(log_scale):
-    """Log density of the logarithm of the slab's scale, 1 plus an exponential [1]_.
+    """Return the log prior of the log slab scale, which is 1 plus an exponential [1]_.
 
-    A tail that is not heavier: where classes are separable, the mean of coefficients
-    would not exist under a half-Cauchy scale. A scale near 0 would make coefficients
-    of 0 as probable within a model as without it: variables without effects were all
-    in the model.
+    The tail must not be heavier: with separable classes, the posterior mean of the
+    coefficients would not exist under a half-Cauchy scale. A scale near 0 would put
+    variables without effects in the model.
 
     References
     ----------
@@ -414,12 +410,12 @@ def log_slab_prior(log_scale):
 
 
 def draw_slab(chains, rng):
-    """Draw the slab's scale that chains have in common, given their coefficients.
+    """Draw the common slab scale of chains, given their coefficients.
 
     Parameters
     ----------
     chains : list of RatedChain
-        The chains, which take it.
+        The chains, whose scale is set.
     rng : numpy.random.Generator
         Source of random numbers.
     """
@@ -437,14 +433,14 @@ def draw_slab(chains, rng):
 
 
 def multiply(chains, log_likelihood, rng, *, with_slab=False):
-    """Multiply what chains have drawn by a factor, drawn given all else.
+    """Multiply the draws of chains by a common factor, drawn given all else.
 
     Parameters
     ----------
     chains : list of RatedChain
-        Chains of one prior, whose coefficients and intercepts are multiplied.
+        Chains with the same prior, whose coefficients and intercepts are multiplied.
     log_likelihood : callable
-        Log likelihood of a factor.
+        Log-likelihood of a factor.
     rng : numpy.random.Generator
         Source of random numbers.
     with_slab : bool, default=False
@@ -452,7 +448,7 @@ def multiply(chains, log_likelihood, rng, *, with_slab=False):
     """
     draws, ridge = [chain.draw for chain in chains], chains[0].prior.ridge
     dimension, square = len(chains), 0.0
-    if not with_slab:  # else the prior of the coefficients has the same exponent
+    if not with_slab:  # otherwise the prior of the coefficients does not change
         dimension += sum(len(draw.columns) for draw in draws)
         square = ridge * sum(draw.coefficients @ draw.coefficients for draw in draws)
     square += sum(draw.intercept**2 for draw in draws) / INTERCEPT_VARIANCE
@@ -519,10 +515,10 @@ def slice_draw(log_density, start, step, rng):
 def polya_gamma(shapes, tilts, rng, largest_count=LARGEST_COUNT):
     """Draw from PG(shape, tilt), element by element.
 
-    Exact for whole shapes up to `largest_count`, as sums of PG(1, tilt). What is not
-    whole, and larger shapes, is drawn as the defining series of gammas, the tail beyond
-    `N_TERMS` replaced by one gamma of the same mean and variance: the first cumulant in
-    error is the third, by less than 5e-5 of the distribution's own for tilts up to 10,
+    Draws are exact for integer shapes up to `largest_count`, as sums of PG(1, tilt).
+    Fractional parts, and larger shapes, are drawn as the defining series of gammas,
+    with the terms after `N_TERMS` replaced by one gamma of the same mean and variance.
+    The relative error of the third cumulant is then less than 5e-5 for tilts up to 10,
     and less than 2e-3 for tilts up to 20.
 
     Parameters
@@ -557,13 +553,13 @@ def polya_gamma(shapes, tilts, rng, largest_count=LARGEST_COUNT):
 
 
 def polya_gamma_moments(shapes, tilts):
-    """Mean and variance of PG(shape, tilt)."""
+    """Return mean and variance of PG(shape, tilt)."""
     c = np.abs(tilts)
     small = c < 1e-2
     safe = np.where(small, 1.0, c)
     tanh = np.tanh(safe / 2)
     mean = np.where(small, 0.25 - c**2 / 48, tanh / (2 * safe))
-    # sech(c / 2)^2 = 1 - tanh^2 would lose its digits where c is large.
+    # sech(c / 2)^2 = 1 - tanh^2 would lose all digits for large c.
     sech2 = 4 * expit(safe) * expit(-safe)
     variance = np.where(
         small, 1 / 24 - c**2 / 120, (2 * tanh - safe * sech2) / (4 * safe**3)
@@ -572,8 +568,8 @@ def polya_gamma_moments(shapes, tilts):
 
 
 def right_shares(tilts):
-    """Probability that the first term of Devroye's series draws beyond the cut."""
-    z = np.minimum(0.5 * np.abs(tilts), FAR)  # beyond, exponentials would overflow
+    """Return the probability of the right part of Devroye's proposal."""
+    z = np.minimum(0.5 * np.abs(tilts), FAR)  # larger ones would overflow
     rate = RIGHT_RATE + 0.5 * z * z
     root, growth = np.sqrt(CUT), np.exp(z)
     left = ndtr(root * z - 1 / root) / growth + ndtr(-root * z - 1 / root) * growth
@@ -581,10 +577,10 @@ def right_shares(tilts):
 
 
 def _series(shapes, tilts, rng):
-    """Draw the sum of gammas that defines the distribution, its tail as one gamma."""
+    """Draw from the defining series of gammas, with its tail as one gamma."""
     halves = np.arange(N_TERMS) + 0.5
     scales = 0.5 / ((np.pi * halves) ** 2 + (tilts[:, None] / 2) ** 2)
-    if (shapes == 0.5).all():  # half a squared normal, drawn in a tenth of the time
+    if (shapes == 0.5).all():  # half a squared normal, ten times as fast
         gammas = 0.5 * rng.standard_normal(scales.shape) ** 2
     else:
         gammas = rng.standard_gamma(shapes[:, None], size=scales.shape)

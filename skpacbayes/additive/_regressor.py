@@ -33,210 +33,218 @@ from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream, sums_of
 from ._regressor_tails import NORMAL, heavy_tailed
 
-FEW_ROWS = 1000  # a stream keeps so many rows, or one for each function, if more
-FEW_FUNCTIONS = 512  # up to which `fit` sums the products of many rows
-# The whole range is taken if it leaves a tenth less of the variance and lowers the BIC
-# by 10.
+FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
+FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
+# The whole range is used if the residual variance is a tenth smaller and the BIC
+# smaller by 10.
 MIN_LOG_GAIN, LEAST_GAIN = -math.log(0.9), 10.0
-PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler with which pairs are possible
+PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler that allow interactions
 
 
 class SparseAdditiveGibbsRegressor(
     RegressorMixin, _Interactions, _SparseAdditiveGibbs, StreamingEstimator
 ):
-    """Additive regression that selects its variables, by a Gibbs posterior.
+    """Sparse additive regression by a Gibbs posterior.
 
-    The prediction is a sum of effects, one for each of the few variables that matter,
-    of which each is a combination of the first functions of a basis. Which variables,
-    and how many functions of each, has a posterior [1]_; Markov chains draw from it,
-    with the coefficients integrated out. Memory on a stream is bounded: rows are kept
-    up to 1000, or n_features x max_order if more, and then the matrix of their
-    products, (n_features x max_order)^2 numbers.
+    The prediction is a sum of effects of a few variables. Each effect is a combination
+    of the first functions of a basis. Markov chains draw the variables, and the number
+    of functions of each, from their posterior [1]_, with the coefficients integrated
+    out. The memory of a stream is bounded: up to max(1000, n_features x max_order) rows
+    are kept, and then the matrix of the sums of their products, of (n_features x
+    max_order)^2 numbers.
 
     Parameters
     ----------
     basis : str or transformer, default="legendre"
         Functions of a variable mapped to [-1, 1]: "legendre" (polynomials, for smooth
-        effects), "cosine" (half frequencies, for rough ones), "fourier" (full
-        frequencies, which want periodic effects), "spline" (from smooth to rough), or
-        a transformer of one column. "auto" chooses among the first, the second and
-        "spline" by evidence: the BIC of a greedy model; `basis_` is its choice.
+        effects), "cosine" (half frequencies, for rough effects), "fourier" (full
+        frequencies, for periodic effects), "spline" (from smooth to rough), or a
+        transformer of one column. "auto" chooses "legendre", "cosine" or "spline" by
+        the BIC of a greedy model; `basis_` is its choice.
     max_order : int, default=8
-        Number of functions of each variable, besides that of being missing.
+        Largest number of functions of each variable, without the indicator of missing
+        values.
     feature_range : tuple (low, high), default=None
-        What is mapped to [-1, 1]: numbers, or arrays of shape (n_features,). None for
-        the range of the rows of `fit`, or of the first rows of a stream, at most ten
-        interquartile ranges beyond their quartiles; or their whole range, as in the
-        paper, where it leaves a tenth less of the variance of y and the BIC of a greedy
-        model is smaller by 10. Under "gaussian" it is widened at both ends by its
-        length divided by the number of rows.
+        Range that is mapped to [-1, 1]: numbers, or arrays of shape (n_features,).
+        None: the range of the rows of `fit`, or of the first rows of a stream, cut ten
+        interquartile ranges beyond the quartiles; or the whole range, as in the paper,
+        if the residual variance of a greedy model is then a tenth smaller and its BIC
+        smaller by 10. With `slab="gaussian"` it is widened at both ends by its length
+        divided by the number of rows. Values outside of the range are clipped.
     categorical_features : array-like of int, str or bool, default=None
-        Columns or names of categorical features, or a mask: their values are numbers
-        that stand for categories. Those that are rarer than the `max_order` most
-        frequent ones have one effect together; new ones count as missing.
+        Columns or names of categorical features, or a mask; the values are codes of
+        categories. Each of the `max_order` most frequent categories has its own effect,
+        and all others share one; categories not seen in `fit` count as missing.
     beta : float, default=0.5
-        Each function divides the prior of a model by 1 / beta.
+        Each function multiplies the prior of a model by beta.
     slab : {"gaussian", "l1ball"}, default="gaussian"
-        Prior of the coefficients: normal, or uniform on a ball (the paper's).
+        Prior of the coefficients: normal, or uniform on an l1 ball (the paper's).
     slab_scale : "auto" or float, default="auto"
-        Standard deviation of a coefficient under "gaussian"; "auto" is that of y, or a
-        smaller one where there are many weak effects (see Notes). The k-th function of
-        a variable has standard deviation 1 / k. Where the noise is integrated out, it
-        holds for noise of the variance that short runs estimate; the slab is in
-        proportion to the deviation of the noise.
+        Prior standard deviation of a coefficient under "gaussian", in units of y; the
+        k-th function of a variable has standard deviation 1 / k. "auto": the standard
+        deviation of y, or a smaller value if there are many weak effects (see Notes).
+        If the noise variance is integrated out, the slab is proportional to the
+        standard deviation of the noise, and `slab_scale` is its value at the noise
+        variance estimated by short runs.
     radius : float, default=None
-        C, the radius of the ball, for functions of absolute value 1 at most. None for
-        the largest distance of y from its mean.
+        C, the radius of the ball, for functions of absolute value at most 1. None: the
+        largest distance of y from its mean.
     inverse_temperature : "likelihood", "pac" or float, default="likelihood"
-        lambda in exp(-lambda x mean squared error): n / (2 noise_variance), the normal
-        likelihood; n gamma / (4 noise_variance + 4 C^2), Theorem 5.2 of [1]_; a number.
+        lambda, the weight of the mean squared error. "likelihood": n / (2
+        noise_variance), which gives the posterior under normal noise. "pac": n gamma /
+        (4 noise_variance + 4 C^2), as in Theorem 5.2 of [1]_.
     gamma : float, default=0.5
-        See `inverse_temperature`.
+        Factor of "pac"; see `inverse_temperature`.
     noise_variance : "auto" or float, default="auto"
-        Variance of the noise; "auto" integrates it out where there are three rows or
-        more for each variable, estimates it by short runs where there are fewer or
-        under another `slab`, `sampler` or `inverse_temperature`, and weighs rows by
-        Student's t where that explains them clearly better (see Notes).
+        Variance of the noise. "auto" integrates it out if there are at least three rows
+        for each variable, and estimates it by short runs if there are fewer, or with
+        another `slab`, `sampler` or `inverse_temperature` than the default. It weights
+        rows as under Student's t noise if that fits clearly better (see Notes).
     sampler : {"collapsed", "carlin_chib"}, default="collapsed"
-        "carlin_chib" is the paper's, corrected, far slower; for comparison.
+        "carlin_chib" is the paper's sampler, corrected. It is far slower, and there for
+        comparison.
     n_iter : int, default=3000
-        Moves of each chain that are kept.
+        Number of moves of each chain that are kept.
     burn_in : int, default=1000
-        Moves of each chain before these, which are dropped.
+        Number of moves of each chain that are dropped before `n_iter` are kept.
     n_chains : int, default=2
-        Chains. The first starts at a greedy choice, the others at no variable; at all
-        of them where there are many weak effects or `interactions`.
+        Number of chains. The first starts at a greedy model, the others at the empty
+        model, or, with many weak effects or `interactions`, at all variables.
     max_active : int, default=None
-        Largest number of variables of a model, pairs included; None for 50.
+        Largest number of variables in a model, including pairs. None: 50.
     interactions : None, "auto" or list of pairs of int or str, default=None
         Pairs of variables whose joint effect may differ from the sum of their own, by
-        column or name. A pair is in a model only if both variables are. "auto" offers
-        all pairs of up to 20 variables; of more, those of the 20 that a first run
-        without interactions finds most probable. It needs ``slab="gaussian"`` and
-        ``sampler="collapsed"``, and has no ``partial_fit``; memory grows with the
-        number of rows, variables and pairs.
+        column or name. A pair is in a model only if both variables are. "auto": all
+        pairs of up to 20 variables; with more variables, the pairs of the 20 most
+        probable ones in a run without interactions. Interactions need
+        ``slab="gaussian"`` and ``sampler="collapsed"``, and there is no ``partial_fit``
+        with them; memory grows with the number of rows, variables and pairs.
     prediction : {"mean", "randomized", "map"}, default="mean"
-        Predict by the posterior mean, by one draw, or by the most probable model.
+        Predict by the posterior mean, by one draw from the posterior, or by the mean
+        within the most probable model.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        Seed of the chains.
     n_jobs : int, default=None
-        Threads for the chains. It may change within a stream; no other parameter may.
+        Number of threads for the chains. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors. It is the only
+        parameter that may change within a stream.
 
     Attributes
     ----------
     inclusion_probabilities_ : ndarray of shape (n_features,)
-        Probability that each variable is in the model. Of a constant one it is 0.
+        Probability that each variable is in the model; 0 for a constant variable.
     feature_importances_ : ndarray of shape (n_features,)
-        The same probabilities, by the name that `SelectFromModel` reads.
+        Equal to `inclusion_probabilities_`; used by `SelectFromModel`.
     inclusion_errors_ : ndarray of shape (n_features,)
         Monte Carlo standard errors of these probabilities.
     expected_orders_ : ndarray of shape (n_features,)
         Posterior mean of the number of functions of each variable.
     coefficients_ : ndarray of shape (n_features, n_functions)
-        Coefficients that predict, of functions orthogonal over the rows of the fit: the
-        k-th has standard deviation 1 / k or, under "l1ball", largest value 1. There
-        are `max_order`, one more where a variable has missing values. With
-        `interactions`, those of `pairs_` are in further rows.
+        Coefficients of the functions, as `prediction` says. The functions are
+        orthogonal over the rows of the fit; the k-th has standard deviation 1 / k or,
+        under "l1ball", largest absolute value 1. n_functions is `max_order`, or one
+        more if a variable has missing values. With `interactions`, those of `pairs_`
+        are in further rows.
     intercept_ : float
-        Mean of y: what is predicted where all effects are 0.
+        Mean of y: the prediction where all effects are 0.
     models_ : ndarray of shape (n_models, n_features)
-        Orders of the variables in each model visited, the most frequent first; with
-        `interactions`, those of `pairs_` in further columns.
+        Order (number of functions) of each variable in each model visited, the most
+        frequent model first; with `interactions`, those of `pairs_` in further columns.
     model_weights_ : ndarray of shape (n_models,)
-        Shares of the visits.
+        Relative frequency of each model among the visits.
     pairs_ : ndarray of int of shape (n_pairs, 2)
         Pairs of variables that may interact; none unless `interactions` is given.
     pair_probabilities_ : ndarray of shape (n_pairs,)
-        Probability that each of them is in the model.
+        Probability that each of `pairs_` is in the model.
     slab_scale_ : float
-        Standard deviation of a coefficient a priori, given or found.
-    noise_variance_ : float
-        Variance of the noise, given or estimated; its posterior mean where it is
+        Prior standard deviation of a coefficient, given or chosen.
+        noise_variance_ : float
+        Variance of the noise: given, estimated, or its posterior mean if it is
         integrated out.
     noise_freedom_ : float
-        Degrees of freedom of the noise, where it has heavy tails; inf if it is normal.
+        Degrees of freedom of the noise; inf if it is normal.
     inverse_temperature_ : float
-        lambda, at `noise_variance_` under the likelihood.
+        lambda; with "likelihood", its value at `noise_variance_`.
     acceptance_rate_ : float
-        Share of the proposals to add or to delete a variable that were accepted.
+        Share of the accepted proposals to add or to delete a variable.
     r_hat_ : float
-        Largest potential scale reduction, over halves of chains, of the log posterior
-        and of the presence of each uncertain variable. Near 1 if the chains agree.
+        Largest R-hat of the chains: of the log posterior, and of the presence of each
+        term whose inclusion probability is between 0.05 and 0.95. Near 1 if the chains
+        agree.
     basis_ : str or transformer
         The basis used.
     feature_ranges_ : ndarray of shape (n_features, 2)
         Ranges that are mapped to [-1, 1].
     n_samples_seen_ : int or float
-        Weight of the rows since the last `fit`: their number, if they have none.
+        Number of rows, or their total weight, since the last `fit`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X had some.
+        Names of the features, if X has feature names that are all strings.
 
     See Also
     --------
-    PartialEffectsDisplay : Draws the effects.
-    sklearn.linear_model.LassoCV : On the same functions, keeps many false variables.
-    sklearn.ensemble.HistGradientBoostingRegressor : Has interactions, selects nothing.
+    PartialEffectsDisplay : Plots the effects.
+    sklearn.linear_model.LassoCV : With the same functions, selects many irrelevant
+    variables. sklearn.ensemble.HistGradientBoostingRegressor : Has interactions,
+    without selection.
 
     Notes
     -----
-    With R_n the mean squared error, the posterior of a model m, of orders m_1, ..., m_d
-    with s of them positive, and of its coefficients theta is proportional to
+    Let R_n be the mean squared error, and m a model with orders m_1, ..., m_d, s of
+    them positive. The posterior of m and of its coefficients theta is proportional to
 
         exp(-lambda R_n(theta)) binom(d, s)^-1 beta^(m_1 + ... + m_d) p(theta | m).
 
-    Under the normal slab an effect is smooth beforehand: the share of its k-th function
-    has a standard deviation proportional to 1 / k, that of the path of a Brownian
-    motion. Given m, theta then has a normal distribution, and is integrated out
-    exactly. The moves add, delete or exchange a variable, chosen among all with the
-    exact weights of all orders, or draw one order anew. In the ball, coefficients are
-    drawn from the normal distribution and accepted against the ball. Algorithm 7 as
-    printed in [1]_ does not leave the posterior invariant; "carlin_chib" has the ratio
-    that does.
+    The normal slab favours smooth effects: the contribution of the k-th function has a
+    standard deviation proportional to 1 / k, as for a path of a Brownian motion. Given
+    m, theta is normal, and is integrated out exactly. The moves add, delete or exchange
+    a variable, chosen among all with the exact weights of all orders, or draw one order
+    anew. With the l1 ball, coefficients are proposed from a normal distribution, and
+    accepted or rejected. Algorithm 7 as printed in [1]_ does not leave the posterior
+    invariant; "carlin_chib" uses an acceptance ratio that does.
 
     Where ``noise_variance`` is "auto", with the defaults of ``slab``, ``sampler`` and
     ``inverse_temperature`` and three rows or more for each variable (and pair), the
     variance s^2 of the noise has the prior 1 / s^2 and is integrated out: lambda is
     then random, and with S(m) the penalized residual sum of squares a model's
-    likelihood is S(m)^(-(n - 1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_.
-    Coefficients have a standard deviation that is a multiple of s, which short runs set
-    so that the slab has the deviation of y.
+    likelihood is S(m)^(-(n - 1) / 2) rather than exp(-S(m) / (2 s^2)) [4]_. The prior
+    standard deviation of coefficients is a multiple of s, set by short runs so that it
+    equals `slab_scale_`.
 
-    A wide slab asks for clear effects, of which there are few. Where ``slab_scale`` and
-    ``noise_variance`` are "auto" under the likelihood, the evidence of the models that
-    the short runs visit is compared with that of the linear regression on all variables
-    with normal coefficients. If the latter is more than exp(8) n times as large, its
-    variances of the coefficients and of the noise are used, and most variables are in.
-    With more than `max_active` variables a warning says so instead.
+    A wide slab suits few, clear effects. If ``slab_scale`` and ``noise_variance`` are
+    "auto" under "likelihood", the evidence of the models that the short runs visit is
+    compared with that of the linear regression on all variables with normal
+    coefficients. If the latter is more than exp(8) n times as large, its variances of
+    coefficients and noise are used, and most variables are in the model. With more than
+    `max_active` variables, `fit` warns instead.
 
-    Under the normal likelihood a few far rows can hide all effects. Where
-    ``noise_variance`` is "auto", with the defaults of ``slab``, ``sampler`` and
-    ``inverse_temperature``, greedy models under normal and under Student's t noise are
-    compared by their likelihoods less the BIC's price. If the latter is 20 times as
-    probable, the root of the number of rows taken off, its residuals are free of bias,
-    and normal noise whose log variance is linear in the prediction does not explain
-    them better, as that of counts would, each row is weighed by its expected precision
-    under Student's t, of `noise_freedom_` degrees of freedom [3]_. The posterior is
-    that of the weighted rows. Where very far rows lie on one side, a warning says so
-    instead. Rows that a stream keeps no more, after the first ones, are not weighed.
+    Under normal noise a few outliers can hide all effects. If ``noise_variance`` is
+    "auto", with the defaults of ``slab``, ``sampler`` and ``inverse_temperature``,
+    greedy models with normal and with Student's t noise are compared by their BIC.
+    Student's t noise is used if it is more than 20 sqrt(n) times as probable, its
+    residuals show no bias, and they are not explained better by normal noise whose log
+    variance is linear in the prediction, as for counts. Each row is then weighted by
+    its expected precision under Student's t noise with `noise_freedom_` degrees of
+    freedom [3]_, and the posterior is that of the weighted rows. If most outliers are
+    on one side, `fit` warns instead. Rows that a stream does not keep are not weighted.
 
-    A variable with missing values (NaN) has one function more, its first: the level of
-    the rows where it is missing. One that is missing only in new rows then has the mean
-    effect, 0. The functions of a categorical variable are those of being in one of its
-    categories, the most frequent first.
+    A variable with missing values (NaN) has one more function, its first: the indicator
+    that it is missing. If a variable is missing in new rows only, its effect there is
+    0, the mean effect. The functions of a categorical variable are the indicators of
+    its categories, the most frequent first.
 
     The functions of a pair are the first `max_order` products of the functions of its
-    variables, less what functions of one of the two explain; that of the a-th and the
-    b-th has standard deviation 1 / (a b). The prior of a model with s variables and t
-    pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and beta for each
-    function. The greedy choice adds a pair together with its variables, and the other
-    chains start at all variables of the pairs, so that two variables without effects of
-    their own are found. At new rows a function of a pair is cut where it exceeds its
-    values at the rows of `fit`.
+    variables, minus their projections on functions of one of the two; the product of
+    the a-th and the b-th has standard deviation 1 / (a b). The prior of a model with s
+    variables and t pairs of them has a further factor binom(s (s - 1) / 2, t)^-1, and
+    beta for each function. The greedy model adds a pair together with its variables,
+    and the other chains start at all variables of the pairs, so that an interaction of
+    two variables without single effects is found. At new rows a function of a pair is
+    clipped to the range of its values at the rows of `fit`.
 
-    The intercept has a flat prior. The time of a move grows with n_features x max_order
-    and the square of the number of functions in the model.
+    The intercept has a flat prior. The time of a move is proportional to n_features x
+    max_order and to the square of the number of functions in the model.
 
     References
     ----------
@@ -252,7 +260,7 @@ class SparseAdditiveGibbsRegressor(
 
     Examples
     --------
-    A hundred variables, of which three matter, and two hundred rows:
+    Three of a hundred variables matter, with two hundred rows:
 
     >>> import numpy as np
     >>> from skpacbayes.additive import SparseAdditiveGibbsRegressor
@@ -268,7 +276,7 @@ class SparseAdditiveGibbsRegressor(
     >>> bool((abs(effect - X[:3, 70]) < 3 * std + 0.1).all())
     True
 
-    Two of ten variables act jointly:
+    Two of ten variables interact:
 
     >>> few = X[:, :10]
     >>> y = few[:, 1] + 2 * few[:, 1] * few[:, 4] + 0.3 * rng.normal(size=200)
@@ -338,7 +346,7 @@ class SparseAdditiveGibbsRegressor(
 
     @fit_context
     def fit(self, X, y, sample_weight=None):
-        """Run the chains on these rows alone.
+        """Fit the model to rows, forgetting all earlier ones.
 
         Parameters
         ----------
@@ -347,7 +355,7 @@ class SparseAdditiveGibbsRegressor(
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; an integer weight equals repeating the row.
+            Weights of the rows: a row of weight 2 counts as two rows. None: 1 each.
 
         Returns
         -------
@@ -357,9 +365,9 @@ class SparseAdditiveGibbsRegressor(
         Raises
         ------
         ValueError
-            If X is infinite or y not finite, if y is beyond 1e150 or varies by less
-            than 1e-140, if fewer than two rows have a positive weight, or if two
-            parameters do not agree.
+            If X has infinite values or y is not finite, if |y| exceeds 1e150 or y
+            varies by less than 1e-140, if fewer than two rows have a positive weight,
+            or if two parameters conflict.
         """
         rows = self._checked(X, y, sample_weight, reset=True, least=2)
         self._begin(rows)
@@ -378,7 +386,7 @@ class SparseAdditiveGibbsRegressor(
     @available_if(sums_of("partial_fit"))
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
-        """Learn more rows; the chains run when something is asked.
+        """Update the model with more rows; the chains run when results are needed.
 
         Parameters
         ----------
@@ -387,7 +395,7 @@ class SparseAdditiveGibbsRegressor(
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; rows of weight zero are left out.
+            Weights of the rows: a row of weight 2 counts as two rows. None: 1 each.
 
         Returns
         -------
@@ -397,8 +405,9 @@ class SparseAdditiveGibbsRegressor(
         Raises
         ------
         ValueError
-            If X is infinite, y not finite, X has another width, or a variable is
-            missing that never was in the first rows; nothing is then changed.
+            If X has infinite values, y is not finite, X has another number of features,
+            or a variable is missing that was never missing in the first rows. The
+            regressor is then unchanged.
         """
         streaming = self._streaming()
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
@@ -410,10 +419,10 @@ class SparseAdditiveGibbsRegressor(
 
     @available_if(sums_of("sufficient_statistics"))
     def sufficient_statistics(self, X, y, sample_weight=None):
-        """Sum products of 1, y and all functions over some rows.
+        """Return sums of products of 1, y and all functions over rows.
 
-        They add over sets of rows. `absorb` takes their sum if all of them come from
-        copies of one regressor, which has seen some rows.
+        The sums of several sets of rows can be added and passed to `absorb`, if all of
+        them come from copies of one regressor that has seen some rows.
 
         Parameters
         ----------
@@ -422,13 +431,13 @@ class SparseAdditiveGibbsRegressor(
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
+            Weights of the rows.
 
         Returns
         -------
         statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
-            The sums, n_functions = n_features x max_order. The first is the sum of the
-            weights.
+            The sums, with n_functions = n_features x max_order. The first entry is the
+            total weight.
         """
         check_is_fitted(self)
         rows = self._checked(X, y, sample_weight, reset=False, least=1)
@@ -437,14 +446,14 @@ class SparseAdditiveGibbsRegressor(
     @available_if(sums_of("absorb"))
     @updates_state
     def absorb(self, statistics, memory=1.0):
-        """Learn from sums of products, computed elsewhere or before.
+        """Update the model with sums of products of other rows.
 
         Parameters
         ----------
         statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
-            What `sufficient_statistics` returns, or sums of it.
+            Result of `sufficient_statistics`, or a sum of such results.
         memory : float in [0, 1], default=1.0
-            Weight of all rows so far: 1 adds to them, 0 replaces them.
+            Factor of the weight of all rows so far: 1 keeps them, 0 drops them.
 
         Returns
         -------
@@ -455,9 +464,9 @@ class SparseAdditiveGibbsRegressor(
         ------
         ValueError
             If the statistics have another shape, cannot be sums of products of rows or
-            count no row, or if `memory` is outside [0, 1]. It cannot be seen that
-            columns are in another order: give `sufficient_statistics` rows with names,
-            which it compares.
+            have no weight, or if `memory` is outside [0, 1]. A different order of
+            columns cannot be detected: give `sufficient_statistics` rows with feature
+            names, which it compares.
         """
         check_is_fitted(self)
         stream = self._stream.summed(self._dictionary)
@@ -467,24 +476,24 @@ class SparseAdditiveGibbsRegressor(
             raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
         weight = memory * self.n_samples_seen_ + statistics[0, 0]
         if not weight > 0:
-            raise ValueError("statistics and memory leave no row.")
+            raise ValueError("statistics and memory must leave a positive weight.")
         self._stream = stream.absorbed(statistics, memory)
         self.n_samples_seen_ = as_count(weight)
         vars(self).pop("_computed", None)
         return self
 
     def predict(self, X, return_std=False):
-        """Predict the mean of y, and optionally its scale.
+        """Predict the mean of y, and optionally its standard deviation.
 
-        A variable outside its range of `fit` counts as at its end.
+        Values outside of the range of a feature are clipped.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         return_std : bool, default=False
-            Whether to return the standard deviation of y too: of the posterior of the
-            function, and of the noise.
+            Whether to return the predictive standard deviation of y: that of the
+            posterior of the function and of the noise.
 
         Returns
         -------
@@ -504,17 +513,17 @@ class SparseAdditiveGibbsRegressor(
         return mean, np.sqrt(variance + self._variance(X))
 
     def certificate(self, X=None, y=None, *, confidence=0.95):
-        """Bound the risk: the mean squared error on new rows.
+        """Bound the risk, the mean squared error on new rows.
 
-        It holds for coefficients drawn from the posterior, and exists for the paper's
+        The bound holds for coefficients drawn from the posterior, in the paper's
         setting: `inverse_temperature="pac"` and `slab="l1ball"`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            New rows on which the risk is observed; None for the rows of the fit.
+            New rows on which the risk is computed. None: the rows of the fit.
         y : array-like of shape (n_samples,), default=None
-            Their targets.
+            Targets of the new rows.
         confidence : float, default=0.95
             Probability with which the bound holds.
 
@@ -552,7 +561,7 @@ class SparseAdditiveGibbsRegressor(
 
     @property
     def slab_scale_(self):
-        """Standard deviation of a coefficient a priori, given or found."""
+        """Prior standard deviation of a coefficient, given or chosen."""
         return float(self._answer().slab_scale)
 
     @property
@@ -566,7 +575,7 @@ class SparseAdditiveGibbsRegressor(
         """Degrees of freedom of the noise; inf if it is normal."""
         return float(self._answer().freedom)
 
-    # How rows come in.
+    # Validation of rows, and the stream.
 
     def _checked(self, X, y, sample_weight, *, reset, least):
         """Validate rows; return those of positive weight."""
@@ -587,8 +596,8 @@ class SparseAdditiveGibbsRegressor(
         present = weights > 0
         if np.count_nonzero(present) < least > 1:
             raise ValueError(
-                "sample_weight is zero for all rows but "
-                f"{np.count_nonzero(present)}, while {least} are required."
+                "sample_weight is positive for "
+                f"{np.count_nonzero(present)} rows, while {least} are required."
             )
         return Rows.of(X[present], y[present], weights[present])
 
@@ -607,7 +616,7 @@ class SparseAdditiveGibbsRegressor(
         return True
 
     def _begin(self, rows):
-        """Forget everything but these rows."""
+        """Start a new stream with rows."""
         if self.slab == "l1ball" and self.sampler == "carlin_chib":
             raise ValueError(
                 f"sampler={self.sampler!r} needs slab='gaussian', got "
@@ -629,9 +638,10 @@ class SparseAdditiveGibbsRegressor(
             self._stream = self._stream.summed(self._dictionary)
 
     def _extended(self, rows):
-        """Return the stream with more rows, and their number, as attributes.
+        """Return the attributes of the stream with more rows.
 
-        Whenever that number has doubled, the rows are looked at for sentinels.
+        The rows are checked for codes of missing values each time their number has
+        doubled.
         """
         before = self.n_samples_seen_
         seen = counted(before, rows.weights)
@@ -646,7 +656,7 @@ class SparseAdditiveGibbsRegressor(
         return self.slab == "l1ball"
 
     def _dictionary(self, rows, whole=False):
-        """Functions of the usual range, or of the whole where it is clearly better."""
+        """Return functions on the usual range, or on the whole if clearly better."""
         usual = super()._dictionary(rows, whole)
         if whole or self.feature_range is not None or self._bounded():
             return usual
@@ -664,11 +674,11 @@ class SparseAdditiveGibbsRegressor(
         return widened(low, high, rows.weights.sum())
 
     def _best(self, dictionaries, rows):
-        """Choose functions: those whose greedy model has the smallest criterion."""
+        """Return the functions whose greedy model has the smallest criterion."""
         return min(dictionaries, key=lambda each: self._criterion(each, rows))
 
     def _criterion(self, dictionary, rows):
-        """Criterion of the greedy model with the functions of a dictionary."""
+        """Return the criterion of the greedy model with a dictionary."""
         problem = rows.problem(dictionary, self._bounded())
         reader = problem.gram.reader()
         return greedy_model(problem, reader, self._most_variables())[-1]
@@ -679,7 +689,7 @@ class SparseAdditiveGibbsRegressor(
     def __sklearn_is_fitted__(self):
         return self._streaming() and self.n_samples_seen_ > 0
 
-    # How the posterior is found.
+    # Computation of the posterior.
 
     def _compute(self):
         """Run the chains on all rows so far."""
@@ -690,12 +700,12 @@ class SparseAdditiveGibbsRegressor(
         return found
 
     def _problem(self):
-        """Return the regression on all rows so far, and how heavy its tails are."""
+        """Return the regression on all rows so far, and its tails."""
         problem = self._stream.problem(self._dictionary, self._bounded())
         return self._weighed(problem)
 
     def _weighed(self, problem):
-        """Weigh rows by Student's t where the tails are heavy, if there are rows."""
+        """Weight rows as under Student's t noise if the tails are heavy."""
         usual = "auto", "gaussian", "likelihood", "collapsed"
         given = self.noise_variance, self.slab, self.inverse_temperature, self.sampler
         rows = self._stream.rows
@@ -710,13 +720,13 @@ class SparseAdditiveGibbsRegressor(
         return heavy_tailed(rows, problem, rebuild, self._most_variables())
 
     def _run(self, sums, starts, n_rows):
-        """Run the chains within a stream; return where they end."""
+        """Run the chains within a stream; return their final models."""
         rng = np.random.default_rng([self._seed, n_rows])
         problem = sums.problem(self._bounded())
         return sample(self._settings(problem), problem, rng, starts, range)[1]
 
     def _paired(self, problem, rng):
-        """Add functions of pairs of variables: those given, or of the most probable."""
+        """Add functions of pairs: those given, or of the most probable variables."""
 
         def probabilities():
             settings, first = self._settings(problem), rng.spawn(1)[0]
@@ -728,26 +738,27 @@ class SparseAdditiveGibbsRegressor(
         return self._weighed(rows.problem(dictionary, False, pairs))
 
     def _chose_freely(self):
-        """Whether what residuals still show is neither the user's choice nor a chain's.
+        """Return whether structure in residuals can only come from the functions.
 
-        Given scales, temperatures and lines may leave out what the rows show.
+        Given scales and temperatures, or a linear model of weak effects, may leave
+        structure in the residuals, too.
         """
         given = self.slab_scale, self.noise_variance, self.inverse_temperature
         usual = given == ("auto", "auto", "likelihood")
         return usual and self.max_order > 1 and is_settled(self._answer())
 
     def _settings(self, problem):
-        """Return the parameters that the chains read; refuse targets too close."""
+        """Return the parameters of the chains; raise ValueError if y hardly varies."""
         if 1e-12 * abs(problem.mean) < problem.largest < LEAST_DISTANCE:
             raise ValueError(
-                f"y must differ from its mean by {LEAST_DISTANCE:g} or more, as its "
-                "variance must be a number above 0, or not at all; it differs by at "
-                f"most {problem.largest:g}: divide it by its scale."
+                f"y must be constant or differ from its mean by at least "
+                f"{LEAST_DISTANCE:g}, as its variance must not underflow; it differs "
+                f"by at most {problem.largest:g}: divide it by its scale."
             )
         return Settings(**{name: getattr(self, name) for name in Settings._fields})
 
     def _learned(self, problem, tails, starts, rng, tasks):
-        """Run the chains; return what predictions read."""
+        """Run the chains; return the results for predictions."""
         found, _ = sample(self._settings(problem), problem, rng, starts, tasks)
         return found._replace(
             coefficients=self._chosen(found.posterior, rng),

@@ -1,4 +1,4 @@
-"""From a regression to the posterior of its models."""
+"""The chains of a regression, and the posterior of its models."""
 
 import math
 from typing import NamedTuple
@@ -24,18 +24,19 @@ from ._posterior import (
 from ._regressor_drawing import BallChain, CarlinChibChain
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
-NEGLIGIBLE = 1e-8  # share of the variance of y below which there is no noise
-LEAST_DISTANCE = 1e-140  # of y from its mean: NEGLIGIBLE times its square is a number
-RIDGE = 1e-8  # of the greedy search, relative to the functions' own squares
-# Of the log evidence of many weak effects, beyond that for what has been fitted.
+NEGLIGIBLE = 1e-8  # share of the variance of y below which noise is zero
+LEAST_DISTANCE = 1e-140  # of y from its mean: its square does not underflow
+RIDGE = 1e-8  # of the greedy search, relative to the functions' squares
+# Least gain in log evidence of many weak effects, beyond the penalty of fitted
+# variances.
 MARGIN = 8.0
-DOUBT = 1.0  # of the log evidence, from which few and many are both told of
-LARGEST = 1000  # of the smaller of the numbers of rows and variables, whose cube counts
-RATIOS = np.geomspace(1e-6, 10.0, 60)  # of the variances of coefficients and noise
+DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
+LARGEST = 1000  # largest min(n_rows, n_variables), as the cost is cubic
+RATIOS = np.geomspace(1e-6, 10.0, 60)  # of variances, coefficients over noise
 
 
 class Settings(NamedTuple):
-    """Parameters of the estimator that the chains read."""
+    """Parameters of the estimator that the chains use."""
 
     beta: float
     slab: str
@@ -53,15 +54,15 @@ class Settings(NamedTuple):
 
 
 class Temperature(NamedTuple):
-    """Inverse temperature lambda, and what follows from it and from the noise."""
+    """Inverse temperature lambda, and quantities derived from it."""
 
     noise_variance: float
     inverse_temperature: float
-    unit: float  # deviation of the noise for which lambda is the likelihood's
+    unit: float  # noise standard deviation at which lambda is that of the likelihood
 
 
 class Starts(NamedTuple):
-    """Where chains begin or go on: a model for each, and the noise variance."""
+    """Starts of the chains: a model for each, and the noise variance."""
 
     models: list
     noise_variance: float
@@ -79,9 +80,9 @@ def sample(settings, problem, rng, starts, tasks):
     rng : numpy.random.Generator
         Source of random numbers.
     starts : Starts or None
-        Where the chains go on; None for a greedy choice and empty models.
+        Starts of the chains; None: a greedy model and empty models.
     tasks : callable
-        Yields the numbers of the parts of the run; may stop early.
+        Yields the parts of the run; may stop early.
 
     Returns
     -------
@@ -121,7 +122,7 @@ def sample(settings, problem, rng, starts, tasks):
 
 
 class Setup:
-    """What the chains of one regression have in common.
+    """Common settings of the chains of one regression.
 
     Parameters
     ----------
@@ -146,17 +147,17 @@ class Setup:
         self.weak, self.n_variables_needed, self.weak_gain = None, 0, 0.0
 
     def first_models(self):
-        """Choose models: greedily for the first chain, no variable for the others.
+        """Return initial models: greedy for the first chain, empty for the others.
 
-        Where there are pairs, all of their variables: a pair finds its way in only from
-        a model that has both, and without it they would find none.
+        With pairs, the others start at all of their variables, as a pair can be added
+        only to a model with both of its variables.
         """
         *first, noise, _ = greedy_model(self.problem, self._readers[0], self.most)
         other = self.every_variable(np.unique(self.problem.gram.pairs))
         return [first] + [other] * (self.settings.n_chains - 1), noise
 
     def temperature(self, noise):
-        """Inverse temperature for a noise variance."""
+        """Return the inverse temperature for a noise variance."""
         n, kind = self.problem.weight, self.settings.inverse_temperature
         if kind == "likelihood":
             value = n / (2 * noise)
@@ -167,7 +168,7 @@ class Setup:
         return Temperature(noise, value, math.sqrt(n / (2 * value)))
 
     def prior(self, unit):
-        """Prior, in units of the noise."""
+        """Return the prior, in units of the noise."""
         settings = self.settings
         terms = self.ranks, settings.beta, self.most
         if settings.slab == "l1ball":
@@ -176,7 +177,7 @@ class Setup:
         return Prior.of(*terms, variance=variance, n_pairs=self.n_pairs)
 
     def slab_variance(self, unit):
-        """Variance of a coefficient."""
+        """Return the prior variance of a coefficient."""
         if self.settings.slab_scale != "auto":
             return self.settings.slab_scale**2
         if self.weak is not None:
@@ -184,7 +185,7 @@ class Setup:
         return self.problem.square / self.problem.weight or unit**2
 
     def chain(self, kind, number, model, temperature, prior=None):
-        """Make the chain of a number, of a class of chains, at a model."""
+        """Return chain `number` of a class of chains, started at a model."""
         chain = kind(
             self._readers[number],
             self.problem.against / temperature.unit,
@@ -196,7 +197,7 @@ class Setup:
         return chain
 
     def final_chain(self, number, model, temperature):
-        """Make the chain of a number, at a model, that is to be recorded."""
+        """Return chain `number`, to be recorded, started at a model."""
         settings, problem, unit = self.settings, self.problem, temperature.unit
         if not may_integrate(settings, problem):
             kind = CarlinChibChain if settings.sampler == "carlin_chib" else self.kind
@@ -206,14 +207,14 @@ class Setup:
         return self.chain(Chain, number, model, temperature, prior)
 
     def choose_among(self, chains, model, temperature):
-        """Have chains choose mostly among what is promising at a model, if many are."""
+        """Restrict moves of chains mostly to variables promising at a model."""
         if len(self.ranks) > PROMISING + WINDOW:
             sequence = self.chain(Chain, 0, model, temperature).promising()
             for chain in chains:
                 chain.choose_among(sequence)
 
     def estimated_noise(self, model, noise):
-        """Estimate the noise by short runs from a model; return where they end too."""
+        """Estimate the noise by short runs from a model; also return their ends."""
         temperature = self.temperature(noise)
         pilot = self.chain(self.kind, 0, model, temperature)
         self.choose_among([pilot], model, temperature)
@@ -229,7 +230,7 @@ class Setup:
         return pilot.model, noise
 
     def sees_weak_effects(self):
-        """Whether evidence prefers many weak effects, and as many may be in a model."""
+        """Return whether many weak effects have larger evidence and fit in a model."""
         settings = self.settings
         usual = "auto", "gaussian", "likelihood"
         if (settings.slab_scale, settings.slab, settings.inverse_temperature) != usual:
@@ -251,7 +252,7 @@ class Setup:
         return not self.n_variables_needed
 
     def every_variable(self, among=None):
-        """Return the model of all variables, or some, each of order 1."""
+        """Return the model of all or some variables, each of order 1."""
         among = (
             np.arange(len(self.problem.functions.orders)) if among is None else among
         )
@@ -260,14 +261,14 @@ class Setup:
 
 
 def ball_radius(settings, largest):
-    """Radius of the l1 ball: the largest |y - mean| if it is not given."""
+    """Return the radius of the l1 ball: given, or the largest |y - mean|."""
     if settings.radius is not None:
         return float(settings.radius)
     return largest if largest > 0 else 1.0
 
 
 def expected_noise(chain, problem, unit):
-    """Mean over a run of the squared residuals over the degrees of freedom."""
+    """Return the mean over a run of residual squares over degrees of freedom."""
     path, columns, means, _ = chain.recorded()
     counts, totals = np.bincount(path), (columns >= 0).sum(axis=1)
     if not chain.draws:
@@ -280,7 +281,7 @@ def expected_noise(chain, problem, unit):
 
 
 def summary(chains, setup, temperature):
-    """Put the chains together; where they ended."""
+    """Return the results of the chains, and their final models."""
     problem, prior = setup.problem, chains[0].prior
     shape = problem.gram.diagonal.shape[:2]
     posterior = Posterior.of_chains(
@@ -294,7 +295,7 @@ def summary(chains, setup, temperature):
         temperature = setup.temperature(posterior.noise_variance)
     runs = runs_of([chain.recorded() for chain in chains])
     agreement = mixing(runs, posterior.inclusion()[:, 0], shape[1])
-    # Moves to other variables: the first two kinds.
+    # Moves that add or delete variables: the first two kinds.
     tried = sum(chain.state.tried[:2].sum() for chain in chains)
     accepted = sum(chain.state.accepted[:2].sum() for chain in chains)
     n_usable = np.count_nonzero(setup.ranks)
@@ -323,10 +324,10 @@ def summary(chains, setup, temperature):
 
 
 def runs_of(recorded):
-    """Return what chains went through; equal models have the same log weight.
+    """Return the paths of chains, with exactly equal log weights of equal models.
 
-    Its last digits depend on the sequence of the variables. R-hat, which reads ranks,
-    would take them for a difference between chains.
+    The last digits of a log weight depend on the sequence of the variables. R-hat uses
+    ranks, and would treat them as a difference between chains.
     """
     counts = np.cumsum([len(columns) for _, columns, _, _ in recorded])[:-1]
     largest = max(columns.shape[1] for _, columns, _, _ in recorded)
@@ -345,11 +346,11 @@ def runs_of(recorded):
 
 
 def greedy_model(problem, reader, most):
-    """Add the variable, and the order, that lower the BIC the most, while any does.
+    """Add the variable and order that lower the BIC most, as long as any does.
 
-    The criterion counts each variable as 2 log(n_features) more: there are so many to
-    choose from. A pair of variables counts as one; it comes in with those of the two
-    that are not in yet, of order 1.
+    The criterion adds 2 log(n_features) for each variable, for the choice among all. A
+    pair counts as one variable; those of its variables that are not in the model are
+    added with it, of order 1.
 
     Parameters
     ----------
@@ -367,7 +368,7 @@ def greedy_model(problem, reader, most):
     noise_variance : float
         Mean squared residual, over the degrees of freedom.
     criterion : float
-        The criterion, minus twice the log evidence but for terms that stay bounded.
+        The criterion, minus twice the log evidence up to bounded terms.
     """
     ranks, weight, pairs = problem.gram.ranks, problem.weight, problem.gram.pairs
     if len(pairs):
@@ -409,64 +410,64 @@ def greedy_model(problem, reader, most):
 
 
 def model_price(problem, n_functions, n_variables):
-    """Return what the criterion asks for a model."""
+    """Return the penalty of a model in the criterion."""
     choice = 2 * np.log(len(problem.gram.ranks))
     return n_functions * np.log(problem.weight) + n_variables * choice
 
 
 def explained(chain, features, orders):
-    """Return what a model explains of half the sum of squares."""
+    """Return the half sum of squares explained by a model."""
     chain.start(features, orders)
     chain.weigh_neighbors()
     return float(chain.state.solution @ chain.state.solution) / 2
 
 
 def least_noise(problem):
-    """Smallest noise variance that is told from none."""
+    """Return the smallest noise variance that counts as positive."""
     variance = problem.square / problem.weight
     return max(NEGLIGIBLE * variance, 1e-24 * problem.mean**2, 1e-300)
 
 
-# Whether the effects are few and clear or many and weak, by evidence.
+# Few clear effects, or many weak ones, by their evidence.
 
 
 class Weak(NamedTuple):
-    """Many weak effects: the regression on all variables, along lines."""
+    """Many weak effects: the linear regression on all variables."""
 
     slab_variance: float  # of a coefficient
     noise_variance: float
     log_evidence: float
-    gain: float = math.nan  # of the log evidence, above that of few effects
+    gain: float = math.nan  # in log evidence, relative to few effects
 
 
 def weak_effects(problem, recorded, noise, beta, most, least):
-    """Return the variances of many weak effects, and how evidence prefers them to few.
+    """Return the variances of many weak effects, and their gain in log evidence.
 
-    Few effects have the evidence of the models that a chain visited. Many weak ones
-    have that of the regression on the first function of every variable, whose variances
-    of coefficients and noise are fitted: each costs half the logarithm of the rows.
-    Many are to be preferred if they are exp(8) times as probable: exp(5) is called
-    "very strong" evidence [1]_, and a chain has not visited all models.
+    The evidence of few effects is that of the models that a chain visited. The evidence
+    of many weak effects is that of the regression on the first function of every
+    variable, with fitted variances of coefficients and noise, each penalised by log(n)
+    / 2. Many effects are preferred if they are exp(8) times as probable: exp(5) is
+    "very strong" evidence [1]_, and a chain does not visit all models.
 
     Parameters
     ----------
     problem : Problem
         The regression.
     recorded : tuple of ndarray
-        What a chain under the usual prior has recorded.
+        Record of a chain under the default prior.
     noise : float
-        Variance of the noise under which it moved.
+        Noise variance of that chain.
     beta : float
-        Each function divides the prior by 1 / beta.
+        Each function multiplies the prior by beta.
     most : int
-        Largest number of variables of a model.
-    least : float
-        Smallest noise variance that is told from none.
+        Largest number of variables in a model.
+            least : float
+                Smallest noise variance that counts as positive.
 
     Returns
     -------
     found : Weak or None
-        The variances, and their gain; None where there is nothing to compare.
+        The variances and the gain; None if there is nothing to compare.
 
     References
     ----------
@@ -487,9 +488,9 @@ def weak_effects(problem, recorded, noise, beta, most, least):
 
 
 def explained_squares(problem):
-    """Eigenvalues of the first functions' G, and of what each direction explains of y.
+    """Return the eigenvalues of the first functions' G, and explained squares of y.
 
-    None where there are too many rows and variables, or fewer than two variables.
+    None if there are too many rows and variables, or fewer than two variables.
     """
     width = problem.gram.diagonal.shape[1]
     columns = np.flatnonzero(problem.functions.orders) * width
@@ -511,7 +512,7 @@ def explained_squares(problem):
 
 
 def linear_evidence(problem, squares, explained, least=1e-300):
-    """Fit the variances of a regression on all variables, by its evidence.
+    """Fit the variances of a regression on all variables by maximum evidence.
 
     The variance of the noise is at least `least`.
     """

@@ -1,4 +1,4 @@
-"""Chains that draw the coefficients of each model: the l1 ball, and the paper's."""
+"""Chains that draw coefficients: for the l1 ball, and the paper's."""
 
 import math
 
@@ -14,15 +14,15 @@ ADD, DELETE, ORDER = 0, 1, 2
 class DrawingChain(Chain):
     """A chain on models and coefficients.
 
-    A subclass defines `_begin`, which draws the first coefficients, `_move`, which
-    moves once and returns whether it was accepted, and `_coefficients`, the current
-    ones.
+    A subclass defines `_begin`, which draws the initial coefficients, `_move`, which
+    makes one move and returns whether it was accepted, and `_coefficients`, which
+    returns the current ones.
     """
 
     draws = True
 
     def change(self, reader, linear, prior):
-        """Take another quadratic form and prior, of the same functions."""
+        """Set another quadratic form and prior of the same functions."""
         super().change(reader, linear, prior)
         self._draws = None
 
@@ -35,7 +35,7 @@ class DrawingChain(Chain):
                 self._record(moved)
 
     def _record(self, moved):
-        """Record the current model and coefficients, a new number if it moved."""
+        """Record the current model and coefficients, as new ones if they changed."""
         state, record = self.state, self.record
         if moved or state.n_models == 0:
             place, columns = state.n_models, self.columns()
@@ -50,20 +50,19 @@ class DrawingChain(Chain):
 class BallChain(DrawingChain):
     """A chain on models and coefficients, in the ball of a prior's radius.
 
-    A move of a chain whose coefficients are integrated out, over all space and with a
-    ridge, together with coefficients drawn from what is integrated, leaves that
-    distribution as it is. Here it proposes. What is proposed is accepted with the ratio
-    of the target to that distribution: 0 outside of the ball,
-    exp(ridge |coefficients|^2 / 2) within it.
+    The proposal is a move of the chain with coefficients integrated out over the whole
+    space, with a ridge, and then a draw of the coefficients. The acceptance ratio is
+    that of the target to the stationary distribution of these moves: 0 outside of the
+    ball, exp(ridge |coefficients|^2 / 2) within it.
     """
 
     def _begin(self):
-        """Start at no variable, which has no coefficient to draw."""
+        """Start at the empty model, without coefficients."""
         self.start([], [])
         self._draws, self._log_density = np.zeros(0), 0.0
 
     def _move(self):
-        """Propose and accept or refuse; returns whether it was accepted."""
+        """Make a Metropolis move; return whether it was accepted."""
         state = self.state
         before, accepted = int(state.current), state.accepted.copy()
         self._run(self.rng.random((1, 4)), self._no_record, self.windows)
@@ -85,38 +84,38 @@ class BallChain(DrawingChain):
 
 
 class CarlinChibChain(DrawingChain):
-    """Algorithm 7 of the review: models weighed by draws of their coefficients.
+    """Algorithm 7 of the review: models weighted by draws of their coefficients.
 
-    Each model of a neighbourhood is given coefficients drawn from its pseudo-prior,
-    normal around the conditional mean with a deviation s for all first functions, one
-    for all second ones and so on, and weighed by w, their posterior density divided by
-    the pseudo-prior's. A model is chosen with probability proportional to w, and
-    accepted with probability
+    For each model of a neighbourhood, coefficients are drawn from its pseudo-prior,
+    normal about the conditional mean with one standard deviation s for all first
+    functions, one for all second functions and so on. Its weight w is their posterior
+    density over that of the pseudo-prior. A model is chosen with probability
+    proportional to w, and accepted with probability
 
         min(1, q(back) W(forth) / (q(forth) W(back))),
 
-    the sums W of the weights over the neighbourhoods of the current and of the chosen
-    model, of which the latter has fresh draws for all but the current model. The paper
-    prints w' / w instead, which leaves the sums out and does not leave the posterior
-    invariant: the probability w' / W of the choice is not compensated.
+    where W is the sum of the weights over the neighbourhood of the current or of the
+    chosen model; the latter has new draws for all but the current model. The paper
+    prints w' / w instead, which does not leave the posterior invariant, as it omits the
+    probability w' / W of the choice.
 
     A neighbourhood holds the models with one variable more, those with one less or,
     where the paper stays, those in which one variable has another order, or its own.
     """
 
     def change(self, reader, linear, prior):
-        """Take another quadratic form and prior, of the same functions."""
+        """Set another quadratic form and prior of the same functions."""
         super().change(reader, linear, prior)
         squares = np.einsum("jkk->jk", reader.source.diagonal)
         self._scales = 1 / np.sqrt(np.maximum(squares.max(axis=0), prior.ridge))
 
     def _begin(self):
-        """Draw the coefficients of the first model."""
+        """Draw the coefficients of the initial model."""
         self.weigh_neighbors()
         self._take(self.rng.standard_normal(len(self.columns())))
 
     def _move(self):
-        """One step of the algorithm; returns whether it was accepted."""
+        """Make one step of the algorithm; return whether it was accepted."""
         features, orders = self.model
         kind = self._kind(len(features))
         self.state.tried[kind] += 1
@@ -150,14 +149,14 @@ class CarlinChibChain(DrawingChain):
         return accepted
 
     def _log_ratio(self, forth, back, weight):
-        """Log of the ratio by which a model is accepted.
+        """Return the log acceptance ratio of a model.
 
         `forth` and `back` are log(q / W) of the two directions, `weight` is log w'.
         """
         return back - forth
 
     def _go(self, features, orders):
-        """Make a model the current one, and weigh its neighbours."""
+        """Set the current model, and compute the weights of its neighbours."""
         self.start(features, orders)
         self.weigh_neighbors()
 
@@ -170,16 +169,16 @@ class CarlinChibChain(DrawingChain):
         return ORDER
 
     def _log_share(self, kind, size):
-        """Log probability of a kind of move."""
+        """Return the log probability of a kind of move."""
         possible = size < self.prior.most if kind == ADD else size > 0
         return math.log(0.4) if possible else -math.inf
 
     def _take(self, draws):
-        """Make the draws those of the current model."""
+        """Set the coefficients of the current model."""
         self._draws, self._weight = draws, self._log_weight(draws)
 
     def _log_weight(self, draws):
-        """Log of w for the current model."""
+        """Return log w of the current model."""
         factor, scales = self.state.factor, self._own_scales()
         square = ((scales * draws @ factor) ** 2).sum()
         return (
@@ -189,19 +188,19 @@ class CarlinChibChain(DrawingChain):
         )
 
     def _own_scales(self):
-        """Deviations s of the current model's functions."""
+        """Return the standard deviations s of the current model's functions."""
         return self._scales[self.columns() % len(self._scales)]
 
     def _noise(self, draws, square, scales):
-        """Log of what draws d make of a weight; `square` is (s d)' P (s d)."""
+        """Return the term of log w in draws d; `square` is (s d)' P (s d)."""
         return np.log(scales).sum() + ((draws**2).sum(axis=-1) - square) / 2
 
     def _neighbourhood(self, kind, only):
-        """Models of a neighbourhood, log weights of draws, and the draws."""
+        """Return the models of a neighbourhood, their log weights and draws."""
         return self._smaller() if kind == DELETE else self._larger(only)
 
     def _larger(self, only):
-        """All models with one variable more (perhaps a certain one), of any order."""
+        """Return all models with one more variable, or a given one, of any order."""
         source, factor = self.reader.source, self.state.factor
         width, q = source.diagonal.shape[1], len(factor)
         gains = self.state.larger.reshape(-1, width)
@@ -238,7 +237,7 @@ class CarlinChibChain(DrawingChain):
         return models, weights.ravel(), chosen
 
     def _smaller(self):
-        """All models with one variable less."""
+        """Return all models with one variable removed."""
         features, orders = self.model
         factor, losses = self.state.factor, self.state.smaller
         precision, scales = factor @ factor.T, self._own_scales()
@@ -263,14 +262,14 @@ class CarlinChibChain(DrawingChain):
         return models, weights, draws.__getitem__
 
     def _place(self, models, weights, wanted):
-        """Place of the model `wanted` among the models of a neighbourhood."""
+        """Return the index of the model `wanted` in a neighbourhood."""
         for place in np.flatnonzero(weights > -np.inf):
             if set(zip(*models(place), strict=True)) == wanted:
                 return place
         raise AssertionError("a model is a neighbour of its neighbours")
 
     def _rows(self):
-        """Rows of G of the current model's functions."""
+        """Return the rows of G of the current model's functions."""
         places = self.reader.places[self.state.owners, self.state.places]
         return self.reader.rows[places]
 

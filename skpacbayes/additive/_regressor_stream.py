@@ -1,4 +1,4 @@
-"""What a regression keeps of its rows: themselves, then sums of products."""
+"""State of a stream of a regression: first its rows, then sums of products."""
 
 import copy
 from typing import NamedTuple
@@ -9,20 +9,20 @@ from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._gram import NO_PAIRS, Gram, WeightedRows
 from ._pairs import Pairs
 
-BLOCK = 256  # rows whose products are summed at a time
-SCALE = 1e-9  # relative size of what rounding leaves
-MOST_CHECKED = 2002  # rows of statistics whose eigenvalues are computed
+BLOCK = 256  # number of rows whose products are summed at a time
+SCALE = 1e-9  # relative size of rounding errors
+MOST_CHECKED = 2002  # largest number of rows of statistics for computing eigenvalues
 
 
 def sums_of(method):
-    """Return the check that a method, which sums products, is available."""
+    """Return the check that a method that sums products is available."""
 
     def check(estimator):
         if estimator.interactions is not None:
             raise AttributeError(
                 f"{method} needs interactions=None, got "
-                f"interactions={estimator.interactions!r}: sums of products of the "
-                "variables' functions say nothing of pairs."
+                f"interactions={estimator.interactions!r}: sums of products of "
+                "functions of single variables do not determine interactions."
             )
         return True
 
@@ -30,30 +30,30 @@ def sums_of(method):
 
 
 class Problem(NamedTuple):
-    """A regression on functions that are centered and orthogonal over the rows.
+    """A regression on functions that are centred and orthogonal over the rows.
 
-    The k-th of a variable has variance 1 / k^2; or, if they are `bounded`, functions
-    have absolute value 1 at most.
+    The k-th function of a variable has variance 1 / k^2; or, if they are `bounded`,
+    functions have absolute value at most 1.
     """
 
     dictionary: Dictionary
     functions: Orthonormal
     gram: Gram | WeightedRows
-    against: np.ndarray  # products of the functions with y, summed
+    against: np.ndarray  # sums of products of the functions with y
     mean: float  # of y
-    square: float  # of y less its mean, summed
+    square: float  # sum of squares of y minus its mean
     weight: float  # of the rows
-    largest: float  # absolute value of y less its mean
-    pairs: Pairs | None = None  # of variables, that count as variables
+    largest: float  # largest absolute value of y minus its mean
+    pairs: Pairs | None = None  # pairs of variables, numbered after the variables
 
 
 class Rows:
-    """Rows with targets and weights, all positive.
+    """Rows with targets and positive weights.
 
-    They are the first rows of a table that has room for more, so that a row can be
-    added without copying all. The table is shared with the `Rows` made by adding rows:
-    `used` counts, in a list that they share, the rows that any of them has; only who
-    has them all adds to the table in place.
+    They are the first rows of a larger table, so that a row can be added without a
+    copy. The table is shared with the `Rows` made by adding rows. The shared list
+    `used` holds the number of rows in use by any of them; only the `Rows` that has all
+    of them may add to the table in place.
     """
 
     def __init__(self, table, count, used=None):
@@ -99,12 +99,12 @@ class Rows:
         return Rows.of(self.X, self.y, weights)
 
     def part(self, start, stop):
-        """Return some of the rows."""
+        """Return a slice of the rows."""
         part = self._table[start : min(stop, self._count)]
         return Rows(part, len(part))
 
     def joined(self, rows):
-        """Return these rows and more; these stay as they are."""
+        """Return these rows and more, without changing these."""
         count = len(self) + len(rows)
         table, used = self._table, self._used
         if count > len(table) or used[0] > len(self):
@@ -116,7 +116,7 @@ class Rows:
         return Rows(table, count, used)
 
     def problem(self, dictionary, bounded, pairs=NO_PAIRS):
-        """Return the regression, with functions of some pairs of variables too."""
+        """Return the regression, with functions of pairs of variables too."""
         values = dictionary(self.X)
         weight = self.weights.sum()
         moments = weighted_moments(values, self.weights)
@@ -153,9 +153,9 @@ class Sums:
     Parameters
     ----------
     dictionary : Dictionary
-        The functions: they stay as they are.
+        The functions, which do not change.
     origin : float
-        What is subtracted from y, so that its square keeps its digits.
+        Constant that is subtracted from y, for accuracy.
     total : ndarray of shape (n_functions + 2, n_functions + 2)
         The sums; those of 1 and y come first.
     extremes : tuple of float
@@ -168,7 +168,7 @@ class Sums:
 
     @classmethod
     def of_rows(cls, rows, dictionary):
-        """Sum the products of some rows, block by block."""
+        """Sum the products of rows, block by block."""
         origin = float(rows.weights @ rows.y / rows.weights.sum())
         size = 2 + len(dictionary.low) * dictionary.max_order
         sums = cls(dictionary, origin, np.zeros((size, size)), (np.inf, -np.inf))
@@ -177,30 +177,30 @@ class Sums:
         return sums
 
     def products(self, rows):
-        """Return the sums of products of some rows."""
+        """Return the sums of products of rows."""
         self.dictionary.check_missing(rows.X)
         flat = self.dictionary(rows.X).reshape(-1, len(rows))
         design = np.vstack([np.ones(len(rows)), rows.y - self.origin, flat])
         return (design * rows.weights) @ design.T
 
     def joined(self, rows):
-        """Return these sums and those of more rows."""
+        """Return these sums plus those of more rows."""
         low, high = self.extremes
         extremes = min(low, float(rows.y.min())), max(high, float(rows.y.max()))
         total = self.total + self.products(rows)
         return Sums(self.dictionary, self.origin, total, extremes)
 
     def replaced(self, total):
-        """Return other sums of the same products."""
+        """Return a copy with other sums of the same products."""
         return Sums(self.dictionary, self.origin, total, self.extremes)
 
     def check(self, statistics):
-        """Refuse what cannot be sums of products of rows.
+        """Raise ValueError unless statistics can be sums of products of rows.
 
-        Such sums are finite and symmetric, with a weight of 0 or more and no negative
-        eigenvalue but by rounding; eigenvalues are computed up to 2000 functions,
-        beyond that only those of pairs. That columns are in another order cannot be
-        seen, nor that all weights are multiplied.
+        Such sums are finite and symmetric, with non-negative weight and no negative
+        eigenvalue up to rounding. With more than 2000 functions, only the eigenvalues
+        of 2 x 2 blocks are checked. Another order of columns, or a factor of all
+        weights, cannot be detected.
         """
         if statistics.shape != self.total.shape:
             raise ValueError(
@@ -208,7 +208,7 @@ class Sums:
                 f"shape {self.total.shape}."
             )
         if not np.isfinite(statistics).all() or statistics[0, 0] < 0:
-            raise ValueError("statistics must be finite, with a weight >= 0.")
+            raise ValueError("statistics must be finite, with non-negative weight.")
         squares = statistics.diagonal()
         scales = np.sqrt(np.maximum(squares, 0.0))
         limits = np.outer(scales, scales) * (1 + SCALE)
@@ -218,7 +218,7 @@ class Sums:
         elif (abs(statistics - statistics.T) > SCALE * limits).any():
             wrong = "they are not symmetric"
         elif (abs(statistics) > limits).any():
-            wrong = "a product is larger than the squares of its factors allow"
+            wrong = "a product violates the Cauchy-Schwarz inequality"
         elif len(statistics) <= MOST_CHECKED:
             scales[scales == 0] = 1.0
             values = np.linalg.eigvalsh(statistics / np.outer(scales, scales))
@@ -247,7 +247,7 @@ class Sums:
             functions.damped()
         turn = functions.transform.transpose(0, 2, 1)
         gram = covariance[2:, 2:]
-        for _ in range(2):  # from the left, then from the right
+        for _ in range(2):  # first from the left, then from the right
             gram = (turn @ gram.reshape(p, width, -1)).reshape(p * width, -1).T
         against = (turn @ covariance[2:, 1].reshape(p, width, 1)).ravel()
         mean = float(self.origin + average[1])
@@ -264,41 +264,41 @@ class Sums:
 
 
 class Stream:
-    """Rows, as long as they are few; then sums of products, and where chains are.
+    """The first rows of a stream, then sums of products, and the chains' states.
 
-    The first `n_kept` rows fix the functions. From then on rows are gathered into
-    blocks, wherever the calls cut them, whose products are added. Whenever the number
-    of rows has doubled the chains go on from where they ended.
+    The first `n_kept` rows determine the functions. Later rows are collected into
+    blocks, however they are split into calls, and their products are added. Each time
+    the number of rows has doubled, the chains continue from their last states.
 
     Parameters
     ----------
     rows : Rows
-        The first rows, perhaps none.
+        The first rows, possibly none.
     n_kept : int
-        See above.
+        Number of rows that are kept.
 
     Attributes
     ----------
     ends : Starts or None
-        Where the chains ended when they last ran.
+        Last states of the chains.
     """
 
     def __init__(self, rows, n_kept):
         self.rows, self.n_kept = rows, n_kept
         self.sums = self.pending = self.ends = None
-        self.n_summed = self.n_run = 0  # rows in `sums`; when the chains last ran
+        self.n_summed = self.n_run = 0  # number of rows in `sums`, and at the last run
 
     def extended(self, rows, dictionary_of, run):
-        """Return the stream with more rows; this one stays as it is.
+        """Return the stream with more rows, without changing this one.
 
         Parameters
         ----------
         rows : Rows
             The rows.
         dictionary_of : callable
-            Given the first rows, returns the functions.
+            Maps the first rows to the functions.
         run : callable
-            `run(sums, ends, n_rows)` runs the chains and returns where they end.
+            `run(sums, ends, n_rows)` runs the chains and returns their last states.
         """
         stream = copy.copy(self)
         start = 0
@@ -313,7 +313,7 @@ class Stream:
         return stream
 
     def _take(self, rows, start):
-        """Take rows up to the end of a block; return their number."""
+        """Add rows up to the end of a block; return their number."""
         if self.sums is None:
             part = rows.part(start, start + self.n_kept - len(self.rows))
             self.rows = self.rows.joined(part)
@@ -326,7 +326,7 @@ class Stream:
         return len(part)
 
     def _sum_up(self, dictionary):
-        """From now on the functions are fixed, and rows are summed."""
+        """Fix the functions, and sum rows from now on."""
         self.sums = Sums.of_rows(self.rows, dictionary)
         self.n_summed = len(self.rows)
         self.rows, self.pending = None, Rows.none(self.rows.X.shape[1])
@@ -341,7 +341,7 @@ class Stream:
         self.n_run = self.n_summed
 
     def summed(self, dictionary_of):
-        """Return the stream with its rows summed, however few they are."""
+        """Return the stream with its rows summed, whatever their number."""
         stream = copy.copy(self)
         if stream.sums is None:
             stream._sum_up(dictionary_of(stream.rows))
@@ -350,7 +350,7 @@ class Stream:
         return stream
 
     def absorbed(self, statistics, memory):
-        """Return a stream whose rows are summed with sums of more rows."""
+        """Return the stream with sums of other rows added."""
         stream = copy.copy(self)
         stream.sums = stream.sums.replaced(memory * stream.sums.total + statistics)
         return stream

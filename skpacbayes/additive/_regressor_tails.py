@@ -1,4 +1,4 @@
-"""Heavy tails: rows weighed as under Student's t noise, where evidence prefers it."""
+"""Heavy tails: rows weighted as under Student's t noise, if that fits better."""
 
 import math
 from typing import NamedTuple
@@ -13,25 +13,25 @@ from ._gram import precision_factor
 from ._regressor_chains import RIDGE, greedy_model, least_noise, model_price
 
 FREEDOMS = 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0  # degrees of freedom that are tried
-MARGIN = math.log(20)  # of the log likelihood
-N_ROUNDS, N_STEPS = 6, 50  # of models and weights; of weights and scale
-FAR = 2.5  # scales from 0, where the tails begin
-DOUBTFUL = 10.0  # scales from 0, where a row may be wrong
-MOST_LEVELS = 20  # of a y that is no measurement
-FEW = 5  # such rows, by weight, more on one side than on the other, that are no chance
-# Slopes of the log variance, in standard deviations of predictions, which are cut at
-# FARTHEST of them.
+MARGIN = math.log(20)  # least gain in log-likelihood
+N_ROUNDS, N_STEPS = 6, 50  # iterations over models and weights; over weights and scale
+FAR = 2.5  # in scales; residuals beyond it are in the tails
+DOUBTFUL = 10.0  # in scales; rows with larger residuals may be wrong
+MOST_LEVELS = 20  # distinct values of y up to which it is not continuous
+FEW = 5  # least excess of such rows on one side, by weight
+# Slopes of the log variance per standard deviation of predictions, which are clipped at
+# FARTHEST.
 SLOPES, FARTHEST = np.linspace(-2, 2, 17), 3.0
-CONSTANT = 1e-12  # relative deviation of predictions that is rounding
-LEVEL = 0.05  # of the test that predictions are not biased
+CONSTANT = 1e-12  # relative deviation of predictions that counts as rounding
+LEVEL = 0.05  # of the test for bias of predictions
 
 
 class Tails(NamedTuple):
-    """Student's t, fitted to residuals."""
+    """Student's t distribution, fitted to residuals."""
 
     freedom: float  # degrees of freedom
     variance: float  # of the residuals
-    far_rows: tuple = ()  # their weights above and below, if most are on one side
+    far_rows: tuple = ()  # weights of far rows above and below, if most are on one side
 
 
 NORMAL = Tails(math.inf, 0.0)
@@ -41,42 +41,42 @@ class Fit(NamedTuple):
     """A greedy model, fitted to weighted rows."""
 
     residuals: np.ndarray  # of all rows
-    variance: float  # their mean square
-    price: float  # of the model, in log likelihood
+    variance: float  # mean square of the residuals
+    price: float  # penalty of the model, in log-likelihood
 
 
 def heavy_tailed(rows, problem, rebuild, most):
-    """Weigh rows as under Student's t noise, if it is clearly more probable.
+    """Weight rows as under Student's t noise, if that is clearly more probable.
 
-    A greedy model, fitted with the current weights, leaves residuals; Student's t,
-    fitted to these, weighs a row by its expected precision: (v + 1) / (v + (r / s)^2),
-    with v degrees of freedom and scale s [1]_. Both steps alternate, from weights for
-    the model without variables: a model that was fitted with equal weights may have
-    taken variables in to explain far rows.
+    A greedy model is fitted with the current weights, and Student's t distribution to
+    its residuals r. The weight of a row is its expected precision, (v + 1) / (v + (r /
+    s)^2), with v degrees of freedom and scale s [1]_. The two steps alternate, starting
+    from the weights for the empty model: a model fitted with equal weights may include
+    variables to explain outliers.
 
-    The weights are used if the log likelihood, less the price of the model by the BIC,
-    exceeds that under normal noise by log 20, "strong" evidence, and half the logarithm
-    of the number of rows; if the mean of y is where the weights put it, as under
-    symmetric noise; and if the same residuals are less likely under normal noise whose
-    variance depends on the prediction, as that of counts does.
+    The weights are used if three conditions hold: the log-likelihood minus the BIC
+    penalty of the model exceeds that under normal noise by log 20 ("strong" evidence)
+    plus log(n_rows) / 2; the residuals are not biased, as under symmetric noise; and
+    the same residuals are less likely under normal noise whose variance depends on the
+    prediction, as for counts.
 
     Parameters
     ----------
     rows : Rows
         The rows.
     problem : Problem
-        Their regression.
+        The regression on the rows.
     rebuild : callable
-        Returns the regression of reweighted rows.
+        Returns the regression on reweighted rows.
     most : int
-        Largest number of variables of a model.
+        Largest number of variables in a model.
 
     Returns
     -------
     problem : Problem
-        The regression of the rows, reweighted or as they are.
+        The regression on the rows, reweighted or not.
     tails : Tails
-        What was found; `NORMAL` where the rows stay as they are.
+        The fitted tails; `NORMAL` if the rows are not reweighted.
 
     References
     ----------
@@ -120,7 +120,7 @@ def heavy_tailed(rows, problem, rebuild, most):
 
 
 def greedy_fit(rows, problem, most, unit):
-    """Fit a greedy model; its residuals are given in a unit."""
+    """Fit a greedy model; return its residuals in units of `unit`."""
     features, orders, *_ = greedy_model(problem, problem.gram.reader(), most)
     width = problem.gram.diagonal.shape[1]
     columns = [
@@ -138,21 +138,21 @@ def greedy_fit(rows, problem, most, unit):
 
 
 def gain(residuals, weights):
-    """Return by how much Student's t is more likely than a normal distribution."""
+    """Return the gain in log-likelihood of Student's t over a normal distribution."""
     return fit_student(residuals, weights)[0] - normal_log_likelihood(
         residuals, weights
     )
 
 
 def normal_log_likelihood(residuals, weights):
-    """Log likelihood of a normal distribution with mean 0, its variance fitted."""
+    """Return the largest log-likelihood of normal distributions of mean 0."""
     total = weights.sum()
     variance = max(weights @ residuals**2 / total, 1e-300)
     return -total / 2 * (math.log(2 * math.pi * variance) + 1)
 
 
 def sloped_log_likelihood(residuals, predictions, weights):
-    """Log likelihood of normal noise whose log variance is linear in predictions."""
+    """Return the largest log-likelihood of normal noise with log-linear variance."""
     total = weights.sum()
     mean = weights @ predictions / total
     places = predictions - mean
@@ -160,7 +160,7 @@ def sloped_log_likelihood(residuals, predictions, weights):
     if not deviation > CONSTANT * (1 + abs(mean)):
         return normal_log_likelihood(residuals, weights)
     places = (places / deviation).clip(-FARTHEST, FARTHEST)
-    places -= weights @ places / total  # the factors below then have log mean 0
+    places -= weights @ places / total  # the factors then have geometric mean 1
     return max(
         normal_log_likelihood(residuals * np.exp(-slope / 2 * places), weights)
         for slope in SLOPES
@@ -168,7 +168,7 @@ def sloped_log_likelihood(residuals, predictions, weights):
 
 
 def fit_student(residuals, weights):
-    """Fit Student's t with mean 0: log likelihood, freedom, scale, relative weights."""
+    """Fit Student's t of mean 0: log-likelihood, freedom, scale, relative weights."""
     best = (-math.inf, math.inf, 1.0, np.ones_like(residuals))
     total = weights.sum()
     start = (weights @ abs(residuals) / total) ** 2
@@ -189,11 +189,11 @@ def fit_student(residuals, weights):
 
 
 def is_biased(residuals, predictions, weights, scale):
-    """Whether the mean of y is elsewhere than predicted, by more than chance.
+    """Return whether predictions of the mean of y are significantly biased.
 
-    By three sums, of the residuals, of their products with the predictions, and of the
-    signs of those beyond 2.5 scales, each divided by the root of the sum of squares:
-    they are nearly standard normal if the expectations are 0, however heavy the tails.
+    The test uses three sums: of the residuals, of their products with the predictions,
+    and of the signs of residuals beyond 2.5 scales. Each, divided by the root of its
+    sum of squares, is nearly standard normal without bias, however heavy the tails.
     """
     predictions = predictions - weights @ predictions / weights.sum()
     far = np.sign(residuals) * (abs(residuals) > FAR * scale)

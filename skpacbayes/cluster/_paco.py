@@ -35,9 +35,9 @@ from ._paco_stream import Stream
 from ._paco_summary import StreamSummary, checked_statistics
 
 _NO_WEIGHTS = np.empty(0)
-# Rows that the path and the chain of `fit` read, if there are more.
+# Largest number of distinct rows that the path and the chain of `fit` read.
 _MOST_ROWS = 10_000
-# Copies of rows that one call reads, a few microseconds each.
+# Largest total weight of one call of `partial_fit`: a copy takes a few microseconds.
 _MOST_COPIES = 1e9
 
 
@@ -51,41 +51,44 @@ class PACOClusterer(
     """Clustering, batch and online, that finds the number of clusters.
 
     The centres follow a Gibbs quasi-posterior: exp(-inverse_temperature x loss) times a
-    prior on their number and places. A reversible-jump Markov chain samples it; the
+    prior on their number and positions. A reversible-jump Markov chain samples it; the
     number of clusters is the one that the chain visits most. `fit` takes all rows at
-    once. `partial_fit` reads a stream in bounded memory: exactly until `summary_size`
-    distinct rows, then rows are merged into that many points.
+    once. `partial_fit` reads a stream in bounded memory: up to `summary_size` distinct
+    rows are kept exactly; later rows are merged into that many points.
 
-    Nothing needs tuning: by default a mixture says how many clusters describe the data
-    best and which shape they have, the inverse temperature is chosen to agree, and the
-    result does not depend on the origin and unit of the data.
+    Nothing needs tuning: by default, mixtures are compared to find the number and the
+    shape of the clusters, and the inverse temperature is chosen to agree. The result
+    does not depend on the origin and unit of the data.
 
     Parameters
     ----------
     max_clusters : int or None, default=None
-        Largest number of clusters. None: as many as describe the data best; 20 where
-        the inverse temperature does not follow the data, or the loss is Manhattan. A
-        warning of `fit` says that more clusters than `max_clusters` would be better.
+        Largest number of clusters. None: no limit where mixtures choose the number; 20
+        if the inverse temperature is given, with `calibration="regret"` or with the
+        Manhattan loss. `fit` warns if more than `max_clusters` clusters describe the
+        data better.
     shape : {"auto", "round", "diagonal", "tied"}, default="auto"
         The common shape of the clusters. Distances are taken in coordinates, of
         determinant 1, in which it is round. "round": the coordinates are those of the
         data. "diagonal": each feature has a scale. "tied": one covariance matrix for
         all clusters. "auto": the best of these three; "round" with the Manhattan loss,
         with `calibration="regret"`, or if `inverse_temperature` or `scale` is given.
-        The units of the columns do not change the clusters of `fit`, unless these are
-        round; with "tied" no linear map does, if the values are not rounded.
+        The clusters of `fit` do not depend on the units of the columns, unless they are
+        round; "tied" clusters do not depend on any linear map of the columns, except
+        for rounding.
     loss : {"squared_euclidean", "manhattan"}, default="squared_euclidean"
-        Distance of a row to its nearest centre. Manhattan withstands heavy tails.
+        Loss of a row at its nearest centre. "manhattan" is robust to heavy tails.
     calibration : {"clusters", "regret"}, default="clusters"
         "clusters": data are centred, the prior is on sets of centres, and the inverse
         temperature follows the noise. "regret": the setting of the paper, in which
         `certificate` holds: data as they are, prior on ordered tuples, the inverse
         temperature of Corollary 3 and the variance term of Algorithm 2.
     inverse_temperature : "auto", float or callable, default="auto"
-        In units of 1 / loss. A callable gets the number of rows t. "auto": as said
-        under `calibration`.
+        lambda, in units of 1 / loss. A callable maps the number of rows t to lambda.
+        "auto": see `calibration`.
     cluster_penalty : float, default=1.0
-        Each further cluster has e^-cluster_penalty times the prior probability.
+        Each additional cluster multiplies the prior probability by
+        exp(-cluster_penalty).
     prior : {"uniform", "student"}, default="uniform"
         Distribution of a centre on the ball of twice the `radius`: uniform (eq. 7), or
         Student with 3 degrees of freedom about the origin (eq. 22).
@@ -93,43 +96,44 @@ class PACOClusterer(
         Scale of the Student prior, in units of the data.
     radius : "auto" or float, default="auto"
         R, in units of the data. "auto": 3 times the largest distance of a row from the
-        mean; with `calibration="regret"`, the largest norm so far, which voids the
-        bound on a stream: give it.
+        mean; with `calibration="regret"`, the largest norm so far. The regret bound of
+        a stream then does not hold; give a number for it.
     variance_term : "auto" or float, default="auto"
         Factor of the quadratic term of Algorithm 2; "auto": 1 with
         `calibration="regret"`, else 0.
     proposal : {"matched", "student"}, default="matched"
-        "matched": moves as wide as the quasi-posterior, any labelling, and births and
-        deaths of centres. "student": Algorithm 3 as printed, which mixes slowly.
+        "matched": proposals as wide as the quasi-posterior, symmetric in the labels,
+        and births and deaths of centres. "student": Algorithm 3 as printed, which mixes
+        slowly.
     n_iter : int, default=500
         Iterations of the chain in `fit` and at each refresh of a stream.
     n_chains : int, default=1
-        Independent chains whose frequencies are pooled. `fit` warns if the R-hat of
-        the number of centres, or of those that own a row, is above 1.1.
+        Number of independent chains, whose draws are pooled. `fit` warns if the R-hat
+        of the number of centres, or of the centres that own a row, is above 1.1.
     scale : "auto" or float, default="auto"
         Standard deviation of a feature within a cluster (Manhattan loss: mean absolute
         deviation), in units of the data. "auto": estimated, for each cluster where
         they differ.
     summary_size : int or None, default=400
-        Points that a stream leaves in memory; None: all distinct rows.
+        Largest number of points that a stream keeps in memory; None: all distinct rows.
     refresh : "auto" or int, default="auto"
-        The chain runs on a stream after every so many rows. "auto": after each of the
-        first 200 rows, then whenever the stream has grown by 10 % of what came since
-        (10 features or more: after every second row, 20 or more: after every
-        n_features / 10 rows, then 20 %). After the first 20 rows it waits, until the
-        stream has grown by 10 % or 20 rows, while the clusters explain the latest row,
-        which lies where four of five of theirs do. It runs before its turn if more than
-        a few rows lie outside of all clusters (where one of 1,000 of their rows do)
-        beyond the share that did so before, as those of a new group do. Both not with
-        `calibration="regret"`, a given `inverse_temperature` or `forgetting`.
+        Number of rows of a stream between two runs of the chain. "auto": 1 for the
+        first 200 rows, then 10 % of the number of rows after these. With 10 features or
+        more, at least n_features / 10 rows, and at least 2; with 20 or more, 20 %
+        instead of 10 %. Two exceptions hold unless `calibration="regret"`, or
+        `inverse_temperature` or `forgetting` is given. After the first 20 rows, a run
+        is delayed, until the stream has grown by 10 % or 20 rows, while the latest row
+        is within the central 80 % of a cluster. A run is early if the share of rows
+        outside of the central 99.9 % of all clusters rises by more than a few rows:
+        they may be a new group.
     forgetting : "auto" or float in [0, 1), default=0.0
-        Rate at which `partial_fit` forgets: after each row the weight of all earlier
-        ones falls by this share, a memory of about ``1 / forgetting`` rows. A cluster
-        that has no rows any more dies, and its label is free. "auto" chooses among
-        the rates 0, 1/400, 1/100 and 1/30 by the forecasts that mixtures with these
-        memories made of the last 100 rows, and drops a cluster whose last row is so
-        long ago as rows in random order leave it in one of a million cases. `fit` takes
-        its rows as present, all alike. Needs `calibration="clusters"`.
+        Rate at which `partial_fit` forgets: each row multiplies the weight of all
+        earlier rows by ``1 - forgetting``, a memory of about ``1 / forgetting`` rows. A
+        cluster whose rows are all forgotten is removed, and its label is free. "auto"
+        chooses among the rates 0, 1/400, 1/100 and 1/30 by the log density that
+        mixtures with these memories gave the last 100 rows in advance, and removes a
+        cluster that has had no row for so long that the probability, for rows in random
+        order, is 1e-6. `fit` does not forget. Needs `calibration="clusters"`.
     random_state : int, RandomState instance or None, default=None
         Seed of the chain.
     n_jobs : int or None, default=None
@@ -138,62 +142,62 @@ class PACOClusterer(
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
-        The centres of least loss found for `n_clusters_` clusters.
+        Centres of the lowest loss found with `n_clusters_` clusters.
     n_clusters_ : int
-        The number of clusters: that of the mixture to which the inverse temperature is
-        calibrated, and else, or if `cluster_penalty` is not 1, the number of centres
-        owning a row that the chain visits most. `fit` warns if the chain prefers
-        another number than the mixture, and if the rows do not exclude other numbers.
+        Number of clusters: that of the mixture to which the inverse temperature is
+        calibrated. Without such a mixture, or if `cluster_penalty` is not 1: the number
+        of centres owning a row that the chain visits most. `fit` warns if the chain
+        prefers another number than the mixture, and if the rows do not exclude other
+        numbers.
     cluster_labels_ : ndarray of shape (`n_clusters_`,)
-        Labels of the rows of `cluster_centers_`. Along a stream a cluster keeps its
-        label while it lives, and a new one takes the lowest label that is free.
+        Label of each row of `cluster_centers_`. In a stream a cluster keeps its label
+        as long as it exists, and a new cluster takes the lowest free label.
     cluster_scales_ : ndarray of shape (`n_clusters_`,)
-        Noise scale of each cluster; all equal if one describes them.
+        Noise scale of each cluster; all equal if one scale describes them.
     background_share_ : float
-        Share of the rows that belong to no cluster; 0 where heavy tails, or normal
-        ones, explain the far rows as well.
+        Share of the rows that belong to no cluster; 0 if the tails of the clusters
+        explain the far rows as well.
     covariance_ : ndarray of shape (n_features, n_features)
-        Covariance of the noise of a cluster of scale `scale_`. Not with the Manhattan
-        loss.
+        Covariance matrix of the noise of a cluster of scale `scale_`. Not available
+        with the Manhattan loss.
     shape_ : {"round", "diagonal", "tied"}
         The shape of the clusters.
     labels_ : ndarray of shape (n_samples,)
-        Labels of the rows given to `fit`. After `partial_fit` there are none, as they
-        would depend on how the stream is cut into calls: `predict` gives the labels of
-        rows at hand.
+        Labels of the rows given to `fit`. Not available after `partial_fit`, as they
+        would depend on how the stream is cut into calls: use `predict`.
     inertia_ : float
         Sum of the losses of the rows given to `fit` at their nearest centre.
     n_clusters_candidates_ : ndarray of shape (n_candidates,)
-        `n_clusters_`, then the numbers that the rows do not exclude: their evidence is
-        less than two standard errors lower, by the spread of what each row adds to the
-        difference [3]_; closest first. `fit` warns if there are some. `n_clusters_`
-        alone where no mixture gives it: with the Manhattan loss, with
+        `n_clusters_`, then the other numbers of clusters that the rows do not exclude,
+        closest first: their evidence is less than two standard errors lower, where the
+        standard error is that of a sum over rows [3]_. `fit` warns if there are any.
+        `n_clusters_` alone where no mixture gives it: with the Manhattan loss, with
         `calibration="regret"`, or if `cluster_penalty` is not 1.
     n_clusters_posterior_ : ndarray of shape (max_clusters,)
-        Frequencies of 1, 2, ... centres in the chain. Centres that own no row count
-        here, as they do in the quasi-posterior. If `max_clusters` is None, as many
-        entries as the chain may have centres.
+        Frequencies of 1, 2, ... centres in the chain, including centres that own no
+        row. If `max_clusters` is None, there are as many entries as the chain may have
+        centres.
     draw_ : ndarray of shape (n_centers, n_features)
-        Last state of the chain: the forecast that the next row meets.
+        Last state of the chain: the forecast for the next row.
     inverse_temperature_ : float
         Inverse temperature of the last chain; 0 before the first.
     radius_ : float
         R of the last chain.
     cluster_shares_ : ndarray of shape (`n_clusters_`,)
-        What the clusters count for in `score_samples`: their shares of the rows, or
-        equal ones if these do not differ by more than chance explains.
+        Weights of the clusters in `score_samples`: their shares of the rows, or equal
+        shares if the differences may be chance.
     scale_ : float
         Noise scale of the rows about `cluster_centers_`.
     acceptance_rate_ : float
         Accepted share of the moves of the chains.
     forgetting_rate_ : float
-        Rate at which the stream is forgotten at its last row.
+        Rate of forgetting at the last row of the stream.
     cumulative_loss_ : float
-        Sum over the rows of a stream of the loss each had at the forecast that it met.
-        The first row meets none unless `calibration="regret"` and `radius` is given:
-        then it meets a draw from the prior. 0 after `fit`.
+        Sum over the rows of a stream of their loss at the forecast made before each
+        row. There is a forecast for the first row, a draw from the prior, only if
+        `calibration="regret"` and `radius` is given. 0 after `fit`.
     n_samples_seen_ : int or float
-        Number of rows, or their weight.
+        Number of rows seen, or their total weight.
     n_iter_ : int
         Iterations of the last chain.
     n_features_in_ : int
@@ -208,49 +212,48 @@ class PACOClusterer(
 
     Notes
     -----
-    With c a tuple of k centres and S_t(c) the sum of the losses of t rows at their
-    nearest centre, the quasi-posterior of [1]_ is
-    exp(-lambda_t S_t(c)) q(k) prod_j pi(c_j), with q(k) prop. to exp(-eta k), divided
-    by k! with `calibration="clusters"`. eta is `cluster_penalty`.
+    Let c be a tuple of k centres and S_t(c) the sum of the losses of t rows at their
+    nearest centre. The quasi-posterior of [1]_ is exp(-lambda_t S_t(c)) q(k) prod_j
+    pi(c_j), with q(k) prop. to exp(-eta k), divided by k! with
+    `calibration="clusters"`. eta is `cluster_penalty`.
 
     Automatic calibration (squared Euclidean loss): mixtures of normal or Student
     components of one shape, with one scale or one for each, are fitted for every number
-    of clusters, and compared by the integrated completed likelihood [2]_: that of the
-    rows and their clusters, of which 0.4 counts as evidence, less half a log of the
-    number of rows for each parameter; less for the centre and the variance of a cluster
-    of few rows, where clusters have variances of their own [5]_, if it is apart from
-    all larger clusters: of neither of two, one row or more is expected as far out as
-    the centre of the other. The clusters may be skewed, with an asymmetric
-    exponential power distribution [4]_ along an axis, where this pays: the pieces of a
-    skewed cluster are not clusters. Where tails are heavy, or clusters have variances
-    of their own, a uniform background is tried too, in the box of the rows ("tied": an
-    ellipsoid), for the price of its share and of its ends: it takes rows that belong
-    to no cluster, and `background_share_` is their share. A column of three values or
-    more, two rows or more for each, is known to within half of the least gap between
-    them, so that the values of counts and ratings are not clusters; of two values, as
-    well as makes a cluster for each gain nothing. In the coordinates in which the best
-    mixture is round the quasi-posterior is that of the paper, with rows that weigh one
-    over the variance of their cluster, and less far out where tails are heavy, or where
-    they belong to no cluster. Where one normal
-    noise describes all clusters and the evidence is close, the normalised
-    quasi-likelihood of `score_samples` decides. One cluster with heavy tails gives way
-    to several if these gain by covariances of their own, at an inverse Wishart prior
-    about the pooled one: the parts of one elliptical cluster have the same. And several
-    clusters give way to fewer, whose covariances differ by more than size, where these
-    have the larger evidence at such a prior: clusters that are not of one shape are cut
-    into pieces that are, and the pieces are merged by their covariances [6]_. lambda is
-    such that splitting the noise of one cluster gains a third of what one more centre
-    costs a priori, or the next value at which the quasi-posterior clearly prefers the
-    number of clusters found. Along a stream this begins after 20 rows where clusters
-    are not round, else after 50 that come in random order, or 200; before, cells with
-    scales of their own, tracked row by row, say how many clusters there are. The
-    Manhattan loss always has these. All of this is taken from the data, so
-    `certificate` says that its assumptions do not hold; `calibration="regret"` is the
-    setting in which they can.
+    of clusters, and compared by the integrated completed likelihood [2]_. This is 0.4
+    times the log-likelihood of the rows and their clusters, minus log(n) / 2 for each
+    parameter, where n is the number of rows. Where clusters have variances of their
+    own, the penalty of a small cluster uses its own number of rows [5]_ if it is apart
+    from all larger clusters: neither of the two is expected to have a row as far out as
+    the centre of the other. Clusters may be skewed, with an asymmetric exponential
+    power distribution [4]_ along an axis, where the evidence is larger: otherwise a
+    skewed cluster would be cut into pieces. Where tails are heavy, or clusters have
+    variances of their own, a uniform background for rows that belong to no cluster is
+    tried too, on the box of the rows ("tied": an ellipsoid); its share and its
+    boundaries count as parameters. A column with three or more repeated values is taken
+    as rounded to half of the least gap between them, so that the values of counts and
+    ratings do not become clusters; a column of two values is taken as rounded so much
+    that a cluster for each value gains nothing. In the coordinates in which the best
+    mixture is round, the quasi-posterior is that of the paper, with rows weighted by
+    the inverse variance of their cluster; rows in heavy tails or in the background
+    weigh less. Where one normal noise describes all clusters and the evidence is close,
+    the normalised quasi-likelihood of `score_samples` decides. One cluster with heavy
+    tails is replaced by several if covariance matrices of their own, with an inverse
+    Wishart prior about the pooled one, increase the evidence: parts of one elliptical
+    cluster would have the same covariance. Clusters of one shape are replaced by fewer
+    clusters with covariance matrices of their own [6]_, where these have the larger
+    evidence with such a prior. lambda is the value at which splitting the noise of one
+    cluster gains a third of the prior cost of one more centre, or the nearest value to
+    it at which the quasi-posterior clearly prefers the number of clusters found. In a
+    stream, mixtures are fitted after 20 rows if clusters are not round, otherwise after
+    50 rows in random order, or 200. Before that, and always with the Manhattan loss,
+    the number of clusters is that of cells with scales of their own, tracked row by
+    row. All of this depends on the data, so `certificate` reports that its assumptions
+    do not hold; they can hold with `calibration="regret"`.
 
-    Of more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 drawn
-    with a fixed seed, which weigh as much as all. `cumulative_loss_` and the forecasts
-    of a stream keep the Euclidean distance whatever the shape.
+    With more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 of
+    them, drawn with a fixed seed and weighted up to the total weight.
+    `cumulative_loss_` and the forecasts of a stream use the distance in the coordinates
+    of the data, whatever the shape.
 
     References
     ----------
@@ -272,7 +275,7 @@ class PACOClusterer(
 
     Examples
     --------
-    A stream whose third group appears after 200 rows; nothing is given:
+    A stream whose third group appears after 200 rows, with default parameters:
 
     >>> import numpy as np
     >>> from skpacbayes.cluster import PACOClusterer
@@ -290,7 +293,7 @@ class PACOClusterer(
            [16., -4.]])
     """
 
-    # Parameters of the chains, which begin anew at each refresh.
+    # Parameters that may change in a stream: each refresh starts new chains.
     _may_change = ("proposal", "n_iter", "n_chains", "n_jobs")
     _changed_in_place = ("_stream",)
     _merge = "numpy.vstack"
@@ -381,7 +384,7 @@ class PACOClusterer(
         y : None
             Not used.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the loss, and in the number of rows; None: 1 each.
+            Weights of the rows: a row of weight 2 counts as two rows. None: 1 each.
 
         Returns
         -------
@@ -397,11 +400,11 @@ class PACOClusterer(
         Warns
         -----
         ConvergenceWarning
-            If other numbers of clusters describe the rows almost as well, chains
-            disagree, all of `max_clusters` are in use, clusters are one row each,
-            repeated or not, half of the clusters have no gap in density between them,
-            more clusters that overlap describe the rows better, or all columns have two
-            values.
+            If other numbers of clusters describe the rows almost as well, the chains
+            disagree, all of `max_clusters` are in use, clusters consist of a single row
+            or of copies of it, half of the clusters have no gap in density between
+            them, more clusters that overlap describe the rows better, or all columns
+            have two values.
         UserWarning
             If several rows share a value far from all others of its column, which may
             stand for a missing one.
@@ -423,11 +426,12 @@ class PACOClusterer(
 
     @partial_fit_context
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Read rows in order: Algorithm 2.
+        """Update the clusters with the next rows of a stream: Algorithm 2.
 
-        Each row meets the forecast, costs it its loss, and joins the summary; where a
-        refresh is due (a position of the stream, however it is cut into calls) the
-        chain runs on the summary and gives the next forecast.
+        For each row, its loss at the current forecast is added to `cumulative_loss_`,
+        and the row is added to the summary. Where a refresh is due, the chain runs on
+        the summary and gives the next forecast; this does not depend on how the stream
+        is cut into calls.
 
         Parameters
         ----------
@@ -436,8 +440,8 @@ class PACOClusterer(
         y : None
             Not used.
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of w counts as w copies of the row, the last one fractional, and
-            takes as long; at most 1e9 in total.
+            A row of weight w counts as w copies, the last one fractional, and takes as
+            long to read. At most 1e9 in total.
 
         Returns
         -------
@@ -447,17 +451,17 @@ class PACOClusterer(
         Raises
         ------
         ValueError
-            If X or `sample_weight` is not valid, or, where the chain would run, if a
-            parameter other than the chains' was changed since the first call; the
-            estimator stays as it was.
+            If X or `sample_weight` is not valid, or if a parameter other than those of
+            the chains was changed since the first call. The estimator is then
+            unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            As `fit` does, of the last chain of the call, if the rows of the stream have
-            passed 100, 200, 400 and so on.
+            As in `fit`, about the last chain of the call, when the number of rows
+            passes 100, 200, 400 and so on.
         UserWarning
-            As `fit` does, at the first chain after the rows are twice as many.
+            As in `fit`, each time the number of rows has doubled.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)
@@ -490,23 +494,24 @@ class PACOClusterer(
         return self
 
     def sufficient_statistics(self, X, sample_weight=None):
-        """Summary of rows, for `absorb`; nothing of the estimator is changed.
+        """Return a summary of rows for `absorb`, without changing the estimator.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows, for instance one partition of a large table.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+            Weights of the rows.
 
         Returns
         -------
         statistics : ndarray of shape (n_points, n_features + 2)
-            At most `summary_size` points (None: the distinct rows). The columns: mean
-            of the rows merged into the point; their weight; the sum of their squared
-            distances from that mean. Where rows were merged, at most `n_features` rows
-            follow, of weight 0, whose outer products add to the scatter of the merged
-            rows about their means. Arrays of several partitions may be stacked.
+            At most `summary_size` points (None: the distinct rows). The columns are the
+            mean of the rows merged into the point, their weight, and the sum of their
+            squared distances from that mean. Where rows were merged, at most
+            `n_features` rows follow, of weight 0, whose outer products add to the
+            scatter of the merged rows about their means. Arrays of several partitions
+            may be stacked.
         """
         self._validate_params()
         if hasattr(self, "n_features_in_"):
@@ -523,10 +528,10 @@ class PACOClusterer(
 
     @updates_state
     def absorb(self, statistics):
-        """Add summaries of rows made elsewhere, and run the chain on the union.
+        """Add summaries of other rows, and run the chain on the union.
 
-        The rows behind them count in `n_samples_seen_`; they meet no forecast, so they
-        cost nothing in `cumulative_loss_`.
+        The rows count in `n_samples_seen_`, but not in `cumulative_loss_`, as there was
+        no forecast for them.
 
         Parameters
         ----------
@@ -561,21 +566,21 @@ class PACOClusterer(
         return self
 
     def predict(self, X, *, false_alarm_rate=None):
-        """Label of the cluster of each row.
+        """Predict the cluster of each row.
 
-        The cluster whose noise makes the row likeliest: the nearest centre, where one
-        noise scale describes all clusters.
+        This is the cluster whose noise has the largest density at the row: that of the
+        nearest centre if one noise scale describes all clusters.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         false_alarm_rate : float, default=None
-            If given, from 0 to 1: rows whose `outlier_scores` are below it have the
-            label -1. This share of the rows of clusters has it, where these are normal
-            or have the tails of a Student distribution with five degrees of freedom;
-            more where tails are heavier (three degrees: 0.5 % at 0.001), or clusters
-            are skewed.
+            From 0 to 1. Rows whose `outlier_scores` are below it get the label -1. This
+            is the share of the rows of clusters that get this label if the clusters are
+            normal or have the tails of a Student distribution with five degrees of
+            freedom; the share is larger with heavier tails (three degrees of freedom:
+            0.5 % at 0.001) or skewed clusters. None: no row gets the label -1.
 
         Returns
         -------
@@ -591,7 +596,7 @@ class PACOClusterer(
         return labels
 
     def predict_proba(self, X):
-        """Probability that a row belongs to each cluster.
+        """Predict the probability that each row belongs to each cluster.
 
         Parameters
         ----------
@@ -601,13 +606,13 @@ class PACOClusterer(
         Returns
         -------
         probabilities : ndarray of shape (n_samples, `n_clusters_`)
-            In proportion to a cluster's share and the density of its noise at the row;
-            in the order of `cluster_centers_`.
+            Proportional to the share of the cluster times the density of its noise at
+            the row, in the order of `cluster_centers_`.
         """
         return self._answer().probabilities(self._rows(X))
 
     def outlier_scores(self, X):
-        """How rare rows so far from their cluster are; small for outliers.
+        """Return how rare rows as far from their cluster are; small for outliers.
 
         Parameters
         ----------
@@ -624,7 +629,7 @@ class PACOClusterer(
         return self._answer().tails(self._rows(X))
 
     def transform(self, X):
-        """Distances of the rows to the centres.
+        """Return the distances of the rows to the centres.
 
         Parameters
         ----------
@@ -640,15 +645,14 @@ class PACOClusterer(
         return self._answer().distances(self._rows(X))
 
     def score_samples(self, X):
-        """Log of the normalised quasi-likelihood of each row.
+        """Return the log of the normalised quasi-likelihood of each row.
 
-        w exp(-loss / u) / Z, where u is 2 `scale_`^2 (Manhattan loss: `scale_`), w the
-        share of the nearest cluster (`cluster_shares_`), and Z makes it a density over
-        rows: more centres always fit closer, yet also cut the noise about each other
-        off, which Z counts. Where the clusters have noise scales of their own or heavy
-        tails, the density of the mixture that the clusters make. A background adds its
-        share of the rows over the volume where rows were; beyond that volume too, so
-        that no row has a density near zero.
+        The quasi-likelihood is w exp(-loss / u) / Z, where u is 2 `scale_`^2 (Manhattan
+        loss: `scale_`), w the share of the nearest cluster (`cluster_shares_`), and Z
+        the constant that makes it a density over rows. If the clusters have noise
+        scales of their own or heavy tails, it is instead the density of the mixture of
+        the clusters. A background adds a constant density, its share over the volume of
+        the rows, also outside of that volume, so that no row has a density near zero.
 
         Parameters
         ----------
@@ -663,7 +667,7 @@ class PACOClusterer(
         return self._answer().log_density(self._rows(X))
 
     def score(self, X, y=None):
-        """Mean of `score_samples`, for the choice of parameters by cross-validation.
+        """Return the mean of `score_samples`, to choose parameters by cross-validation.
 
         Parameters
         ----------
@@ -680,10 +684,10 @@ class PACOClusterer(
         return float(self.score_samples(X).mean())
 
     def certificate(self, X=None, y=None, *, confidence=0.95):
-        """Regret bound of the stream read so far: Corollaries 1 to 6.
+        """Return the regret bound of the stream so far: Corollaries 1 to 6.
 
-        The infimum over centres is bounded by the best k-means solutions found on the
-        rows seen, or on their summary.
+        The infimum over centres in the bound is replaced by the loss of the best
+        k-means solutions found on the rows seen, or on their summary.
 
         Parameters
         ----------
@@ -703,7 +707,7 @@ class PACOClusterer(
             After `fit`: the theorem bounds the loss of forecasts, which only a stream
             read by `partial_fit` has.
         ValueError
-            Before the chain has run, if it gives the inverse temperature.
+            If `inverse_temperature="auto"` and the chain has not run yet.
         """
         check_is_fitted(self)
         check_share("confidence", confidence)
@@ -714,7 +718,7 @@ class PACOClusterer(
             )
         if self.n_iter_ == 0 and self._stream.temperature == 0:
             raise ValueError(
-                "the inverse temperature is not known yet: the chain runs first at row "
+                "The inverse temperature is not known yet: the chain first runs at row "
                 f"{self._stream.summary.next_refresh:g} of the stream, and "
                 f"{self.n_samples_seen_} were read."
             )
@@ -722,16 +726,16 @@ class PACOClusterer(
             Setting.of(self), self._stream, self.cumulative_loss_, self.radius_
         )
 
-    # What every row changes.
+    # Attributes that every row changes.
 
     @property
     def n_samples_seen_(self):
-        """Number of rows, or their weight."""
+        """Number of rows seen, or their total weight."""
         return as_count(self._begun_stream().n_rows)
 
     @property
     def forgetting_rate_(self):
-        """Rate at which the stream is forgotten at its last row."""
+        """Rate of forgetting at the last row of the stream."""
         return self._begun_stream().summary.forgetting_rate
 
     @property
@@ -741,9 +745,9 @@ class PACOClusterer(
 
     @property
     def covariance_(self):
-        """Covariance of the noise of a cluster, `scale_` its scale."""
+        """Covariance matrix of the noise of a cluster of scale `scale_`."""
         if self._manhattan:
-            raise AttributeError("covariance_ is not for loss='manhattan'.")
+            raise AttributeError("covariance_ is not available with loss='manhattan'.")
         inverse = np.linalg.inv(self._kept("_coordinates"))
         with np.errstate(over="ignore"):  # of a scale beyond 1e150
             return (self.scale_ * inverse.T) @ (self.scale_ * inverse)
@@ -762,7 +766,7 @@ class PACOClusterer(
             return vars(self)[name]
         except KeyError:
             raise AttributeError(
-                f"{type(self).__name__} has no {name}: it has read no row yet."
+                f"{type(self).__name__} has no {name} before its first row."
             ) from None
 
     def _begun_stream(self):
@@ -777,17 +781,17 @@ class PACOClusterer(
         if sample_weight is not None or "labels_" in vars(self):
             return False
         if self.calibration == "regret" and self.radius != "auto":
-            return False  # rows beyond the radius are told
+            return False  # rows beyond the radius need a warning
         X = self._plain(X)
         if X is None:
             return False
         with self._state_locks.changing:
             if self._stream.doubles_with(len(X)):
-                return False  # what is noted is looked at
+                return False  # a sentinel value may need a warning
             return self._stream.summary.learn(X)
 
     def _open_stream(self):
-        """Forget the past; start a summary and a source of random numbers."""
+        """Start a new stream: an empty summary and a random generator."""
         size, forgetting = self.summary_size, self.forgetting
         new = StreamSummary(self.n_features_in_, size, self._manhattan, forgetting)
         stream = Stream(Setting.of(self), new, self.refresh, self._generator())
@@ -795,7 +799,7 @@ class PACOClusterer(
         return stream
 
     def _refresh(self):
-        """Sample the quasi-posterior of the stream: the next forecast."""
+        """Sample the quasi-posterior of the stream, which gives the next forecast."""
         stream, setting = self._stream, Setting.of(self)
         stream.forget()
         problem = GibbsProblem(setting, stream.summary.rows(), stream.rng, stream)
@@ -807,7 +811,7 @@ class PACOClusterer(
         return self._sample(problem)
 
     def _sample(self, problem, tasks=None):
-        """Run the chains, and set the fitted attributes from what they found.
+        """Run the chains, and set the fitted attributes from their draws.
 
         `tasks`: those of `fit`; None along a stream.
         """
@@ -820,7 +824,7 @@ class PACOClusterer(
         return outcome
 
     def _publish_outcome(self, outcome, order):
-        """Set the fitted attributes; `order`: that of the clusters by label."""
+        """Set the fitted attributes, with the clusters in the given `order`."""
         self.cluster_centers_ = outcome.centers[order]
         self.cluster_labels_ = self._stream.labels.copy()
         self.cluster_shares_ = outcome.shares[order]
@@ -839,7 +843,7 @@ class PACOClusterer(
         self.n_iter_ = outcome.n_iter
 
     def _warn_of(self, outcome):
-        """Say that chains disagree, or that the data do not decide."""
+        """Warn if the chains disagree, or the number of clusters is uncertain."""
         if self.n_chains > 1:
             warn_unmixed(
                 r_hat(np.moveaxis(self._traces, 2, 0)).max(),
@@ -851,7 +855,7 @@ class PACOClusterer(
             warn_user(message, ConvergenceWarning)
 
     def _chain_draws(self):
-        """Numbers of clusters that the chains visited."""
+        """Return the numbers of clusters that the chains visited."""
         if self._traces is None:
             raise ValueError("The chain has not run yet: learn more rows.")
         names = ("n_centers", "n_clusters")
@@ -860,7 +864,7 @@ class PACOClusterer(
         )
 
     def _before_first_refresh(self):
-        """One cluster, at the first row; the prior's number of clusters."""
+        """Publish one cluster, at the first row, and the prior on their number."""
         stream, self._traces = self._stream, None
         first = stream.summary.places_and_weights()[0][:1]
         self._publish_outcome(
@@ -869,7 +873,7 @@ class PACOClusterer(
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
 
     def _warn_beyond_radius(self):
-        """Say once that rows have left the ball that the regret bound assumes."""
+        """Warn once that rows are outside the ball that the regret bound assumes."""
         if self.calibration != "regret" or self.radius == "auto":
             return
         norm = self._stream.summary.largest_norm
@@ -892,7 +896,7 @@ class PACOClusterer(
         return self.loss == "manhattan"
 
     def _compute(self):
-        """Return the noise of the clusters, ready for the answers about rows."""
+        """Return the noise of the clusters, for the methods that score rows."""
         return ClusterNoise(
             self.cluster_centers_,
             self.cluster_scales_,

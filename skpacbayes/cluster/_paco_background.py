@@ -1,4 +1,4 @@
-"""Clusters before a uniform background, which takes the rows that none explains."""
+"""Mixtures of clusters and a uniform background, for rows of no cluster."""
 
 import math
 from dataclasses import replace
@@ -16,18 +16,18 @@ from ._paco_mixture import (
     student_weights,
 )
 
-# Share of the background that EM begins with, and the number of its iterations.
+# Initial share of the background in EM, and the largest number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
-# Log-likelihood that an iteration must gain for another one.
+# EM stops when an iteration gains less log-likelihood than this.
 _TOLERANCE = 0.05
 
 
 def with_background(search, best, shapes):
     """Return the mixture of largest evidence: `best`, or one with a background.
 
-    Heavy tails, or a wide cluster, may be rows that belong to no cluster. So mixtures
-    of as many clusters and fewer are fitted with a component that is uniform where
-    there are rows; its share is one more parameter.
+    Heavy tails, or a wide cluster, may be rows that belong to no cluster. Mixtures of
+    as many clusters and fewer are therefore fitted with a component that is uniform on
+    the region of the rows; its share is one more parameter.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def with_background(search, best, shapes):
 
 
 def _hides_noise(problem, mixture, fits):
-    """Whether tails, or a wide cluster, may be rows that belong to no cluster."""
+    """Return whether the tails, or a wide cluster, may be rows of no cluster."""
     if mixture.own and not mixture.apart.all():
         return True
     if math.isinf(mixture.dof):
@@ -74,7 +74,7 @@ def _hides_noise(problem, mixture, fits):
 
 
 def _fitted(problem, start, shape, own, dof, fits):
-    """`fit_with_background`, once for all that `fits` remember."""
+    """Call `fit_with_background`, unless `fits` holds the result already."""
     key = start, shape, own, dof
     if key not in fits:
         fits[key] = fit_with_background(problem, start, shape, own, dof)
@@ -82,9 +82,10 @@ def _fitted(problem, start, shape, own, dof, fits):
 
 
 def _heavy(problem, mixture):
-    """Whether rows are farther from normal clusters than normal rows are.
+    """Return whether the rows have heavier tails than normal clusters.
 
-    By Mardia's kurtosis about the clusters, over its expectation by two errors.
+    This is so if Mardia's kurtosis about the clusters exceeds its expectation by two
+    standard errors.
     """
     d, weights = problem.d, problem.weights
     gaps = problem.points @ mixture.coordinates - mixture.centers[mixture.labels]
@@ -95,7 +96,7 @@ def _heavy(problem, mixture):
 
 
 def _likeliest(search, n_clusters, shape, own, fits):
-    """Mixture of so many clusters and a background of largest evidence, or None."""
+    """Return the best mixture of `n_clusters` clusters and a background, or None."""
     starts = [one for one in search.mixtures if one.n_clusters == n_clusters]
     if not starts:
         return None
@@ -127,11 +128,12 @@ def fit_with_background(problem, start, shape, own, dof):
 
 
 def log_volume(problem, shape):
-    """Log of the volume where there are rows: of a box, or of an ellipsoid.
+    """Return the log volume of the region of the rows: a box, or an ellipsoid.
 
-    The box has the sides of the features. Where clusters have any covariance matrix,
-    the ellipsoid has that of all rows, so that it changes with the coordinates. A
-    subset has the region of the whole: in the subset a feature may be constant.
+    The sides of the box are the ranges of the features. Where clusters have any
+    covariance matrix, the ellipsoid has that of all rows, so that it is equivariant
+    under linear maps. A subset has the region of the whole, as a feature may be
+    constant in the subset.
     """
     problem = problem.whole or problem
     gaps = problem.points - problem.weights @ problem.points / problem.n_rows
@@ -143,7 +145,7 @@ def log_volume(problem, shape):
 
 
 class _State(EMState):
-    """Arrays of EM, with a background."""
+    """State of EM, with a background."""
 
     def __init__(self, problem, start, shape, own, dof):
         super().__init__(problem, start, shape, own, dof)
@@ -151,7 +153,7 @@ class _State(EMState):
         self.background = start.background or _FIRST_SHARE
 
     def run(self, max_iter, tolerance):
-        """Run EM; the coordinates change now and then, if the shape is not round."""
+        """Run EM; unless the shape is round, update the coordinates at times."""
         previous = -math.inf
         for iteration in range(max_iter + 1):
             parts, ratios, mixture = self._expect()
@@ -164,7 +166,7 @@ class _State(EMState):
                 self._whiten(self._covariance(within))
 
     def _expect(self):
-        """Share of each cluster in each point, and the squared distances."""
+        """E-step: return responsibilities of the clusters, and squared distances."""
         weights, d, k = self.problem.weights, self.problem.d, self.k
         scales = self.scales[:k]
         squares = cdist(self.points, self.centers[:, :k].T, "sqeuclidean")
@@ -187,7 +189,7 @@ class _State(EMState):
         return parts * weights[:, None], ratios, mixture
 
     def _maximise(self, parts, ratios):
-        """Move the clusters; the weights of the points over the variances before."""
+        """M-step of the clusters: return the points' weights over the old variances."""
         d, k = self.problem.d, self.k
         thick = parts * student_weights(ratios, self.dof, d)
         masses, total = parts.sum(axis=0), thick.sum(axis=0)

@@ -23,31 +23,32 @@ from ._paco_path import (
 )
 from ._paco_rivals import rivals_of_noise
 
-# What splitting noise gains, as a share of what it costs: where one noise scale is
-# taken for all rows, and where each cell of a stream has its own. There 0.32 misses
-# groups that have just appeared more often than it splits noise.
+# What splitting noise gains, as a share of its cost: with one noise scale for all rows,
+# and with one for each cell of a stream. In the second case 0.32 would more often miss
+# groups that have just appeared than it would split noise.
 _GAIN_PER_COST, _GAIN_BY_CELL = 0.32, 0.40
-# Largest lambda n s^2 for each cluster: enough for clusters that are told apart at all.
+# Largest lambda n s^2 for each cluster, enough for all clusters that can be separated.
 _MOST = 20.0
-# Rows of a cell that count in full, in units of a cell's mean number: else the noise of
-# a group of many rows would pay for a second centre.
+# Number of rows of a cell that count in full, over the mean number of rows of a cell:
+# otherwise the noise of a large group would pay for a second centre.
 _FULL_SHARE = 1.5
-# Log of the odds at which the mixture has decided the number of clusters.
+# Log odds from which the mixture decides the number of clusters.
 _UNDECIDED = 20.0
-# The same for the numbers that are named beside the one that was found.
+# Log odds within which other numbers of clusters are named as rivals.
 _ALMOST_AS_WELL = 10.0
-# Rows before a stream is judged: until then lambda is that of so many rows.
+# Least number of rows of a stream for lambda; with fewer rows lambda is that of this
+# number.
 _WARM_UP = 100.0
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What the quasi-posterior takes from the noise in the data.
+    """Quantities of the quasi-posterior that are estimated from the noise in the data.
 
     `row_weights` (n_points,): factors of the points' weights in the loss; `path`: the
     k-means solutions under these weights; `temperature`: the inverse temperature;
-    `rivals`: numbers of clusters that the rows do not tell from `n_clusters`, and how
-    many standard errors their evidence is behind.
+    `rivals`: numbers of clusters that the rows do not exclude, with the number of
+    standard errors by which their evidence is lower than that of `n_clusters`.
     """
 
     row_weights: np.ndarray
@@ -59,10 +60,10 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Splitting:
-    """When splitting the noise of a cluster does not pay.
+    """Inverse temperatures at which splitting the noise of a cluster does not pay.
 
-    `radius`: R of the prior. A penalty of one on each cluster is taken into account,
-    whatever the prior's: else a larger penalty would be undone by a larger lambda.
+    `radius`: R of the prior. The penalty of a cluster is taken to be 1, whatever the
+    prior's penalty is: otherwise a larger penalty would be undone by a larger lambda.
     """
 
     n_features: int
@@ -73,15 +74,15 @@ class Splitting:
         """Inverse temperature at which splitting noise gains a `share` of its cost.
 
         Halving one of `n_clusters` equal clusters of normal noise of that `scale`
-        lowers its loss by the share 2 / pi of the variance along one direction, and by
-        what one more fitted centre takes from few rows. The centre costs the log of
-        the prior's volume over the quasi-posterior's, and the penalty. So lambda is
-        inversely proportional to the loss, and to the number of rows if there are
-        many.
+        lowers the loss by the share 2 / pi of the variance along one direction, plus
+        the effect of fitting one more centre to few rows. The centre costs the log of
+        the ratio of the prior's volume to the quasi-posterior's, plus the penalty. So
+        lambda is inversely proportional to the loss and, for many rows, to their
+        number.
         """
         d = self.n_features
         gain = 2 / (math.pi * n_clusters) + 2 * d / n_rows
-        factor = 12.0  # lambda n s^2, and where the fixed point is looked for from
+        factor = 12.0  # lambda n s^2: the start of the fixed-point iteration
         for _ in range(4):
             variance = scale**2 * n_clusters / factor
             if not self.manhattan:
@@ -91,21 +92,20 @@ class Splitting:
         return factor / (n_rows * scale ** (1 if self.manhattan else 2))
 
     def center_cost(self, variance):
-        """Log of what one more centre costs a priori, its penalty included.
+        """Return the prior cost of one more centre, in log odds, with its penalty.
 
-        `variance`: of a feature of the centre under the quasi-posterior.
+        `variance`: variance of a feature of the centre under the quasi-posterior.
         """
         d = self.n_features
         log_ball = -CenterPrior(np.zeros(1), 2 * self.radius).log_constant(d)
         return 1.0 + log_ball - d / 2 * math.log(2 * math.pi * variance)
 
     def evidence_cost(self, n_clusters, n_rows, scale):
-        """Log of what so many centres and their scale cost the evidence of the rows.
+        """Return the penalty of the log evidence for the centres and their scale.
 
-        Half a log of the number of rows per parameter. With the Manhattan loss, which
-        is taken where tails are heavy, a centre costs what the prior asks: the former
-        stands for a prior as narrow as the noise, under which a centre for each far
-        row, and a scale that fits the others alone, can pay.
+        Squared loss: log(n) / 2 per parameter. Manhattan loss: a centre costs
+        `center_cost`. The BIC penalty corresponds to a prior as narrow as the noise,
+        under which, with heavy tails, a centre for each far row would pay.
         """
         if self.manhattan:
             return n_clusters * self.center_cost(scale**2 * n_clusters / n_rows)
@@ -114,13 +114,13 @@ class Splitting:
 
 
 def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
-    """Calibrate by the mixture that describes the rows best.
+    """Calibrate by the mixture of largest evidence.
 
-    With one normal noise for all clusters, and the evidence of the mixtures close, the
-    number of clusters is that of the largest normalised quasi-likelihood. Else rows
-    weigh one over the variance of their cluster, and less far from it where tails are
-    heavy. The temperature is that at which the quasi-posterior wants this number of
-    clusters.
+    If one normal noise describes all clusters and the evidence of the mixtures is
+    close, the number of clusters is that of the largest normalised quasi-likelihood.
+    Otherwise rows are weighted by the inverse variance of their cluster, and rows in
+    heavy tails weigh less. The inverse temperature is one at which the quasi-posterior
+    prefers this number of clusters.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     splitting : Splitting
     rng : Generator
     scale : float or None
-        The noise scale of all rows, if it is given.
+        Noise scale of all rows, if given.
     """
     mixture, sizes = found.mixture, found.sizes
     rivals = {k: behind for k, (_, behind) in found.rivals.items()}
@@ -184,7 +184,7 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
 
 
 def _close_sizes(sizes, window, n_clusters, most):
-    """Range of the numbers whose evidence is within a `window`, and of `n_clusters`."""
+    """Return the range of `n_clusters` and the sizes of evidence within a `window`."""
     highest = max(one.evidence for one in sizes.values())
     close = [k for k in sizes if sizes[k].evidence > highest - window]
     close = [k for k in (*close, n_clusters) if k <= most]
@@ -192,9 +192,9 @@ def _close_sizes(sizes, window, n_clusters, most):
 
 
 def calibrate_batch(rows, max_clusters, splitting, rng, scale=None):
-    """Take one noise scale for all rows, or one for each cell if clusters differ.
+    """Calibrate with one noise scale, or with one for each cell if clusters differ.
 
-    `scale`: the noise scale of all rows, if it is given.
+    `scale`: noise scale of all rows, if given.
     """
     alike, centers = _one_scale(rows, max_clusters, splitting, rng, scale)
     if scale is not None or equally_spread(rows, centers, splitting.manhattan):
@@ -205,12 +205,11 @@ def calibrate_batch(rows, max_clusters, splitting, rng, scale=None):
 
 
 def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
-    """Take a noise scale for each cell of a stream, or one for all rows.
+    """Calibrate a stream with a noise scale for each cell, or with one for all rows.
 
-    One scale for all rows is better where it is true: where the rows come in a random
-    order, one scale finds as many clusters as there are cells or one more, and the
-    spreads of these clusters do not differ.
-    `past`: the last row, and whether the order of the rows is that of chance.
+    One scale for all rows is used if the rows come in random order, it finds as many
+    clusters as there are cells or one more, and the spreads of these clusters do not
+    differ. `past`: the last row, and whether the rows come in random order.
     """
     most = largest_number(rows, max_clusters)
     last_row, exchangeable = past
@@ -225,12 +224,12 @@ def calibrate_stream(rows, past, tracker, max_clusters, splitting, rng):
 
 
 def _few(n_cells, most):
-    """Largest number of clusters worth looking at, where so many cells were found."""
+    """Return the largest number of clusters to try, given the number of cells."""
     return min(max(n_cells + 4, 8), most)
 
 
 def _one_scale(rows, max_clusters, splitting, rng, scale=None):
-    """Calibration with one noise scale, and the centres of the likeliest solution."""
+    """Calibrate with one noise scale; also return the centres of largest evidence."""
     manhattan, n_rows = splitting.manhattan, float(rows.weights.sum())
     path = Path.find(rows.points, rows.weights, max_clusters, manhattan, rng)
     best = noise_scales(path, rows, splitting, scale)[0]
@@ -254,7 +253,7 @@ def _one_scale(rows, max_clusters, splitting, rng, scale=None):
 
 
 def _scale_by_cell(rows, cells, most, splitting, rng):
-    """Calibration with a noise scale for each cell: rows weigh one over it."""
+    """Calibrate with rows weighted by the inverse noise scale of their cell."""
     manhattan, n_cells = splitting.manhattan, len(cells.shares)
     noise = cell_noise(rows, cells, manhattan)
     weights = noise.common / noise.scales * _counted(noise.sizes, noise.in_turn)
@@ -274,20 +273,21 @@ def _scale_by_cell(rows, cells, most, splitting, rng):
 
 
 def _counted(sizes, in_turn=False):
-    """Weight of the rows of cells of so many rows: less than 1 in a large cell.
+    """Return the weight of a row in cells of the given sizes: below 1 in large cells.
 
-    Unless its rows come `in_turn`: then it may hold two groups, whose distance pays for
-    a second centre.
+    Cells whose rows come `in_turn` are excepted: they may hold two groups, whose
+    distance should pay for a second centre.
     """
     full = np.where(in_turn, sizes, _FULL_SHARE * sizes.mean())
     return full / np.maximum(sizes, full)
 
 
 def equally_spread(rows, centers, manhattan):
-    """Whether one noise scale describes the clusters better than one scale each.
+    """Return whether one noise scale describes the clusters better than one each.
 
-    Compares the two by the Bayesian information criterion, with the evidence of at
-    most 1,000 rows: with more, the cells' cut tails would tell any two apart.
+    Compares the two by the Bayesian information criterion, with the evidence of at most
+    1,000 rows: with more rows, the truncated tails of the cells would make any two
+    scales differ.
     """
     n_features, n_clusters = rows.points.shape[1], len(centers)
     losses = cdist(rows.points, centers, metric_of(manhattan))

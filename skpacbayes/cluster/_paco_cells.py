@@ -1,10 +1,10 @@
 """Cells and their own noise scales, tracked along a stream.
 
 A group that has just appeared has few rows and a spread of its own, so one noise scale
-for all rows either misses it or splits an old group. A spherical mixture with a scale
-for each cell (Gaussian cells for the squared Euclidean loss, Laplace for Manhattan)
-says how many cells there are, and the rows' weights in the loss are one over the scale
-of their cell.
+for all rows either misses it or splits an old group. The number of cells is therefore
+that of a spherical mixture with a scale for each cell (Gaussian cells for the squared
+Euclidean loss, Laplace for Manhattan), and the weight of a row in the loss is one over
+the scale of its cell.
 """
 
 import math
@@ -15,11 +15,12 @@ from scipy.spatial.distance import cdist
 
 from .._kernels import paco_cells as kernels
 
-# Rows worth of pull towards a common scale, and of evidence that the likelihood may
-# reach: beyond it misspecification, not noise, would split the cells.
+# Number of pseudo-rows that shrink a scale to the common one, and largest number of
+# rows whose evidence counts: with more, misspecification, not noise, would split the
+# cells.
 _PRIOR_SIZE = 5.0
 _LARGEST_EVIDENCE = 150.0
-# Standard deviations of chance by which rows must come in turn.
+# Standard errors by which the order of rows must differ from a random one.
 _IN_TURN = 2.0
 
 
@@ -27,8 +28,8 @@ _IN_TURN = 2.0
 class Cells:
     """A spherical mixture: `centers` (n_cells, n_features), `scales`, `shares`.
 
-    A scale is a variance a feature (squared loss) or a mean absolute deviation a
-    feature (Manhattan loss).
+    A scale is the variance per feature (squared loss) or the mean absolute deviation
+    per feature (Manhattan loss).
     """
 
     centers: np.ndarray
@@ -38,7 +39,7 @@ class Cells:
     log_densities: np.ndarray | None = None
 
     def without_closest_pair(self):
-        """Cells with the two closest centres merged."""
+        """Return the cells with the two closest ones merged."""
         gaps = cdist(self.centers, self.centers)
         np.fill_diagonal(gaps, np.inf)
         i, j = np.unravel_index(np.argmin(gaps), gaps.shape)
@@ -54,7 +55,7 @@ class Cells:
         )
 
     def with_cell(self, center, parent):
-        """Cells with one more, at `center`, that shares with its `parent`."""
+        """Return the cells and a new one at `center`, split off from its `parent`."""
         shares = np.append(self.shares, self.shares[parent] / 2)
         shares[parent] /= 2
         return Cells(
@@ -65,12 +66,12 @@ class Cells:
 
 
 def largest_number(rows, max_cells):
-    """Largest number of cells: of two rows each on average."""
+    """Return the largest number of cells, with two rows each on average."""
     return max(1, min(max_cells, int(rows.weights.sum() / 2)))
 
 
 class CellTracker:
-    """Fits `Cells` to a summary of the stream, starting from those of the last fit."""
+    """Fits `Cells` to the summary of a stream, starting from the last fit."""
 
     def __init__(self, manhattan):
         self.manhattan = manhattan
@@ -79,9 +80,9 @@ class CellTracker:
         self.kind, self.searched_at, self.searched_weight = None, 0.0, 0.0
 
     def follow(self, rows, last_row, max_cells):
-        """Return the best cells for `rows`; remember all that were tried.
+        """Return the best cells for `rows`, and store all solutions as next starts.
 
-        `last_row`: None where the rows have no order.
+        `last_row`: None if the rows have no order.
         """
         max_cells = largest_number(rows, max_cells)
         problem = _Problem(rows, self.manhattan)
@@ -99,8 +100,8 @@ class CellTracker:
         return best
 
     def set_frame(self, origin, exponent):
-        """Rows come less `origin`, in units of 2^exponent, from now on."""
-        if np.shape(self.origin) != np.shape(origin):  # other columns vary
+        """From now on, take rows minus `origin`, in units of 2^exponent."""
+        if np.shape(self.origin) != np.shape(origin):  # columns have changed
             self.known = {}
         step = self.exponent - exponent
         for cells in self.known.values():
@@ -110,9 +111,10 @@ class CellTracker:
         self.origin, self.exponent = origin, exponent
 
     def _starts(self, problem, latest, n_cells, last_row):
-        """Where to start EM with `n_cells` cells from.
+        """Return the starts of EM with `n_cells` cells.
 
-        With fewer than the last best number less one, only where it ended.
+        For fewer cells than the last best number minus one, the only start is their
+        last solution.
         """
         if n_cells == 1:
             yield problem.single_cell()
@@ -179,7 +181,7 @@ class _Problem:
         return [side @ rows / side.sum() for side in sides]
 
     def best(self, starts):
-        """Few iterations from every start, then all from the best."""
+        """Run a few iterations from every start, then run the best to convergence."""
         best = starts[0]
         if len(starts) > 1:
             tried = [self._fit(start, 3) for start in starts]
@@ -217,12 +219,12 @@ class _Problem:
 
 
 def metric_of(manhattan):
-    """Return the name of the loss as a distance of scipy."""
+    """Return SciPy's name of the distance in the loss."""
     return "cityblock" if manhattan else "sqeuclidean"
 
 
 def spread_losses(rows, manhattan):
-    """Mean loss of merged rows at their mean: of a normal cloud, if Manhattan."""
+    """Return the mean loss of merged rows at their mean (Manhattan: if normal)."""
     if not manhattan:
         return rows.spreads
     return np.sqrt(2 / math.pi * rows.spreads * rows.points.shape[1])
@@ -232,10 +234,10 @@ def spread_losses(rows, manhattan):
 class CellNoise:
     """The noise of the rows, cell by cell.
 
-    `labels` (n_points,): the cell of each point; `sizes` (n_cells,): rows; `scales`
-    (n_cells,), and the `common` one; `in_turn` (n_cells,): whether consecutive rows of
-    a cell are nearer to each other than its rows are, as where two groups that came one
-    after the other share a cell.
+    `labels` (n_points,): the cell of each point; `sizes` (n_cells,): numbers of rows;
+    `scales` (n_cells,), and the `common` scale; `in_turn` (n_cells,): whether
+    consecutive rows of a cell are closer than rows in random order, as when a cell
+    contains two groups that came one after the other.
     """
 
     labels: np.ndarray
@@ -246,14 +248,14 @@ class CellNoise:
 
 
 def cell_noise(rows, cells, manhattan):
-    """Noise scales of cells.
+    """Estimate the noise scales of cells.
 
-    The scale of a cell is its rows' about their mean, or what consecutive rows of the
-    stream say (`rows.steps`: the loss between a row and the one before in the same
-    cluster) where that is smaller: a cell over two groups that came one after the
-    other has the scale of one group. Both are shrunk towards the common scale by two
-    rows. In the ratio of the two (von Neumann's) chance has a standard deviation of one
-    over the root of the number of steps and features.
+    The scale of a cell is the smaller of the scale of its rows about their mean and the
+    scale from differences of consecutive rows (`rows.steps`: the loss between a row and
+    the one before in the same cluster). So a cell over two groups that came one after
+    the other has the scale of one group. Both are shrunk towards the common scale by
+    two pseudo-rows. The standard error of their ratio (von Neumann's), for rows in
+    random order, is one over the root of the number of steps times features.
     """
     n_features = rows.points.shape[1]
     n_cells = len(cells.shares)
@@ -285,7 +287,7 @@ def cell_noise(rows, cells, manhattan):
     scales[~several] = np.inf
     known = np.isfinite(scales)
     common = scales[known] @ sizes[known] / sizes[known].sum() if known.any() else 0.0
-    if not common > 0:  # no noise: as little as the cells can have
+    if not common > 0:  # no noise: the least scale of a cell
         least = cells.scales.min() if n_cells > 1 else 1.0
         return CellNoise(labels, sizes, np.full(n_cells, least), least, in_turn)
     scales[~known] = common

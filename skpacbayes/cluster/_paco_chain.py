@@ -14,7 +14,7 @@ from .._kernels import paco as kernels
 # ball is uniform to all digits.
 _LEAST_SHARE = 1e-300
 
-# Random numbers that a chain draws ahead of its iterations, about.
+# Approximate number of random numbers that a chain draws at a time.
 _BLOCK = 2**17
 
 
@@ -28,7 +28,7 @@ def log_ball(radius, n_features):
 
 
 def kernel_points(points, weights, spreads, forecasts=None):
-    """Points as the kernels take them, without the constant of the variance term."""
+    """Return points for the kernels, without the constant of the variance term."""
     linear, quadratic = weights, np.zeros(len(points))
     if forecasts is not None and len(forecasts):
         linear, quadratic = weights - forecasts[:, 1], 0.5 * forecasts[:, 0]
@@ -36,12 +36,12 @@ def kernel_points(points, weights, spreads, forecasts=None):
 
 
 def _merged(points):
-    """Whether some point stands for several rows: True, or None if none does."""
+    """Return True if some point is a mean of several rows, else None."""
     return True if points[-3].any() else None
 
 
 def work_space(points, n_clusters, n_states=1):
-    """Arrays that `cumulative_loss` works with: gaps, losses, owners, slopes."""
+    """Allocate work arrays of `cumulative_loss`: gaps, losses, owners, slopes."""
     n_points = points.shape[1]
     return (
         np.empty((n_states, n_clusters, n_points)),
@@ -52,7 +52,7 @@ def work_space(points, n_clusters, n_states=1):
 
 
 def loss_and_owners(points, centers, manhattan):
-    """Cumulative loss of `centers` (n_clusters, n_features), and how many own a point.
+    """Return the loss of `centers` (n_clusters, n_features), and how many own a point.
 
     `points`: as `kernel_points` returns them.
     """
@@ -62,7 +62,7 @@ def loss_and_owners(points, centers, manhattan):
 
 
 def loss_at(points, states, n_clusters, manhattan, merged, work):
-    """Cumulative loss of the first centres of `states[0]`; how many own a point."""
+    """Return the loss of the first centres of `states[0]`, and how many own a point."""
     return kernels.cumulative_loss(
         points, states, 0, n_clusters, 0, n_clusters, manhattan or None, merged, *work
     )
@@ -77,7 +77,7 @@ class CenterPrior:
     log_sizes : ndarray of shape (max_clusters,)
         log q(k), up to a constant.
     radius : float
-        Centres live in the ball of this radius about the origin (2R in the paper).
+        Radius of the ball about the origin that contains all centres (2R in the paper).
     scale : float
         tau_0 of the Student distribution (eq. 22), infinity for the uniform one.
     """
@@ -90,7 +90,7 @@ class CenterPrior:
     def log_sizes_of(max_clusters, cluster_penalty, *, ordered):
         """Return log q(k): exp(-penalty k) on tuples (eq. 6), over k! on sets."""
         sizes = np.arange(1.0, max_clusters + 1)
-        with np.errstate(over="ignore"):  # beyond the largest float: never
+        with np.errstate(over="ignore"):  # an infinite penalty is allowed
             log_sizes = -cluster_penalty * (sizes - 1)
         return log_sizes - (0 if ordered else gammaln(sizes + 1))
 
@@ -154,7 +154,7 @@ class CenterPrior:
 
 
 def center_variances(cell_weights, deviations, temperature, few_rows=2 / math.pi):
-    """Variance a feature of a centre under the quasi-posterior, cell by cell.
+    """Return the quasi-posterior variance per feature of the centre of each cell.
 
     `deviations`: None for the squared loss, for which the posterior of a centre is
     normal; the mean absolute deviations in the cells for the Manhattan loss, for which
@@ -170,7 +170,7 @@ def center_variances(cell_weights, deviations, temperature, few_rows=2 / math.pi
 
 @dataclass(frozen=True)
 class Proposal:
-    """Where the chain's independence move draws centres, and how often it does.
+    """Distribution of the chain's independence move, and probabilities of the moves.
 
     `slots` (max_clusters, max_clusters, n_features) and `scales` (max_clusters,
     max_clusters): for each number of clusters k, k Student distributions with `dof`
@@ -188,7 +188,7 @@ class Proposal:
 
     @classmethod
     def matched(cls, path, cell_weights, deviations, temperature, radius):
-        """Distributions as wide as the quasi-posterior is round the k-means centres.
+        """Return distributions as wide as the quasi-posterior about k-means centres.
 
         `cell_weights`, `deviations` (max_clusters, max_clusters): weight of each
         cell, and None or the mean absolute deviation in it (Manhattan loss).
@@ -205,12 +205,12 @@ class Proposal:
 
     @classmethod
     def student(cls, path, scale):
-        """Algorithm 3 as printed: eq. 9 with tau = `scale`, all centres at once."""
+        """Return that of Algorithm 3: eq. 9, tau = `scale`, all centres at once."""
         scales = np.full(path.shape[:2], math.sqrt(2) * scale)
         return cls(path, scales, 3.0, False, (1.0, 0.0))
 
     def log_constants(self, n_features):
-        """Log of what the kernel leaves out of the proposal's density, by size."""
+        """Return the log constants of the proposal's density, by number of clusters."""
         sizes = np.arange(1, len(self.slots) + 1)
         one = (
             math.lgamma((self.dof + n_features) / 2)
@@ -221,7 +221,7 @@ class Proposal:
 
     @property
     def walk_scales(self):
-        """Unit of the walk's steps, by number of clusters: the least of the scales."""
+        """Return the unit of the walk's steps for each k: the least of its scales."""
         return np.array([row[: k + 1].min() for k, row in enumerate(self.scales)])
 
     def kernel_slots(self):
@@ -238,8 +238,8 @@ class Proposal:
     def draws(self, n_iter, radius, rng):
         """Draw the random numbers of `n_iter` iterations, as `run_chain` takes them.
 
-        Where a centre is born is uniform in the ball of `radius`. The walk's steps
-        are normal, of a size that varies by a factor of 16.
+        A new centre is uniform in the ball of `radius`. The walk's steps are normal,
+        with a step size that varies by a factor of 16.
         """
         max_clusters, n_features = self.slots.shape[1:]
         kinds = np.searchsorted(np.cumsum(self.moves), rng.random(n_iter), side="right")
@@ -294,7 +294,7 @@ class Chain:
         )
 
     def advance(self, n_iter, keep=True):
-        """Make iterations, and keep the numbers of clusters or drop them."""
+        """Make iterations; keep their numbers of clusters only if `keep`."""
         kept, tally = self.trace, self.tally.copy()
         self.posterior.run(self, self.proposal, n_iter)
         if not keep:
@@ -311,7 +311,7 @@ class Chain:
         return self.centers[: self.n_clusters].copy()
 
     def frequencies(self, max_clusters=None, *, occupied=False):
-        """Relative frequencies of 1, ..., max_clusters centres (that own a point)."""
+        """Return the frequencies of 1, ..., max_clusters centres (that own a point)."""
         length = max_clusters or len(self.centers)
         counts = np.bincount(self.trace[:, int(occupied)], minlength=length + 1)
         return counts[1:] / len(self.trace)
@@ -357,11 +357,11 @@ class QuasiPosterior:
         return total + 0.5 * self.forecasts[:, 2].sum()
 
     def log_evidences(self, losses, cell_weights, deviations, factors):
-        """Laplace approximation of log P(K = k) at solutions of k, less a constant.
+        """Return the Laplace approximation of log P(K = k), up to a constant.
 
         `losses` (max_clusters,): S at the solution for each k; `cell_weights`,
-        `deviations` as in `Proposal.matched`. A row for each of `factors`, of the
-        inverse temperature.
+        `deviations` as in `Proposal.matched`. The result has one row for each of
+        `factors`, which multiply the inverse temperature.
         """
         temperatures = np.asarray(factors)[:, None] * self.temperature
         n_features = self.points.shape[1]

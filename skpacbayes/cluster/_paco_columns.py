@@ -1,4 +1,4 @@
-"""Columns in which all clusters have one centre."""
+"""Columns in which all clusters have the same centre."""
 
 import math
 
@@ -7,12 +7,12 @@ from scipy.special import gammaln
 
 
 class CommonColumns:
-    """Mixtures whose centres differ in some of the columns only, where this pays.
+    """Evidence of mixtures whose centres differ in some of the columns only.
 
-    In a column that does not tell the clusters apart, one centre describes all of them,
-    and the evidence is not charged for several. Which columns differ is charged by the
-    log of the number of choices of as many columns [1]_. With a common shape `tied`,
-    whose coordinates are any, all columns differ.
+    In a column that does not separate the clusters, all clusters have the same centre,
+    which counts as one parameter. The choice of the columns that differ is penalised by
+    the log of the number of subsets of that size [1]_. With the shape "tied", whose
+    coordinates mix the columns, all columns differ.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class CommonColumns:
         self.gains = {}
 
     def gain(self, mixture):
-        """Return the evidence that common centres gain, at least 0."""
+        """Return the gain in evidence by common centres, at least 0."""
         if mixture not in self.gains:
             self.gains[mixture] = self._gain(mixture)
         return self.gains[mixture]

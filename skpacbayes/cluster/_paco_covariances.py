@@ -1,4 +1,4 @@
-"""Clusters with a covariance matrix each, of which clusters of one shape are pieces."""
+"""Mixtures of clusters with a covariance matrix each."""
 
 import math
 from dataclasses import replace
@@ -10,21 +10,21 @@ from ._paco_evidence import inverse_wishart_evidence, share_of_evidence
 from ._paco_fitting import inverse_root, shaped
 from ._paco_mixture import LEAST_GAIN, log_components, student_weights
 
-# Iterations of EM, and what one must gain; and at each size, before the best ones are
-# fitted to convergence.
+# Largest number of iterations of EM, and its tolerance; then its number of iterations
+# at each size, before the best mixtures are fitted to convergence.
 _MAX_ITER, _TOLERANCE, _QUICK, _POLISHED = 60, 1e-2, 2, 3
-# Mixtures of each size that are looked at.
+# Number of mixtures of each size that are tried.
 _KINDS = 2
-# Log evidence that may be missing before EM, which gains some.
+# Deficit in log evidence, before EM, up to which a mixture is fitted.
 _SHORT = 10.0
 
 
 def with_covariances(search, best):
-    """Return mixtures of fewer clusters, of a covariance each, if one beats `best`.
+    """Return mixtures of fewer clusters with a covariance each, if one is better.
 
-    Clusters that are not of one shape are cut into pieces that are. So the mixtures of
-    fewer clusters are looked at, and those that mergers of the pieces lead to; and the
-    pieces with a covariance each, which must not be better still.
+    A mixture of one common shape cuts clusters of different shapes into pieces. The
+    candidates are therefore the mixtures of fewer clusters, and mergers of the clusters
+    of `best`. They must also beat the clusters of `best` with a covariance each.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def with_covariances(search, best):
     Returns
     -------
     found : dict
-        Mixtures by number of clusters; empty if none beats `best`.
+        Mixtures by number of clusters; empty if none has larger evidence than `best`.
     """
     problem, found, value = search.problem, {}, search.value(best)
     starts = []
-    few = problem.d == 1 or problem.n_rows < 2 * problem.d  # for a covariance
+    few = problem.d == 1 or problem.n_rows < 2 * problem.d  # rows for a covariance
     if few or not problem.noisy(best):
         return found
     for k in range(2, best.n_clusters):
@@ -80,10 +80,11 @@ def with_covariances(search, best):
 def covariance_gain(problem, mixture, shape, share):
     """Return the log evidence that the clusters' covariances differ by more than size.
 
-    Of a covariance for each, with an inverse Wishart prior about the common one of the
-    number of degrees of freedom that is likeliest, over the common one for all, each
-    times a size. The parts of one elliptical cluster, however heavy its tails are, do
-    not differ so. `share`: of the likelihood, that is evidence.
+    Compares a covariance matrix for each cluster, with an inverse Wishart prior about
+    the common one whose degrees of freedom maximise the evidence, to the common matrix
+    times a size for each cluster. Parts of one elliptical cluster do not differ in this
+    way, however heavy its tails. `share`: share of the log-likelihood that counts as
+    evidence.
     """
     masses, _, covariances = _moments(problem, mixture, mixture.labels, mixture.robust)
     eigenvalues = _common_and_own(covariances, masses, shape)[2]
@@ -92,7 +93,7 @@ def covariance_gain(problem, mixture, shape, share):
 
 
 def _moments(problem, mixture, labels, robust):
-    """Masses, means and covariances of clusters of weighted and of merged rows."""
+    """Return masses, means and covariances of clusters of weighted, merged rows."""
     points = problem.points @ mixture.coordinates
     order = np.argsort(labels, kind="stable")
     points, weights = points[order], problem.weights[order]
@@ -110,7 +111,7 @@ def _moments(problem, mixture, labels, robust):
 
 
 def _common_and_own(covariances, masses, shape):
-    """Return the common covariance, own sizes of it, and eigenvalues over both."""
+    """Return the common covariance, the clusters' sizes, and relative eigenvalues."""
     d = covariances.shape[-1]
     common, sizes = np.eye(d), np.trace(covariances, axis1=1, axis2=2) / d
     if shape != "round":
@@ -124,9 +125,9 @@ def _common_and_own(covariances, masses, shape):
 
 
 def _merged(problem, mixture):
-    """Yield labels of clusters merged one by one, as normal ones of own covariances.
+    """Yield the labels of normal clusters that are merged one pair at a time.
 
-    The merger of two costs least in likelihood of the classification [1]_.
+    Each merger is the one that lowers the classification likelihood least [1]_.
 
     References
     ----------
@@ -174,15 +175,15 @@ def _merged(problem, mixture):
 
 
 def fit_with_covariances(problem, start, labels, max_iter=_MAX_ITER):
-    """EM with a covariance for each component; those that lose their rows go.
+    """Run EM with a covariance for each component; drop components without rows.
 
-    Covariances are pulled to the common shape by as many rows as there are features.
+    Covariances are shrunk to the common shape by as many pseudo-rows as features.
 
     Parameters
     ----------
     problem : MixtureProblem
     start : Mixture
-        Its shape, coordinates, tails and background are those of the result.
+        The result has its shape, coordinates, tails and background.
     labels : ndarray of shape (n_points,)
     max_iter : int
 
@@ -257,7 +258,7 @@ def fit_with_covariances(problem, start, labels, max_iter=_MAX_ITER):
 
 
 def refit_with_covariances(problem, mixture):
-    """EM on the points of a problem, from a mixture of some of them."""
+    """Run EM on all points of a problem, from a mixture fitted to some of them."""
     points = problem.points @ mixture.coordinates
     spreads = problem.widths_in(mixture.coordinates)
     labels, robust = mixture.robust_weights(points, spreads)

@@ -1,16 +1,16 @@
-"""What a partition of rows gains and costs, in units of log-likelihood."""
+"""Evidence of partitions: log-likelihood and penalties."""
 
 import math
 
 import numpy as np
 from scipy.special import multigammaln
 
-# Share of the log-likelihood that counts as evidence: real clusters are not quite of
-# the shape that the mixture gives them.
+# Share of the log-likelihood that counts as evidence: real clusters do not have exactly
+# the shape of the mixture's components.
 EVIDENCE = 0.4
-# Degrees of freedom of an inverse Wishart prior that are tried, beyond the fewest.
+# Degrees of freedom of an inverse Wishart prior that are tried, beyond the least.
 _PRIOR_DOF = np.geomspace(1e-1, 1e6, 80)
-# Evidence of at most so many rows counts.
+# Largest number of rows whose evidence counts.
 _MOST_EVIDENCE = 6000.0
 
 
@@ -23,20 +23,20 @@ def n_shape_parameters(shape, n_features):
 def n_region_parameters(shape, n_features):
     """Return the number of parameters of the region of a uniform background.
 
-    The ends of a box; of an ellipsoid, if clusters are of any covariance matrix.
+    A box has two ends per feature; for the shape "tied" the region is an ellipsoid.
     """
     d = n_features
     return d + d * (d + 1) // 2 if shape == "tied" else 2 * d
 
 
 def evidences_of_shape(covariance, shape, n_rows):
-    """Return the log evidence of a shape over round components, in two parts.
+    """Return the log evidence of a shape relative to round components, in two parts.
 
-    Of scales of the features over one scale, and of correlations over none. For the
-    pooled `covariance` within the clusters of so many rows: with an inverse Wishart
-    prior about equal variances, and then about no correlations, of the number of
-    degrees of freedom that is likeliest; or the gain in log-likelihood less half a log
-    of the number of rows for each parameter, if that is larger.
+    The first part compares a scale for each feature with one common scale, the second
+    correlations with none, for the pooled `covariance` within the clusters. Each is the
+    larger of two values: the evidence with an inverse Wishart prior, about equal
+    variances or no correlations, whose degrees of freedom maximise it; and the gain in
+    log-likelihood minus log(n_rows) / 2 for each parameter.
     """
     if shape == "round":
         return 0.0, 0.0
@@ -52,7 +52,7 @@ def evidences_of_shape(covariance, shape, n_rows):
 
 
 def _evidence_of_blocks(eigenvalues, size, n_parameters, n_rows):
-    """Return the log evidence of own blocks over the identity matrix, at least 0."""
+    """Return the log evidence of free blocks over the identity matrix, at least 0."""
     gain = -n_rows / 2 * np.log(eigenvalues).sum()
     charged = gain - n_parameters / 2 * math.log(n_rows)
     several = inverse_wishart_evidence(eigenvalues, size, n_rows)
@@ -60,15 +60,15 @@ def _evidence_of_blocks(eigenvalues, size, n_parameters, n_rows):
 
 
 def inverse_wishart_evidence(eigenvalues, size, n_rows):
-    """Return the log evidence of own blocks over that of the identity matrix.
+    """Return the log evidence of free blocks over the identity matrix.
 
-    The prior is an inverse Wishart distribution whose mean is the identity matrix; an
-    entry for each of some numbers of degrees of freedom.
+    The prior is an inverse Wishart distribution with the identity matrix as its mean.
+    There is an entry for each of the degrees of freedom tried.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (..., n_features)
-        Of covariances of so many rows, in blocks of `size` features.
+        Eigenvalues of the covariances, in blocks of `size` features.
     size : int
     n_rows : float or ndarray of shape (...,)
 
@@ -87,19 +87,19 @@ def inverse_wishart_evidence(eigenvalues, size, n_rows):
 
 
 def share_of_evidence(n_rows, share=EVIDENCE):
-    """Return the share of the log-likelihood of so many rows that is evidence."""
+    """Return the share of the log-likelihood of `n_rows` rows that is evidence."""
     return share * min(1.0, _MOST_EVIDENCE / n_rows)
 
 
 def completed_evidence(
     fit, entropy, n_clusters, n_rows, n_features, n_others, share=EVIDENCE
 ):
-    """Completed likelihood less half a log of the number of rows for each parameter.
+    """Return the completed log-likelihood minus log(n_rows) / 2 per parameter.
 
     `fit`: log-likelihood of rows and clusters; `entropy`: the sum of p log p of the
-    clusters' shares p; `n_others`: parameters that are not of centres or shares. The
-    clusters' shares are free or equal, whichever is better. Arrays, for several
-    numbers of clusters, or floats.
+    clusters' shares p; `n_others`: number of parameters other than centres and shares.
+    The clusters' shares are free or equal, whichever is better. The arguments are
+    floats, or arrays with an entry for each number of clusters.
     """
     share = share_of_evidence(n_rows, share)
     half_log = math.log(share * n_rows) / 2

@@ -11,22 +11,22 @@ from .._kernels import paco_mixture as kernels
 from ._paco_evidence import share_of_evidence
 from ._paco_mixture import Mixture, log_components
 
-# Least variance of a direction, in units of the variances of the features.
+# Least variance of a direction, relative to the variances of the features.
 _RIDGE = 1e-10
-# Least variance of a feature, in units of the mean variance.
+# Least variance of a feature, relative to the mean variance.
 _LEAST_WIDTH = 1e-30
 # Share of the overall variance up to which noise may be rounding.
 _LEAST_NOISE = 1e-6
-# Rows' worth of pull of a component's own variance to the common one.
+# Number of pseudo-rows that shrink a component's variance to the common one.
 PULL = 5.0
 
 
 def _hidden_by_rounding(covariance, widths):
-    """Covariance of what rounding hides: in directions in which the rows do not vary.
+    """Return the covariance of rounding errors, where the rows do not vary.
 
-    Where columns depend on each other linearly, what is left of a difference between
-    them is rounding. Rows count as known there to within the root of `_RIDGE` of the
-    columns' widths, whatever their clusters, so that no partition explains the rest.
+    Where columns depend on each other linearly, the variation in that direction is
+    rounding. There, the error of a row is the root of `_RIDGE` times the widths of the
+    columns, whatever its cluster, so that no partition explains it.
     """
     roots = np.sqrt(widths)
     values, vectors = np.linalg.eigh(covariance / roots / roots[:, None])
@@ -40,7 +40,7 @@ class MixtureProblem:
     Parameters
     ----------
     points : ndarray of shape (n_points, n_features)
-        About their mean.
+        Points minus their mean.
     weights, spreads : ndarray of shape (n_points,)
     scatter : ndarray of shape (n_features, n_features)
         Sum of the outer products of the rows about the points they were merged into.
@@ -48,13 +48,13 @@ class MixtureProblem:
 
     @classmethod
     def of(cls, rows, scatter):
-        """All points of `Rows`."""
+        """Return the problem of all points of `Rows`."""
         return cls(rows.points, rows.weights, rows.spreads, scatter)
 
     def subset(self, n_points, n_rows=None):
-        """Return the problem of at most so many points, drawn with a fixed seed.
+        """Return the problem of at most `n_points` points, drawn with a fixed seed.
 
-        `n_rows`: their weight; None: their own.
+        `n_rows`: their total weight; None: the sum of their weights.
         """
         if len(self.points) <= n_points:
             return self
@@ -89,7 +89,7 @@ class MixtureProblem:
         self.order = np.argsort(squares, kind="stable")
 
     def whitened(self, shape):
-        """Coordinates of determinant 1 in which the points are as wide everywhere."""
+        """Return coordinates of determinant 1 in which the points are white."""
         if shape == "round":
             return np.eye(self.d)
         log_roots = 0.5 * np.log(np.diag(self.total))
@@ -102,9 +102,9 @@ class MixtureProblem:
         return vectors * np.exp(0.5 * (log_values.mean() - log_values)) / roots[:, None]
 
     def flat_columns(self):
-        """Columns whose kurtosis is below that of a normal one, by two errors.
+        """Return the columns of kurtosis below a normal one's by two standard errors.
 
-        Groups of about equal size, far apart, flatten a column.
+        Groups of about equal size, far apart, lower the kurtosis of a column.
         """
         gaps = self.points - self.weights @ self.points / self.n_rows
         gaps /= np.sqrt(np.diag(self.total))
@@ -120,7 +120,7 @@ class MixtureProblem:
         return covariance / self.n_rows + _LEAST_NOISE**2 * self.total + self.hidden
 
     def log_joint(self, mixture):
-        """Log of share and density of the likeliest component, at each point."""
+        """Return the log of share times density of the best component at each point."""
         if mixture.log_joint is not None:
             return mixture.log_joint
         points = self.points @ mixture.coordinates
@@ -145,7 +145,7 @@ class MixtureProblem:
         return coordinates.T @ merged @ coordinates
 
     def noisy(self, mixture):
-        """Whether the components' variances are more than rounding."""
+        """Return whether the components' variances are larger than rounding."""
         overall = self.variance_in(mixture.coordinates)
         return mixture.scales.max() > _LEAST_NOISE * overall
 
@@ -159,7 +159,7 @@ class MixtureProblem:
         return share_of_evidence(self.n_rows) * self.n_rows
 
     def variances(self, mixture):
-        """Return the variance of each component, pulled to the common one."""
+        """Return the variance of each component, shrunk to the common one."""
         gaps = self.points @ mixture.coordinates - mixture.centers[mixture.labels]
         weights = self.weights * mixture.robust
         squares = (gaps**2).mean(axis=1) + self.spreads / self.d
@@ -169,18 +169,18 @@ class MixtureProblem:
         return pulled / (mixture.masses + PULL)
 
     def fit(self, start, shape, own, dof, max_iter, tolerance=1e-2):
-        """EM from a `start`; a new mixture, or None if a component lost its rows."""
+        """Run EM; return a new mixture, or None if a component lost its rows."""
         state = self.state(start, shape, own, dof)
         state.run(max_iter, tolerance)
         sound = math.isfinite(state.log_likelihoods[0])
         return state.mixture() if sound and state.keep_alive() == 0 else None
 
     def state(self, start, shape, own, dof):
-        """Return what EM changes, at a `start`."""
+        """Return the state of EM at a `start`."""
         return EMState(self, start, shape, own, dof)
 
     def single(self, shape):
-        """All points in one normal component."""
+        """Return the mixture of one normal component."""
         n_points = len(self.points)
         return Mixture(
             shape,
@@ -198,7 +198,7 @@ class MixtureProblem:
 
 
 class EMState:
-    """Arrays that EM changes."""
+    """State of EM: arrays that it changes in place."""
 
     def __init__(self, problem, start, shape, own, dof):
         self.problem, self.shape, self.own, self.dof = problem, shape, own, dof
@@ -226,7 +226,7 @@ class EMState:
         self.log_likelihoods = (-math.inf, -math.inf)
 
     def run(self, max_iter, tolerance):
-        """Run EM; the coordinates change now and then, if the shape is not round."""
+        """Run EM; unless the shape is round, update the coordinates at times."""
         mixture, n_done, change = -math.inf, 0, True
         within = np.zeros((len(self.points), self.k if self.shape != "round" else 0))
         while change:
@@ -261,9 +261,10 @@ class EMState:
         self.log_likelihoods = mixture, classified
 
     def _covariance(self, within):
-        """Covariance within the components, in units of their variances, times rows.
+        """Return the scatter within the components, relative to their variances.
 
-        About the centres before the last step, less what the steps explain.
+        It is computed about the centres before the last M-step, and corrected for the
+        step.
         """
         points, clusters = np.nonzero(within)
         steps = self.sums[:, : self.k].T
@@ -304,7 +305,7 @@ class EMState:
             self.spreads *= np.trace(self.scatter) / before
 
     def keep_alive(self):
-        """Drop the components that have lost their rows; how many."""
+        """Drop the components without rows; return how many were dropped."""
         alive = self.masses[: self.k] >= min(1.0, 0.5 * self.problem.n_rows)
         lost = self.k - int(alive.sum())
         if lost:
@@ -314,7 +315,7 @@ class EMState:
         return lost
 
     def merge(self, times):
-        """Merge the two components whose merger costs least, so many times."""
+        """Merge the pair of components whose merger costs least, `times` times."""
         gains = self._gains(np.arange(self.k))
         for _ in range(min(times, self.k - 1)):
             a, b = sorted(np.unravel_index(gains.argmax(), gains.shape))
@@ -328,7 +329,7 @@ class EMState:
             np.fill_diagonal(gains, -math.inf)
 
     def _gains(self, components):
-        """Log-likelihood gained by mergers of components with each other component."""
+        """Return the log-likelihood gained by merging components with others."""
         n_rows, d, k = self.problem.n_rows, self.problem.d, self.k
         masses, scales = np.maximum(self.masses[:k], 1e-9), self.scales[:k]
         first, second = masses[components, None], masses
@@ -381,14 +382,14 @@ class EMState:
 def shaped(matrix, shape):
     """Return a symmetric matrix, or its diagonal alone."""
     if shape == "tied":
-        return np.tril(matrix) + np.tril(matrix, -1).T  # to the last bit
+        return np.tril(matrix) + np.tril(matrix, -1).T  # exactly symmetric
     return np.diag(np.diag(matrix))
 
 
 def inverse_root(matrix):
-    """Inverse of the Cholesky factor of a covariance; None if it has none.
+    """Return the inverse of the Cholesky factor of a covariance, or None.
 
-    Directions without variance count as having next to none.
+    The variance of a direction is at least a small ridge.
     """
     widths = np.diag(matrix)
     least = np.maximum(1e-12 * widths, 1e-30 * widths.sum())

@@ -1,4 +1,4 @@
-"""How fast a stream forgets, chosen by forecasts, and clusters that no row visits."""
+"""Choice of the rate of forgetting of a stream, and detection of dead clusters."""
 
 import math
 
@@ -8,28 +8,28 @@ from scipy.stats import chi2
 
 from ._units import scaled
 
-# The rates that are compared: memories of all rows, 400, 100 and 30.
+# Rates that are compared: memories of all rows, 400, 100 and 30.
 RATES = np.array([0.0, 1 / 400, 1 / 100, 1 / 30])
-# Longest memory of a forecast, in units of what the summary remembers.
+# Longest memory of a forecast, over that of the summary.
 _LONGER = 4.0
-# Change of a cluster's share from one refresh to the next by which its forecasts begin
-# anew: it was split, or joined with another.
+# Factor by which a cluster's share changes between refreshes if it was split or merged:
+# its forecasts then restart.
 _REGROUPED = 1.4
-# Probability, of rows in random order, that a cluster is without a row for so long that
-# it is taken for gone; and that a row of a cluster lies outside of it.
+# Probability, for rows in random order, of a gap without rows after which a cluster is
+# removed; and probability that a row of a cluster counts as outside of it.
 _SILENCE, _OUTSIDE = 1e-6, 1e-3
-# Weight of the last interval in the share of far rows that is expected.
+# Weight of the last interval in the expected share of far rows.
 _LEARNT = 0.1
 
 
 class Watch:
-    """Forecasts with several rates of forgetting, and when each cluster had a row.
+    """Forecasts with several rates of forgetting, and the last row of each cluster.
 
     A forecast is a mixture whose means and shares follow the rows with an exponential
-    memory; `kernels.watch` compares their log densities of the last 100 rows or so,
-    and takes the slowest rate that none beats clearly. All lengths are in the unit of
-    the summary, in the coordinates of its metric. `early`: whether a refresh may come
-    before its turn.
+    memory; `kernels.watch` compares their log densities of about the last 100 rows, and
+    chooses the slowest rate that no other rate beats clearly. All lengths are in the
+    unit of the summary, in the coordinates of its metric. `early`: whether a refresh
+    may be early.
     """
 
     def __init__(self, n_features):
@@ -46,7 +46,7 @@ class Watch:
 
     @property
     def arrays(self):
-        """What `kernels.watch` reads and changes; None before there are clusters."""
+        """Return the arguments of `kernels.watch`; None before there are clusters."""
         if len(self.labels) == 0:
             return None
         return (
@@ -63,22 +63,22 @@ class Watch:
 
     @staticmethod
     def nearest_rate(rate):
-        """Return the one of `RATES` that this is, up to rounding."""
+        """Return the element of `RATES` nearest to `rate`."""
         return float(RATES[np.abs(RATES - rate).argmin()])
 
     def set_unit(self, step):
-        """Lengths are in units of 2^-step of the former ones."""
+        """Multiply the unit of all lengths by 2^-step."""
         self.means, self.anchor = scaled(self.means, step), scaled(self.anchor, step)
         self.variances = scaled(self.variances, 2 * step)
 
     def gone(self, now):
-        """Labels of the clusters that had no row for too long, if others had some."""
+        """Return labels of clusters without a row for too long, if others had one."""
         silent = now - self.last > self.patience
-        self.last[silent] = now  # they are named once
+        self.last[silent] = now  # each is returned once
         return self.labels[silent] if not silent.all() else self.labels[:0]
 
     def follow(self, summary, rows, centers, labels):
-        """Take the clusters of a refresh; those that live on keep their forecasts."""
+        """Set the clusters after a refresh; those that remain keep their forecasts."""
         known = dict(zip(self.labels, range(len(self.labels)), strict=True))
         before = np.array([known.get(label, -1) for label in labels], dtype=int)
         now, since = summary.n_rows, float(summary.refreshed)
@@ -113,7 +113,7 @@ class Watch:
         summary.far, summary.refreshed = 0.0, now
 
     def _cells(self, rows, places):
-        """Weight of the rows next to each centre, and their variance."""
+        """Return the weight and the variance of the rows nearest to each centre."""
         points = (rows.points - self.anchor) @ self.matrix
         losses = cdist(points, places, "sqeuclidean")
         owners, d = losses.argmin(axis=1), points.shape[1]

@@ -1,22 +1,22 @@
-"""What speaks against clusters: no gap between them, or no width of their own."""
+"""Checks of clusters: gaps in density between them, and their widths."""
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-# Neighbours of each cluster that are looked at.
+# Number of neighbours of each cluster that are compared.
 _NEIGHBORS = 3
-# Half of the width of the windows in which rows are counted, in distances of centres.
+# Half-width of the windows in which rows are counted, over the distance of the centres.
 _HALF = 0.15
-# Rows between two clusters, over the fewer at one of the centres, from which on there
-# is no gap: normal groups 2.7 standard deviations apart have so many.
+# Rows midway over the smaller number at one of the centres, from which on there is no
+# gap: the value of normal groups 2.7 standard deviations apart.
 _DENSE = 0.75
-# Fewest rows between two clusters that tell.
+# Least number of rows midway from which there may be no gap.
 _FEWEST = 5.0
-# Width of a cluster, over the distance to the next one, that is none.
+# A cluster is one place if its width over the distance to the next is below this.
 _NO_WIDTH = 1e-6
-# Share of a column's range within which values are one.
+# Share of a column's range within which values count as equal.
 _ONE_VALUE = 1e-9
 
 
@@ -24,8 +24,8 @@ def n_groups_with_gaps(points, weights, labels, centers):
     """Return the number of groups of clusters with gaps between them.
 
     Two clusters are in one group if their rows, along the line through both centres,
-    are about as dense midway as at one of the centres at least. So are the pieces of a
-    group that is not of the shape of the clusters.
+    are about as dense midway as at one of the centres. This is so for pieces of a group
+    that does not have the shape of the clusters.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def n_groups_with_gaps(points, weights, labels, centers):
 
 
 def _gap(points, weights, rows, ends):
-    """Whether rows are sparser midway between two centres than at either."""
+    """Return whether rows are sparser midway between two centres than at both."""
     line = ends[1] - ends[0]
     places = (points[rows] - ends[0]) @ line / (line @ line)
     counts = [
@@ -73,7 +73,7 @@ def _gap(points, weights, rows, ends):
 
 
 def places_of_clusters(points, weights, labels, centers):
-    """Return the weight of each cluster that is one place; 0 for the others.
+    """Return the weight of each cluster that is a single place; 0 for the others.
 
     Parameters and shapes as in `n_groups_with_gaps`.
     """
@@ -84,15 +84,15 @@ def places_of_clusters(points, weights, labels, centers):
     highest, lowest = np.full((2, k, points.shape[1]), -np.inf)
     np.maximum.at(highest, labels, points)
     np.maximum.at(lowest, labels, -points)
-    widths = (highest + lowest).max(axis=1)  # lowest: of minus the points
+    widths = (highest + lowest).max(axis=1)  # `lowest` is the maximum of -points
     return np.where(widths <= _NO_WIDTH * distances.min(axis=1), masses, 0.0)
 
 
 def columns_constant_in_clusters(columns, labels, n_clusters):
-    """Return the columns that have one value in some cluster of several rows.
+    """Return the columns that are constant in some cluster of several rows.
 
-    Only columns whose values hardly repeat elsewhere: of counts, ratings and categories
-    a cluster may well have one.
+    Only columns whose values hardly repeat elsewhere count: columns of counts, ratings
+    or categories may well be constant in a cluster.
 
     Parameters
     ----------

@@ -17,29 +17,29 @@ from ._paco_evidence import (
     share_of_evidence,
 )
 
-# Shapes, and how many alternatives to a round shape lie up to each.
+# Shapes, with the number of alternatives to "round" up to each of them.
 SHAPES = {"round": 0, "diagonal": 1, "tied": 2}
 # Degrees of freedom of the Student components, the alternative to normal ones.
 STUDENT_DOF = 5.0
-# Log evidence that own variances, tails, scales of the features, correlations and a
-# background must each gain to be taken.
+# Log evidence that own variances, Student tails, feature scales, correlations and a
+# background must each gain.
 LEAST_GAIN = 3.0
-# Least weight of a row, of no cluster, in the quasi-posterior.
+# Least weight of a background row in the quasi-posterior.
 _LEAST_WEIGHT = 1e-6
 
 
-@dataclass(frozen=True, eq=False)  # equal if the same: keys of dictionaries
+@dataclass(frozen=True, eq=False)  # compared by identity: keys of dictionaries
 class Mixture:
-    """A mixture that was fitted, and what it says of the points.
+    """A fitted mixture, with its labels, weights and likelihoods of the points.
 
     `coordinates` (n_features, n_features), of determinant 1, maps rows to coordinates
     in which clusters are round; `centers` (n_clusters, n_features) are in these, and
     `scales` (n_clusters,) are variances there. `labels` and `robust` (n_points,): the
     cluster of each point, and its Student weight (1 if normal). `log_likelihoods`: of
     the mixture, and of the classification. `background`: share of the rows of no
-    cluster, whose log density is `log_uniform`. `price`: what a covariance for each
-    cluster costs; `log_joint` (n_points,): log of share and density of the likeliest
-    cluster then; else None.
+    cluster, whose log density is `log_uniform`. With a covariance for each cluster,
+    `price` is its penalty and `log_joint` (n_points,) the log of share times density of
+    the likeliest cluster; otherwise None.
     """
 
     shape: str
@@ -65,13 +65,13 @@ class Mixture:
 
     @property
     def simple(self):
-        """Whether one normal noise of one scale describes all clusters."""
+        """Whether all clusters have normal noise of one scale."""
         plain = math.isinf(self.dof) and not self.background
         return self.shape == "round" and not self.own and plain
 
     @property
     def log_background(self):
-        """Log of the density of rows of no cluster, and their share."""
+        """Log of the share times the density of the background."""
         return (
             math.log(self.background) + self.log_uniform
             if self.background
@@ -80,14 +80,14 @@ class Mixture:
 
     @cached_property
     def evidence(self):
-        """The integrated completed likelihood, with the usual share of evidence."""
+        """Integrated completed likelihood, with the default share of evidence."""
         return self.evidence_of()
 
     def evidence_of(self, *, classified=True, share=EVIDENCE):
-        """Log-likelihood less half a log of the number of rows for each parameter.
+        """Return the log-likelihood minus log(n_rows) / 2 for each parameter.
 
-        With the likelihood of the classification this is the integrated completed
-        likelihood. The clusters' shares are free or equal, whichever is better.
+        With the classification likelihood this is the integrated completed likelihood.
+        The clusters' shares are free or equal, whichever is better.
         """
         k, d = self.centers.shape
         share_of_clusters = 1.0 - self.background
@@ -100,7 +100,7 @@ class Mixture:
         alternatives += self.background > 0
         fit = self.log_likelihoods[int(classified)]
         entropy = parts @ np.log(parts)
-        if self.background:  # of the clusters' rows alone
+        if self.background:  # without the background's rows
             entropy -= self.background * (entropy + math.log(k))
         value = completed_evidence(fit, entropy, k, total, d, n_parameters, share)
         if self.own:
@@ -111,11 +111,11 @@ class Mixture:
 
     @property
     def apart(self):
-        """Whether each cluster is apart from all larger ones.
+        """Return whether each cluster is apart from all larger ones.
 
-        Two clusters are apart if, of each, less than one row is expected as far from
-        its centre as the centre of the other. A cluster among the rows of a larger one,
-        or around them, may be the tail of the larger one.
+        Two clusters are apart if each is expected to have less than one row as far from
+        its centre as the centre of the other. A cluster that is not apart may be the
+        tail of the larger one.
         """
         d = self.centers.shape[1]
         shares = np.minimum(1.0 / np.maximum(self.masses, 1.0), 1.0)
@@ -128,20 +128,20 @@ class Mixture:
         return ~(near & (self.masses > self.masses[:, None])).any(axis=1)
 
     def gaining(self, shape, own, log_likelihood=0.0):
-        """Return this mixture of another kind, if that adds to the likelihoods."""
+        """Return this mixture with another kind and added log-likelihood."""
         mixture, classified = self.log_likelihoods
         fits = mixture + log_likelihood, classified + log_likelihood
         return replace(self, shape=shape, own=own, log_likelihoods=fits)
 
     def log_densities(self, points):
-        """Log of share and density of each component at points, in its coordinates."""
+        """Return the log of share times density of each component at points."""
         d = points.shape[1]
         return np.log(self.shares) + log_components(
             cdist(points, self.centers, "sqeuclidean"), self.scales, self.dof, d
         )
 
     def robust_weights(self, points, spreads):
-        """Return the component of each point, and its Student weight."""
+        """Return the component of each point, and the point's Student weight."""
         log_densities = self.log_densities(points)
         labels = log_densities.argmax(axis=1)
         weights = np.ones(len(points))
@@ -154,14 +154,14 @@ class Mixture:
 
 
 def student_weights(ratios, dof, n_features):
-    """Weights of rows at squared distances over a variance; 1 for normal tails."""
+    """Return Student weights at squared distances over a variance; 1 if normal."""
     if math.isinf(dof):
         return np.ones_like(ratios)
     return (dof + n_features) / (dof + ratios)
 
 
 def log_components(squares, scales, dof, n_features):
-    """Log densities of round components of variances `scales` at squared distances."""
+    """Return log densities of round components of variances `scales`."""
     ratios = squares / scales
     volumes = -0.5 * n_features * np.log(scales)
     if math.isinf(dof):

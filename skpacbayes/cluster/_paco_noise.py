@@ -1,4 +1,4 @@
-"""The noise of the clusters: distances, densities and tails of rows."""
+"""The noise of the clusters: distances, densities and tail probabilities."""
 
 import math
 from functools import cached_property
@@ -16,8 +16,8 @@ from ._units import CenterDistances
 class ClusterNoise:
     """Noise about the centres, in coordinates in which all clusters are round.
 
-    What depends on no row is computed here once. A row has the same answers, bit for
-    bit, alone and among others.
+    The constants are computed once. The results for a row are the same, bit for bit,
+    alone and among other rows.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class ClusterNoise:
         self.n_clusters, self.n_features = centers.shape
         self.scales, self.shares, self.scale = scales, shares, scale
         self.dof, self.manhattan = dof, manhattan
-        # One normal noise describes all clusters.
+        # All clusters have one normal noise.
         self.background, self.log_uniform = background, log_uniform
         self.is_plain = math.isinf(dof) and np.ptp(scales) == 0
         self.origin = centers.mean(axis=0)
@@ -65,7 +65,7 @@ class ClusterNoise:
         self._size = float(np.abs(self.centers).max())
 
     def distances(self, X):
-        """Distances (n_rows, n_clusters) of rows to the centres."""
+        """Return the distances (n_rows, n_clusters) of rows to the centres."""
         distances = np.empty((len(X), self.n_clusters))
         n_refused = kernels.center_distances(
             writeable(X),
@@ -86,33 +86,34 @@ class ClusterNoise:
 
     @cached_property
     def _in_units(self):
-        """Distances of rows whose squares are no numbers."""
+        """Distances that do not overflow for large rows."""
         metric = "cityblock" if self.manhattan else "euclidean"
         return CenterDistances(self.centers, metric)
 
     def likeliest(self, X):
-        """Return the cluster whose noise makes each row likeliest."""
+        """Return the cluster of largest noise density at each row."""
         distances = self.distances(X)
         if self.is_plain:
             return distances.argmin(axis=1)
         return self._log_densities(distances, self._log_heights).argmax(axis=1)
 
     def log_joint(self, X):
-        """Log of share and density of each cluster at the rows."""
+        """Return the log of share times density of each cluster at the rows."""
         with np.errstate(divide="ignore"):
             heights = self._log_heights + np.log(self.shares)
         return self._log_densities(self.distances(X), heights)
 
     def probabilities(self, X):
-        """Probability (n_rows, n_clusters) that a row belongs to each cluster."""
+        """Return the probabilities (n_rows, n_clusters) of the clusters for rows."""
         heights = self.log_joint(X)
         kernels.add_up(heights, np.empty(len(X)))
         return heights
 
     def log_density(self, X):
-        """Log density of rows: the normalised quasi-likelihood, or of the mixture.
+        """Return the log density of rows.
 
-        The former where one normal noise describes all clusters.
+        This is the normalised quasi-likelihood if all clusters have one normal noise,
+        and otherwise the density of the mixture.
         """
         if not self.is_plain:
             log_densities = np.empty(len(X))
@@ -126,7 +127,7 @@ class ClusterNoise:
         return self._before_background(self._log_quasi_shares[nearest] - losses)
 
     def _before_background(self, log_densities):
-        """Add the rows that belong to no cluster."""
+        """Add the density of the background."""
         if self.background == 0.0:
             return log_densities
         log_densities = log_densities + math.log1p(-self.background)
@@ -134,13 +135,13 @@ class ClusterNoise:
 
     @cached_property
     def _log_quasi_shares(self):
-        """Log of each cluster's share, times their number and over Z."""
+        """Log of the share of each cluster, times their number, over Z."""
         weights = self.n_clusters * self.shares
         log_z = log_normaliser(self.centers, self.scale, weights, self.manhattan)
         return np.log(weights) - log_z
 
     def _log_densities(self, distances, heights):
-        """Turn distances into log densities, of the given `heights` at the centres."""
+        """Return log densities at distances, given log densities at the centres."""
         kernels.log_densities(
             distances,
             heights,
@@ -161,7 +162,7 @@ class ClusterNoise:
         return log_components(0.0, 1.0, self.dof, self.n_features) - volumes
 
     def tails(self, X):
-        """Probability of a row of its cluster that is as far away, or farther."""
+        """Return the probability that a row of the cluster is at least as far away."""
         distances, d = self.distances(X), self.n_features
         with np.errstate(over="ignore"):
             squares = (distances / self.scales) ** 2
@@ -172,7 +173,7 @@ class ClusterNoise:
         return fdtrc(d, self.dof, squares / d).max(axis=1)
 
     def inertia(self, points, weights):
-        """Sum of the losses of weighted points at their nearest centre."""
+        """Return the sum of the losses of weighted points at their nearest centre."""
         distances = self.distances(points).min(axis=1)
         with np.errstate(over="ignore"):
             losses = distances if self.manhattan else distances**2
@@ -180,7 +181,7 @@ class ClusterNoise:
 
 
 def squared_radius(share, n_features, dof):
-    """Squared distance, over the noise scale, beyond which that share of rows lie."""
+    """Return the squared distance, over the scale, exceeded by a share of rows."""
     if math.isinf(dof):
         return chdtri(n_features, share)
     return n_features * fdtri(n_features, dof, 1 - share)

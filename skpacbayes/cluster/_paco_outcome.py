@@ -1,4 +1,4 @@
-"""What the chains of PACO say: clusters, their noise, and what speaks against them."""
+"""Results of the chains of PACO: clusters, their noise, and warnings about them."""
 
 import math
 from collections.abc import Callable
@@ -17,23 +17,23 @@ from ._paco_mixture import LEAST_GAIN
 from ._paco_path import floor_scale, rows_loss, scale_of, shares_of
 from ._paco_rounding import FEW_PLACES, only_two_values
 
-# Share of the most visited number's visits below which it is said that the chain
-# prefers another number than the calibration.
+# Visits of the calibration's number of clusters, over those of the most visited number,
+# below which a warning says that the chain prefers another number.
 _HEARD = 0.1
-# Other numbers of clusters that a warning names at most.
+# Largest number of rivals that a warning names.
 _NAMED = 4
-# Weight of a place above which its row was repeated.
+# Weight of a place above which it holds copies of a row.
 _SINGLE = 1.0 + 1e-9
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the chains found, in the units of the data.
+    """Results of the chains, in the units of the data.
 
     `centers`: the best centres known for the number of clusters that the chains visit
-    most; `shares`: what their clusters count for in a density of rows; `draw`: the last
-    state of the first chain; `doubts`: a function that returns sentences on why the
-    number of clusters may not be right, which take time to find.
+    most; `shares`: weights of their clusters in the density of rows; `draw`: the last
+    state of the first chain; `doubts`: a function, expensive to call, that returns
+    sentences on why the number of clusters may be wrong.
     """
 
     centers: np.ndarray
@@ -69,7 +69,7 @@ class Clusters:
 
 
 def before_chains(setting, center, forecast):
-    """Return what is known before the first chain: one cluster, and the prior."""
+    """Return the outcome before the first chain: one cluster, and the prior."""
     scale = 1.0 if setting.scale == "auto" else float(setting.scale)
     return Outcome(
         center,
@@ -93,7 +93,7 @@ def before_chains(setting, center, forecast):
 
 
 def read_chains(problem, chains):
-    """Return what the chains on the quasi-posterior of some rows found.
+    """Return the results of the chains on the quasi-posterior of rows.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def read_chains(problem, chains):
     tally = sum(chain.tally for chain in chains)
     draw = chains[0].draw
     if not (setting.regret or problem.path.losses[0] > 0):
-        draw = clusters.centers  # equal rows: the prior's ball has no size yet
+        draw = clusters.centers  # equal rows: the ball of the prior has radius 0
     rivals = _rivals(problem, n_clusters)
     return Outcome(
         problem.in_data(clusters.centers),
@@ -144,7 +144,7 @@ def read_chains(problem, chains):
 
 
 def _clusters_of(problem, n_clusters):
-    """Centres, shares and noise of the clusters, in the units inside."""
+    """Return centres, shares and noise of the clusters, in internal units."""
     found, setting = problem.found, problem.setting
     if found is not None and setting.scale == "auto":
         mixture = found.mixture
@@ -172,7 +172,7 @@ def _clusters_of(problem, n_clusters):
 
 
 def _noise_scale(problem, centers):
-    """Noise scale of the rows about `centers`, in data units."""
+    """Return the noise scale of the rows about `centers`, in data units."""
     setting, rows = problem.setting, problem.rows
     if setting.scale != "auto":
         return float(setting.scale)
@@ -187,7 +187,7 @@ def _noise_scale(problem, centers):
 
 
 def _coordinates_of_data(problem):
-    """Map from all columns to the coordinates: constant columns stay."""
+    """Return the map from all columns to the coordinates; constant columns stay."""
     varying = problem.varying
     full = np.eye(len(varying))
     full[np.ix_(varying, varying)] = problem.coordinates
@@ -195,14 +195,14 @@ def _coordinates_of_data(problem):
 
 
 def _rivals(problem, n_clusters):
-    """Other numbers of clusters that the rows do not exclude, closest first."""
+    """Return the other numbers that the rows do not exclude, closest first."""
     if n_clusters != problem.n_wanted or not problem.setting.default_prior:
         return []
     return sorted(problem.rivals, key=problem.rivals.get)
 
 
 def _doubts(problem, n_clusters, visited, rivals):
-    """Yield sentences on why the number of clusters may not be right.
+    """Yield sentences on why the number of clusters may be wrong.
 
     `visited`: the number that the chain visits most, if it hardly visits `n_clusters`.
     """
@@ -213,18 +213,18 @@ def _doubts(problem, n_clusters, visited, rivals):
         yield (
             f"all max_clusters={most} clusters are in use, and about "
             f"{found.mixture.n_clusters} describe the data best: raise "
-            "max_clusters, or None for no limit."
+            "max_clusters, or set it to None."
         )
     elif found is None and bound and setting.inverse_temperature == "auto":
         yield (
-            f"all max_clusters={most} clusters are in use: there may be more, or "
-            "groups that are not round are cut into pieces."
+            f"all max_clusters={most} clusters are in use: there may be more clusters, "
+            "or groups that are not round may be cut into pieces. Raise max_clusters."
         )
     if visited is not None and n_clusters != visited:
         yield (
             f"the mixture that calibrates the quasi-posterior has {n_clusters} "
-            f"clusters, and the chain visits {visited} most: the data do not "
-            "decide between the two. cluster_penalty, or shape, can."
+            f"clusters, but the chain visits {visited} most: the data do not "
+            "decide between the two. Set cluster_penalty or shape to decide."
         )
     two = found is not None and only_two_values(problem.in_columns[0], problem.values)
     if two and n_clusters > 1:
@@ -237,9 +237,9 @@ def _doubts(problem, n_clusters, visited, rivals):
         behind = [max(problem.rivals[k], 0) for k in rivals[:_NAMED]]
         errors = ", ".join(f"{one:.1f}" for one in behind)
         yield (
-            f"n_clusters_={n_clusters}, and {several} describe the data almost as "
-            f"well: the evidence is {errors} standard errors lower. shape, "
-            "cluster_penalty or max_clusters can decide."
+            f"n_clusters_={n_clusters}, but {several} describe the data almost as "
+            f"well: the evidence is {errors} standard errors lower. Set shape, "
+            "cluster_penalty or max_clusters to decide."
         )
     if found is not None and not bound:
         yield from _doubts_of_columns(problem, n_clusters)
@@ -249,7 +249,7 @@ def _doubts(problem, n_clusters, visited, rivals):
 
 
 def _doubts_of_columns(problem, n_clusters):
-    """Yield a sentence on few columns that show more clusters than all."""
+    """Yield a sentence if a few columns alone show more clusters than all columns."""
     columns, rows, found = problem.clusters_of_flat_columns()
     if not columns:
         return
@@ -262,18 +262,18 @@ def _doubts_of_columns(problem, n_clusters):
         named = ", ".join(map(str, columns[:_NAMED]))
         more = ", ..." if len(columns) > _NAMED else ""
         yield (
-            f"n_clusters_={n_clusters}, and columns flatter than a normal one "
-            f"({named}{more}) alone show at least {fewest} clusters: the other "
+            f"n_clusters_={n_clusters}, but the columns of low kurtosis "
+            f"({named}{more}) alone have at least {fewest} clusters: the other "
             f"{len(problem.varying) - len(columns)} columns may hide them. Fit these "
             "columns alone, and compare."
         )
 
 
 def _doubts_of_overlap(found, n_clusters, rivals):
-    """Yield a sentence on groups that overlap too much to be told apart row by row.
+    """Yield a sentence if groups overlap too much to assign rows to them.
 
-    Mixtures are compared by the density of the rows and their clusters, of which that
-    of the rows is a part: the other part is what is known of the clusters.
+    The integrated completed likelihood penalises overlap; this compares mixtures by the
+    likelihood of the rows alone.
     """
     found = found.densities()
     best = max(found, key=found.get)
@@ -281,14 +281,14 @@ def _doubts_of_overlap(found, n_clusters, rivals):
         return
     if found[best] - found[n_clusters] > LEAST_GAIN:
         yield (
-            f"n_clusters_={n_clusters}, and a density of {best} clusters describes the "
-            f"rows better: groups that overlap may be one cluster. A mixture with "
-            f"{best} components (TemperedVBGaussianMixture) can tell them apart."
+            f"n_clusters_={n_clusters}, but a density of {best} clusters describes the "
+            f"rows better: a cluster may be several groups that overlap. Fit a mixture "
+            f"with {best} components (TemperedVBGaussianMixture) to separate them."
         )
 
 
 def _doubts_of_clusters(problem, n_clusters):
-    """Yield sentences on clusters that are one place each, or have no gaps between."""
+    """Yield sentences if clusters are single places, or have no gaps between them."""
     rows, mixture, k = problem.rows, problem.found.mixture, n_clusters
     if mixture.n_clusters == k:
         centers = mixture.centers
@@ -301,21 +301,21 @@ def _doubts_of_clusters(problem, n_clusters):
     if copied > k / 2 and k > FEW_PLACES:
         yield (
             f"{copied} of {k} clusters are one row each, repeated: if rows were "
-            "copied, as by a bootstrap, fit the distinct ones."
+            "copied, for instance by a bootstrap, fit the distinct rows."
         )
     elif single and not (single == k <= FEW_PLACES):
         yield (
-            f"n_clusters_={k}, and clusters of one place, a single row or copies of "
-            f"one: {single}. These may be outliers, or rows of large weight."
+            f"n_clusters_={k}, of which {single} are a single row or copies of one: "
+            "they may be outliers, or rows of large weight."
         )
     columns = rows.points @ np.linalg.inv(problem.coordinates)
     constant = columns_constant_in_clusters(columns, labels, k)
     if constant:
         named = np.flatnonzero(problem.varying)[constant][:_NAMED]
         yield (
-            f"n_clusters_={k}, and clusters have one value each in column "
+            f"n_clusters_={k}, and some clusters have one value each in column "
             f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
-            "code for missing values, or a limit, makes clusters of its own."
+            "code for missing values, or a limit, may form a cluster of its own."
         )
     n_groups = n_groups_with_gaps(rows.points, rows.weights, labels, centers)
     if n_groups <= k / 2:
@@ -324,6 +324,6 @@ def _doubts_of_clusters(problem, n_clusters):
             gaps = f"only {n_groups} groups have gaps between them"
         yield (
             f"n_clusters_={k}, and {gaps}: rows are as dense between clusters as at "
-            "their centres. These may be pieces of groups that are not of one common "
-            "shape, which HDBSCAN finds."
+            "their centres. The clusters may be pieces of groups that do not have one "
+            "common shape; compare with HDBSCAN."
         )

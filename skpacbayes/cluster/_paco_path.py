@@ -15,11 +15,11 @@ from ._paco_chain import kernel_points, loss_and_owners, loss_at, work_space
 from ._units import exponent_of
 
 _N_DRAWS = 128
-# Evidence of at most so many rows counts: beyond, the distribution of
-# the noise is what is refuted.
+# Largest number of rows whose evidence counts: more rows would only refute the
+# distribution of the noise.
 LARGEST_EVIDENCE = 1000
 EVIDENCE_OF_CLUSTER = 100
-# Noise scales that are tried, over the one that fits if nothing is cut off.
+# Noise scales that are tried, over the scale that fits without truncation.
 _FACTORS = np.exp(np.arange(0.0, 1.5, 1e-3))
 
 
@@ -27,8 +27,8 @@ _FACTORS = np.exp(np.arange(0.0, 1.5, 1e-3))
 class Path:
     """The best solutions found for 1, ..., max_clusters clusters.
 
-    `centers` (max_clusters, max_clusters, n_features); `n_found`: the solutions after
-    this one repeat it, since every point is a centre; `losses` (max_clusters,);
+    `centers` (max_clusters, max_clusters, n_features); `n_found`: number of distinct
+    solutions, as with more clusters every point is a centre; `losses` (max_clusters,);
     `cell_weights`, `cell_losses` (max_clusters, max_clusters).
     """
 
@@ -40,16 +40,16 @@ class Path:
 
     @classmethod
     def find(cls, points, weights, max_clusters, manhattan, rng, starts=(), near=None):
-        """Grow a path over weighted points; `starts`: further solutions to try.
+        """Find solutions for weighted points; `starts`: further starts to try.
 
-        Each number of clusters tries the previous solution with one more centre: at
-        the farthest point, and at a point of each of the two costliest cells drawn by
-        its loss; the first of `max_clusters` seeds (D^2 seeding); and the `starts` of
-        that size. The best after four iterations goes on until Lloyd's algorithm stops.
-        The path ends early when every point is a centre. `near`: the numbers of
-        clusters that this is done for (None: all); others take the first start that
-        there is, or the farthest point, and two iterations. Of the `near` too, those
-        with a start of their size try their starts alone.
+        Each number of clusters tries the previous solution with one more centre: at the
+        farthest point, and at a point of each of the two costliest cells drawn by its
+        loss; the first of `max_clusters` seeds (D^2 seeding); and the `starts` of that
+        size. The best after four iterations goes on until Lloyd's algorithm stops. The
+        path ends early when every point is a centre. `near`: numbers of clusters
+        searched in this way (None: all). The other numbers make two iterations from
+        their first start, or from the farthest point. Numbers in `near` that have a
+        start of their size try their starts only.
         """
         n_features = points.shape[1]
         path = cls(
@@ -84,7 +84,7 @@ class Path:
         return path
 
     def _ending_at(self, n_found):
-        """Path whose further solutions repeat the one with `n_found` clusters."""
+        """Return the path with the solutions after `n_found` clusters repeated."""
         last = n_found - 1
         self.centers[n_found:, :n_found] = self.centers[last, :n_found]
         self.centers[n_found:, n_found:] = self.centers[0, 0]
@@ -93,12 +93,12 @@ class Path:
         return replace(self, n_found=n_found)
 
     def solution(self, n_clusters):
-        """Centres of the solution with `n_clusters` clusters, each owning a point."""
+        """Return the centres of the solution with `n_clusters`, each owning a point."""
         owning = self.cell_weights[n_clusters - 1, :n_clusters] > 0
         return self.centers[n_clusters - 1, :n_clusters][owning].copy()
 
     def deviations(self, manhattan):
-        """Mean absolute deviation a feature of each cell; None for squared loss."""
+        """Return the mean absolute deviation per feature by cell; None if squared."""
         if not manhattan:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -107,7 +107,7 @@ class Path:
 
 
 class Lloyd:
-    """Lloyd's algorithm on weighted points, and the cells that its last run left."""
+    """Lloyd's algorithm on weighted points, and the cells of its last run."""
 
     def __init__(self, points, weights, max_clusters, manhattan):
         self.points, self.weights, self.manhattan = points, weights, manhattan
@@ -123,7 +123,7 @@ class Lloyd:
         return self.weights * self.losses
 
     def run(self, centers, max_iter):
-        """Improve `centers` in place; their loss."""
+        """Improve `centers` in place; return their loss."""
         loss = self._assign(centers)
         for _ in range(max_iter):
             self._move(centers)
@@ -133,7 +133,7 @@ class Lloyd:
         return loss
 
     def _assign(self, centers):
-        """Give each point to its nearest centre; the loss of all."""
+        """Assign each point to its nearest centre; return the total loss."""
         k = len(centers)
         return loss_at(
             self.kernel_points,
@@ -163,7 +163,7 @@ class Lloyd:
         return np.bincount(self.labels, values, minlength=n_clusters)
 
     def seeds(self, max_clusters, rng):
-        """Draw points in proportion to weight and loss at those before.
+        """Draw points with probability proportional to their weighted loss so far.
 
         The first k of them are a D^2 seeding of k centres.
         """
@@ -176,7 +176,7 @@ class Lloyd:
         return seeds
 
     def enlarged(self, centers, rng):
-        """Yield starts with one centre more than `centers`, those of the last run."""
+        """Yield starts with one more centre than `centers`, those of the last run."""
         costs = self.costs
         farthest = np.argmax(np.where(self.weights > 0, self.losses, 0))
         yield np.vstack([centers, self.points[farthest]])
@@ -202,13 +202,13 @@ def _noise(n_features, manhattan):
 
 
 class NoiseCells:
-    """log Z(c, s): log of the integral over rows of exp(-loss / unit).
+    """log Z(c, s): the log of the integral over rows of exp(-loss / unit).
 
-    The cells of the centres c truncate the distributions of the noise about each other;
-    what is cut off is counted on a fixed set of draws. A draw that stays in the cell of
-    its centre at one scale stays there at every smaller one: `leaving` holds the scales
-    at which the draws leave, sorted. Those above `largest` may be any.
-    `leaving_by_cell` (n_draws, n_centers) are the same, cell by cell.
+    The cells of the centres c truncate the noise distributions. The truncated share is
+    estimated on a fixed set of draws. A draw that stays in the cell of its centre at
+    one scale stays there at every smaller scale: `leaving` holds the scales at which
+    the draws leave, sorted. Scales above `largest` are not exact. `leaving_by_cell`
+    (n_draws, n_centers) are the same, cell by cell.
     """
 
     def __init__(self, centers, manhattan, largest):
@@ -224,7 +224,7 @@ class NoiseCells:
             # s z leaves c_j for c_i where s > |c_i - c_j|^2 / (2 z'(c_i - c_j)) > 0.
             along = noise @ centers.T
             gaps = cdist(centers, centers, "sqeuclidean")
-            apart = gaps > 4 * np.finfo(float).tiny  # so that one over it is finite
+            apart = gaps > 4 * np.finfo(float).tiny  # so that its inverse is finite
             nearness = np.divide(2, gaps, out=np.zeros_like(gaps), where=apart)
             rates = (along[:, None, :] - along[:, :, None]) * nearness
             with np.errstate(divide="ignore"):
@@ -233,7 +233,7 @@ class NoiseCells:
         self.leaving = np.sort(leaving, axis=None)
 
     def stay(self, scales):
-        """Sum over the centres of the share of draws that stay in their cell."""
+        """Return the sum over centres of the share of draws that stay in their cell."""
         return (self.leaving.size - np.searchsorted(self.leaving, scales)) / _N_DRAWS
 
     def log_normaliser(self, scales):
@@ -241,7 +241,7 @@ class NoiseCells:
         return self._log_normaliser(scales, self.stay(scales))
 
     def weighted_log_normaliser(self, scale, weights):
-        """Return log Z at one noise scale, the quasi-likelihood in a cell weighted."""
+        """Return log Z at one noise scale, with a weight for each cell."""
         stay = weights @ (self.leaving_by_cell >= scale).mean(axis=0)
         return self._log_normaliser(scale, stay)
 
@@ -258,7 +258,7 @@ def unit(scale, manhattan):
 
 
 def scale_of(centers, loss, n_rows, manhattan, floor):
-    """Noise scale that makes rows likeliest round `centers`, and their log-likelihood.
+    """Return the likeliest noise scale about `centers`, and its log-likelihood.
 
     `loss`: cumulative loss of the `n_rows` rows at the centres. The quasi-likelihood
     exp(-loss / unit) / Z(c, s) is maximised over s >= floor.
@@ -274,10 +274,10 @@ def scale_of(centers, loss, n_rows, manhattan, floor):
 
 @dataclass(frozen=True)
 class NoiseFit:
-    """A solution of the path, with the noise scale that describes the rows best.
+    """A solution of the path, with its likeliest noise scale.
 
-    `evidence`: of the rows, so many of them counting in full; `shares`: of the
-    clusters, times their number, or None if they are equal.
+    `evidence`: log evidence, of a limited number of rows; `shares`: of the clusters,
+    times their number, or None if they are equal.
     """
 
     evidence: float
@@ -288,7 +288,7 @@ class NoiseFit:
     n_counting: float
 
     def of_rows(self, rows, manhattan):
-        """Return what each row adds to the evidence, up to a constant."""
+        """Return the contribution of each row to the evidence, up to a constant."""
         losses = cdist(rows.points, self.centers, metric_of(manhattan))
         nearest = losses.argmin(axis=1)
         fits = -losses[np.arange(len(losses)), nearest] / unit(self.scale, manhattan)
@@ -298,19 +298,19 @@ class NoiseFit:
 
 
 def noise_scales(path, rows, splitting, scale=None, sizes=None):
-    """Noise scales (unless given) and evidence of numbers of clusters, best first.
+    """Return noise scales and evidence for numbers of clusters, best first.
 
-    The evidence is that of the normalised quasi-likelihood at the solution of the path,
-    less what the centres cost (`Splitting.evidence_cost`), each cell with its own share
-    of the rows where that gains more than it costs. The evidence of many rows is
-    reduced to that of 1,000: real noise is not exactly normal, and with enough rows any
-    cell would be split to mend its shape. `sizes`: the only numbers of clusters that
-    are looked at. Returns a list of `NoiseFit`.
+    The evidence is the normalised quasi-likelihood at the solution of the path minus
+    `Splitting.evidence_cost`. Each cell has its own share of the rows where that gains
+    more than its penalty. The evidence of many rows is scaled to that of 1,000: real
+    noise is not exactly normal, and with enough rows any cell would be split. `scale`:
+    the noise scale, if given; `sizes`: the numbers of clusters to compare (None: all).
+    Returns a list of `NoiseFit`.
     """
     manhattan = splitting.manhattan
     n_rows = float(rows.weights.sum())
     evidence = min(n_rows, LARGEST_EVIDENCE)
-    if sizes is not None:  # so many rows for each cluster
+    if sizes is not None:  # enough rows for each cluster
         evidence = min(n_rows, max(evidence, EVIDENCE_OF_CLUSTER * sizes[-1]))
     n_features = path.centers.shape[2]
     single = rows_loss(rows, path.centers[0, :1], manhattan)
@@ -346,17 +346,17 @@ def noise_scales(path, rows, splitting, scale=None, sizes=None):
 
 
 def gain_of_shares(shares, n_rows):
-    """Log evidence of the clusters' own `shares` of the rows over equal ones.
+    """Return the log evidence of free `shares` of the clusters over equal ones.
 
-    0 where it is less than half a log of the number of rows per share: the quasi-
-    likelihood gives each cell the same share, and would halve a large one to even them.
+    0 if the gain is below log(n_rows) / 2 per share. With equal shares, as in the
+    quasi-likelihood, a large cell would be halved to make the shares equal.
     """
     gain = n_rows * rel_entr(shares, 1 / len(shares)).sum()
     return max(gain - 0.5 * (len(shares) - 1) * math.log(n_rows), 0.0)
 
 
 def shares_of(rows, centers, manhattan):
-    """Shares of the clusters: of the rows, or equal ones if the rows do not object."""
+    """Return the clusters' shares of the rows, or equal ones if these may be true."""
     owners = cdist(rows.points, centers, metric_of(manhattan)).argmin(axis=1)
     shares = np.bincount(owners, rows.weights, minlength=len(centers))
     shares /= shares.sum()
@@ -367,20 +367,20 @@ def shares_of(rows, centers, manhattan):
 
 
 def rows_loss(rows, centers, manhattan):
-    """Cumulative loss of `rows` at `centers`."""
+    """Return the cumulative loss of `rows` at `centers`."""
     points = kernel_points(rows.points, rows.weights, rows.spreads)
     return loss_and_owners(points, centers, manhattan)[0]
 
 
 def floor_scale(loss, n_rows, n_features, manhattan):
-    """Smallest scale told apart from zero: a millionth of the overall one."""
+    """Return the smallest scale that counts as positive: 1e-6 of the overall one."""
     overall = loss / (n_rows * n_features)
     overall = overall if manhattan else math.sqrt(overall)
     return 1e-6 * overall if overall > 0 else 1.0
 
 
 def log_normaliser(centers, scale, weights, manhattan):
-    """Log of Z for centres and a noise scale in the units of the data."""
+    """Return log Z for centres and a noise scale in the units of the data."""
     centers = centers - centers.mean(axis=0)
     exponent = exponent_of(np.append(centers, scale))
     scale = np.ldexp(scale, -exponent)

@@ -1,4 +1,4 @@
-"""From rows to the quasi-posterior of PACO, and its chains."""
+"""The quasi-posterior of PACO for given rows, and its chains."""
 
 import math
 from dataclasses import replace
@@ -19,26 +19,28 @@ from ._paco_rounding import ColumnValues, rounding_of, spread_by
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
-# Factors of the inverse temperature that are tried, for the number of clusters wanted.
-# Those next to 1 first.
+# Factors of the inverse temperature that are tried until the calibration's number of
+# clusters is preferred, nearest to 1 first.
 _FACTORS = 2.0 ** np.array(sorted(np.linspace(-6, 6, 49), key=abs))
-# Log of the odds at which a preference is clear.
+# Log odds from which a preference is clear.
 _CLEAR = 4.0
-# Rows of a stream before mixtures are fitted to it; before one of round clusters
-# counts; and the same if its rows come in turn. Until then cells say how many.
+# Numbers of rows of a stream from which mixtures are fitted; from which mixtures of
+# round clusters count; and the same if the rows are not in random order. Before, cells
+# give the number of clusters.
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
-# By how much a stream must grow before another kind of mixture is looked for.
+# Growth of a stream after which all kinds of mixtures are compared again.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
-# Flat columns from which on their clusters are not looked for: that takes as long as
-# the fit.
+# Number of flat columns from which their clusters are not searched: it would take as
+# long as the fit.
 _MANY_COLUMNS = 12
 
 
 class GibbsProblem:
     """The quasi-posterior of some rows, and the chains on it.
 
-    Inside, rows are `offset` less and in units of 2^`exponent`, so that nothing
-    depends on the origin and the unit of the data, and nothing overflows.
+    Internally, rows are shifted by `-offset` and in units of 2^`exponent`, so that the
+    result does not depend on the origin and the unit of the data, and nothing
+    overflows.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class GibbsProblem:
     rng : Generator
         For the k-means path.
     stream : Stream or None
-        The stream that the rows are of, if they are of one.
+        Stream that the rows come from, if any.
     """
 
     def __init__(self, setting, rows, rng, stream=None):
@@ -57,7 +59,7 @@ class GibbsProblem:
         self._take_frame(rows)
         self.coordinates = np.eye(self.rows.points.shape[1])
         self.found = self.in_columns = None
-        varied = np.ptp(self.rows.points, axis=0).any()  # else what is left is rounding
+        varied = np.ptp(self.rows.points, axis=0).any()  # not only by rounding
         if setting.mixtures and varied:
             self._find_mixture()
         norm = self.largest_norm
@@ -83,7 +85,7 @@ class GibbsProblem:
         return self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
 
     def check_radius(self):
-        """Refuse rows outside the ball of a radius that the user gave."""
+        """Raise ValueError if rows are outside the ball of a given radius."""
         norm = self.largest_norm
         if norm > self.radius:
             origin = "the origin" if self.setting.regret else "the mean"
@@ -93,22 +95,22 @@ class GibbsProblem:
             )
 
     def into(self, value, power=1):
-        """From data units to those inside."""
+        """Convert from data units to internal units."""
         return scaled(value, -power * self.exponent)
 
     def out(self, value, power=1):
-        """From the units inside to those of the data."""
+        """Convert from internal units to data units."""
         return scaled(value, power * self.exponent)
 
     def in_data(self, centers):
-        """Centres in the columns, the units and about the origin of the data."""
+        """Return centres in the columns, the units and the origin of the data."""
         full = np.tile(self.offset, (len(centers), 1))
         inverse = np.linalg.inv(self.coordinates)
         full[:, self.varying] += self.out(centers @ inverse)
         return full
 
     def start_chains(self, rng):
-        """Chains at the k-means centres that the Laplace approximation prefers."""
+        """Start chains at the k-means centres of largest Laplace approximation."""
         posterior, path = self.posterior, self.path
         evidences = self._log_evidences()[0]
         n_clusters = int(np.argmax(evidences[: path.n_found])) + 1
@@ -121,9 +123,9 @@ class GibbsProblem:
         ]
 
     def _log_evidences(self, factors=(1.0,)):
-        """Laplace approximation of log P(K = k) at the path's solutions.
+        """Return the Laplace approximation of log P(K = k) at the path's solutions.
 
-        A row for each factor of the inverse temperature.
+        One row for each factor of the inverse temperature.
         """
         path = self.path
         deviations = path.deviations(self.setting.manhattan)
@@ -132,11 +134,12 @@ class GibbsProblem:
         )
 
     def _at_the_temperature_wanted(self):
-        """Quasi-posterior that clearly prefers the calibration's number of clusters.
+        """Return a quasi-posterior that prefers the calibration's number of clusters.
 
-        The inverse temperature is that of the price of splitting noise, or the next to
-        it at which the preference is clear, or else clearest; under a penalty of one,
-        else a larger penalty would be undone by a larger inverse temperature.
+        The inverse temperature is the calibrated one, or the nearest to it at which the
+        preference is clear, or otherwise clearest. The preference is judged with a
+        cluster penalty of 1: otherwise a larger penalty would be undone by a larger
+        inverse temperature.
         """
         sizes = np.arange(len(self.path.losses))
         evidences = self._log_evidences(_FACTORS)
@@ -152,16 +155,16 @@ class GibbsProblem:
         return replace(self.posterior, temperature=temperature)
 
     def _take_frame(self, rows):
-        """Take rows less their mean, in a unit of their own, without constant columns.
+        """Centre and scale the rows, and drop constant columns.
 
-        With `calibration="regret"` rows stay about the origin, and have all columns.
+        With `calibration="regret"` the origin and all columns are kept.
         """
         setting, stream = self.setting, self._stream
         center = np.zeros(rows.points.shape[1]) if setting.regret else rows.mean
         step = exponent_of(rows.points - center)
         self.rows = rows.about(center, step, setting.power)
         self.varying = np.ones(len(center), dtype=bool)
-        if not setting.regret:  # a constant column holds neither noise nor clusters
+        if not setting.regret:  # constant columns are dropped
             self.varying = np.ptp(self.rows.points, axis=0) > 0
             self.varying[0] |= not self.varying.any()
             varying = np.ascontiguousarray(self.rows.points[:, self.varying])
@@ -180,9 +183,8 @@ class GibbsProblem:
         setting, rows = self.setting, self.rows
         if math.isnan(calibration.temperature):
             raise ValueError(
-                f"X has a row {self.largest_norm:g} from the mean, and its loss at the "
-                "forecast, a square, is no number: divide X by its scale, or leave the "
-                "row out."
+                f"X has a row at distance {self.largest_norm:g} from the mean, whose "
+                "squared loss overflows: divide X by its scale, or remove the row."
             )
         prior = setting.center_prior(
             len(self.path.losses),
@@ -200,10 +202,10 @@ class GibbsProblem:
         )
 
     def _find_mixture(self):
-        """Fit mixtures, and take the coordinates of the best.
+        """Fit mixtures, and use the coordinates of the best one.
 
-        Early in a stream, above all if its rows come in turn, only where clusters are
-        not round: cells find a new group of round rows sooner.
+        Early in a stream, especially if its rows are not in random order, mixtures are
+        used only if clusters are not round: cells find a new round group sooner.
         """
         rows, tracker, kind, early = self.rows, self._tracker, None, False
         if tracker is not None:
@@ -247,18 +249,18 @@ class GibbsProblem:
             )
 
     def clusters_of_flat_columns(self):
-        """Return the few columns flatter than normal ones, and their clusters alone.
+        """Return the columns flatter than normal ones, if few, and their clusters.
 
-        Columns of two values are left out: several make clusters of any table.
+        Columns of two values are left out: several of them make clusters in any table.
 
         Returns
         -------
         columns : list of int
-            Empty if none are flat, not fewer than half, or many.
+            Empty if no columns are flat, if at least half are, or if many are.
         rows : Rows or None
             These columns of the rows.
         found : Found or None
-            The mixture of these columns, and its rivals.
+            Mixture of these columns, and its rivals.
         """
         rows, rounding = self.in_columns
         flat = [
@@ -276,7 +278,7 @@ class GibbsProblem:
         return np.flatnonzero(self.varying)[flat].tolist(), alone, found
 
     def _calibration(self, rng):
-        """Weights, k-means path and inverse temperature, in the units inside."""
+        """Return weights, k-means path and inverse temperature, in internal units."""
         setting, rows, most = self.setting, self.rows, self.setting.largest_prior
         n_features = rows.points.shape[1]
         splitting = Splitting(
@@ -305,11 +307,11 @@ class GibbsProblem:
 
     @property
     def _tracker(self):
-        """Cells of the stream so far, if they say how many clusters there are."""
+        """Cells of the stream so far, if they determine the number of clusters."""
         return None if self._stream is None else self._stream.tracker
 
     def _last_row(self):
-        """Last row, in the units inside, which the tracker's cells get too."""
+        """Set the tracker's frame; return the last row in internal units."""
         origin = self.offset[self.varying]
         self._tracker.set_frame(origin, self.exponent)
         return self.into(self._stream.summary.last_row[self.varying] - origin)
@@ -329,7 +331,7 @@ class GibbsProblem:
         )
 
     def _inside_ball(self, centers):
-        """Centres pulled into the support of the prior, where they are outside."""
+        """Return centres, those outside the support of the prior moved into it."""
         norms = np.linalg.norm(centers, axis=-1, keepdims=True)
         largest = self.posterior.prior.radius * (1 - 1e-9)
         outside = norms > largest

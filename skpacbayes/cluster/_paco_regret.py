@@ -7,7 +7,7 @@ from ._paco_path import Path
 
 
 def regret_certificate(setting, stream, observed, radius):
-    """Corollaries 1 to 6 of Li, Guedj and Loustau (2016) for what a stream has read.
+    """Return Corollaries 1 to 6 of Li, Guedj and Loustau (2016) for a stream.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def regret_certificate(setting, stream, observed, radius):
     )
     found = range(1, path.n_found + 1)
     centers = [path.centers[k - 1, :k] for k in found]
-    squares = statistics[:, -1]  # merged rows cost at most this more than their means
+    squares = statistics[:, -1]  # largest extra loss of merged rows over their means
     merged = np.sqrt(points.shape[1] * weights * squares)
     losses = path.losses[: path.n_found]
     losses = losses + (merged.sum() if setting.manhattan else squares.sum())

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 from ._paco_mixture import Mixture
 
-# Standard errors of a difference of evidence within which the rows do not decide.
+# Number of standard errors within which a difference of evidence is not significant.
 _UNDECIDED = 2.0
-# Largest difference of evidence that is looked at.
+# Largest difference of evidence that is tested.
 FAR_BEHIND = 60.0
 
 
 @dataclass(frozen=True)
 class Found:
-    """The mixture that was found to describe the rows, and what it was compared with.
+    """The mixture of largest evidence, and those it was compared with.
 
     `mixture`: on all points; `sizes`: the mixtures of its kind by number of clusters,
-    on the points looked at; `rivals`: the mixtures of other sizes that the points do
-    not distinguish from it, by number of clusters, each with the number of standard
-    errors by which its evidence is lower; `kind`: shape, own and dof of the mixture of
-    largest evidence, and whether clusters of any size were skewed; `skewed`: whether
-    its own are; `densities`: a function that returns the largest evidence of each size
-    if it is not asked which row is whose.
+    on the subset of points searched; `rivals`: by number of clusters, the mixtures of
+    other sizes that the points do not exclude, each with the number of standard errors
+    by which its evidence is lower; `kind`: shape, own and dof of the mixture of largest
+    evidence, and whether clusters of any size were skewed; `skewed`: whether its own
+    clusters are; `densities`: a function that returns the largest evidence of each size
+    by the likelihood of the rows alone.
     """
 
     mixture: Mixture
@@ -33,15 +33,15 @@ class Found:
     densities: Callable
 
     def of_other_kinds(self):
-        """Rivals that are not one normal noise of one scale."""
+        """Rivals whose clusters do not have one normal noise of one scale."""
         return {k: z for k, (one, z) in self.rivals.items() if not one.simple}
 
 
 def standard_errors_behind(gap, differences, weights):
-    """Return the difference between two evidences over its standard error.
+    """Return the difference of two log evidences over its standard error.
 
-    `differences` (n_points,): what each row adds to the difference. The rows are a
-    sample, and another sample would give another difference (Vuong 1989).
+    `differences` (n_points,): the contribution of each row to the difference, of which
+    the rows are a sample (Vuong 1989).
     """
     mean = weights @ differences / weights.sum()
     error = math.sqrt(weights @ (differences - mean) ** 2)
@@ -49,11 +49,12 @@ def standard_errors_behind(gap, differences, weights):
 
 
 def rivals_of_mixture(problem, best, mixtures, value, log_joint):
-    """Return the mixtures of other sizes that the points do not tell from `best`.
+    """Return the mixtures of other sizes that the points do not exclude.
 
-    By number of clusters, a mixture and its standard errors behind. `value`: a function
-    that returns the evidence of a mixture; `log_joint`: one that returns the log
-    density of each point and its cluster.
+    The result maps the number of clusters to the mixture and the number of standard
+    errors by which its evidence is lower than that of `best`. `value`: a function that
+    returns the evidence of a mixture; `log_joint`: one that returns the log density of
+    each point and its cluster.
     """
     rivals, of_best = {}, None
     share = problem.n_evidence / problem.n_rows
@@ -71,7 +72,7 @@ def rivals_of_mixture(problem, best, mixtures, value, log_joint):
 
 
 def rivals_of_noise(fits, found, rows):
-    """Return the standard errors behind, by number of clusters, for one normal noise.
+    """Return the rivals of one normal noise, with their standard errors behind.
 
     `fits`: from `noise_scales`.
     """

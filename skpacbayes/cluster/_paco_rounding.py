@@ -1,4 +1,4 @@
-"""Columns of rounded values: ratings, counts, lengths to the next millimetre."""
+"""Rounding errors of columns: ratings, counts, rounded measurements."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,28 +8,28 @@ import numpy as np
 from .._kernels.paco_points import EQUAL, LEAST_GAP, N_VALUES, REPEATED, ROWS
 from ._units import scaled
 
-# Variance of what rounding took, in squares of the least gap: uniform. Of a column of
-# two values, the least with which no cut between these gains likelihood, whatever the
-# shares p, q: 1/2 log(1 + p q / variance) <= -p log p - q log q. The same for columns
-# that code a category, one of them 1: m categories have entropy log m at most, and
-# (m - 1) / 2 log(1 + 1 / (m variance)) is less.
+# Variance of a rounding error, in squares of the least gap: that of a uniform
+# distribution. For a column of two values, it is the least variance with which a cut
+# between the values gains no likelihood, whatever their shares p, q: 1/2 log(1 + p q /
+# variance) <= -p log p - q log q. The same holds for one-hot columns: m categories have
+# entropy log m at most, and (m - 1) / 2 log(1 + 1 / (m variance)) is less.
 _OF_ROUNDING, _OF_TWO_VALUES, _OF_CATEGORY = 1 / 12, 1 / 10, 1 / 5
-# Distinct rows that may be places put in by hand, each a cluster, where two values are.
+# Number of distinct rows of two-valued columns up to which each may be a cluster.
 FEW_PLACES = 4
-# Rows for each value, at least.
+# Least mean number of rows for each value.
 _ROWS_OF_VALUE = 2.0
-# What rounding may leave of the difference between shares.
+# Largest difference of shares that counts as rounding.
 _ROUGHLY = 1e-6
-# Share of a column's variance below which rounding is neglected.
+# Share of a column's variance below which rounding errors are neglected.
 _NEGLIGIBLE = 1e-6
 
 
 @dataclass(frozen=True)
 class ColumnValues:
-    """What is known of the values of each column.
+    """Least value, least gap and number of the values of each column.
 
     `lowest` (n_features,); `gaps` (n_features,): the least gap between two values, 0
-    where values do not repeat; `counts` (n_features,): their numbers.
+    where values do not repeat; `counts` (n_features,): numbers of distinct values.
     """
 
     lowest: np.ndarray
@@ -38,7 +38,7 @@ class ColumnValues:
 
     @classmethod
     def of(cls, rows):
-        """Return those of `Rows` that have not been merged."""
+        """Return the values of `Rows` that have not been merged."""
         points = rows.points
         n_rows, ranges = rows.weights.sum(), np.ptp(points, axis=0)
         gaps, counts = np.zeros((2, points.shape[1]))
@@ -52,9 +52,9 @@ class ColumnValues:
 
     @classmethod
     def noted(cls, values, notes, n_rows):
-        """Return those that `paco_points.note_values` noted, along a stream.
+        """Return the values recorded by `paco_points.note_values` in a stream.
 
-        Nothing is known where fewer than half of the `n_rows` were read as rows.
+        They are unknown if fewer than half of the `n_rows` were read as rows.
         """
         gaps, counts = np.zeros((2, len(values)))
         read, repeated = notes[:, ROWS], notes[:, REPEATED]
@@ -63,14 +63,14 @@ class ColumnValues:
             column = values[j, : int(notes[j, N_VALUES])]
             steps = np.diff(column)
             steps = steps[steps > EQUAL * (column[-1] - column[0])]
-            if not len(steps):  # too small for the unit of the summary
+            if not len(steps):  # gaps too small for the unit of the summary
                 continue
             counts[j] = len(steps) + 1 + math.isfinite(notes[j, LEAST_GAP])
             gaps[j] = min(steps.min(), notes[j, LEAST_GAP])
         return cls(values[:, 0].copy(), gaps, counts)
 
     def about(self, offset, exponent, columns):
-        """Those of some columns, less `offset`, in units of 2^exponent."""
+        """Return the values of some columns, minus `offset`, in units of 2^exponent."""
         return ColumnValues(
             scaled(self.lowest - offset, -exponent)[columns],
             scaled(self.gaps, -exponent)[columns],
@@ -79,12 +79,12 @@ class ColumnValues:
 
 
 def rounding_of(rows, values):
-    """Return the variance of what rounding took from each column.
+    """Return the variance of the rounding error of each column.
 
-    A column in which values repeat is known to within half of the least gap between
-    them, and what it took is uniform there. Without that, a cluster for each value, or
-    each cell of a grid, would explain rounded rows without error. A column of two
-    values is a category: alone it makes no clusters, with others it can.
+    If the values of a column repeat, the rounding error is uniform within half of the
+    least gap between them. Without it, a cluster for each value, or each cell of a
+    grid, would explain rounded rows without error. A column of two values is a
+    category: it makes no clusters alone, but can with others.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def rounding_of(rows, values):
 
 
 def _codes_of_categories(points, values, two):
-    """Return the columns of two values of which one alone is the larger in each row.
+    """Return the one-hot columns: of two values, the larger in one column per row.
 
-    Of merged rows the shares of those with the larger value add up to one.
+    In merged rows, the shares of the rows with the larger value add up to one.
     """
     free, coded = list(np.flatnonzero(two)), []
     while len(free) > 1:
@@ -129,12 +129,12 @@ def _codes_of_categories(points, values, two):
 
 
 def only_two_values(rows, values):
-    """Return whether all columns have two values, and rows are more than few places."""
+    """Return whether all columns have two values, and there are many distinct rows."""
     return len(rows.points) > FEW_PLACES and bool((values.counts == 2).all())
 
 
 def spread_by(rows, covariance):
-    """Return rows that differ from their values by what has that covariance."""
+    """Return rows with a covariance of their rounding errors added."""
     return replace(
         rows,
         spreads=rows.spreads + np.trace(covariance),

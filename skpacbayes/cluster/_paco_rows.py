@@ -15,7 +15,7 @@ class Rows:
     merged rows from their mean), `forecasts` (n_points, 3) (sums of lambda, lambda h,
     lambda h^2), `steps` and `step_weights` (losses between consecutive rows that fell
     in one cluster, summed, and how many there are). `scatter` (n_features, n_features):
-    sum over all merged rows of the outer products of what they differ from their mean.
+    sum over all merged rows of the outer products of their differences from their mean.
     """
 
     points: np.ndarray
@@ -28,7 +28,7 @@ class Rows:
 
     @classmethod
     def single(cls, points, weights):
-        """Rows that have not been merged and have met no forecast."""
+        """Return rows that have not been merged and had no forecast."""
         n_points, d = points.shape
         zeros = np.zeros(n_points)
         forecasts, scatter = np.zeros((n_points, 3)), np.zeros((d, d))
@@ -36,9 +36,9 @@ class Rows:
 
     @classmethod
     def distinct(cls, X, weights, most):
-        """Rows of positive weight, sorted, equal ones merged; a part if there are many.
+        """Return the distinct rows of positive weight, sorted; at most `most` of them.
 
-        The part is drawn with a fixed seed, and weighs as much as all.
+        A subset is drawn with a fixed seed, and weighted up to the total weight.
         """
         points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
         merged = np.bincount(where.ravel(), weights[weights > 0])
@@ -55,7 +55,7 @@ class Rows:
         return self.weights @ self.points / self.weights.sum()
 
     def about(self, offset, exponent, power):
-        """Rows less `offset`, in units of 2^exponent; losses have that unit^power."""
+        """Return rows minus `offset`, in units of 2^exponent; losses in unit^power."""
         loss = -power * exponent
         return replace(
             self,

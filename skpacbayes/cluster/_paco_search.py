@@ -19,61 +19,62 @@ from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree
 
-# Points that a tree of merges is made of, and those where clusters are many.
+# Number of points of Ward's tree, and the number if there are many clusters.
 _TREE_POINTS, _MORE_TREE_POINTS = 1000, 4000
-# Largest product of points, points and features, for a tree.
+# Largest n_points^2 n_features of a tree.
 _TREE_COST = 3e7
-# Points of the tree for each cluster, below which a larger tree is made.
+# Points of the tree per cluster below which a larger tree is built.
 _TREE_POINTS_OF_CLUSTER = 20
-# Points that mixtures are fitted to: least, for each cluster, and most.
+# Number of points that mixtures are fitted to: least, per cluster, and largest.
 _POINTS, _POINTS_OF_CLUSTER, _MOST_POINTS = 1000, 60, 6000
-# Rows whose evidence counts, if there are as many: least; each cluster adds as above.
+# Least number of rows whose evidence counts; each cluster adds as many as above.
 _EVIDENCE_ROWS = 2500
-# Rows for each component that merging begins with, at least.
+# Least number of rows per component at the start of merging.
 _FEWEST_ROWS = 5
-# So many points may be merged rows, each a component at first.
+# Number of points up to which each is a component at the start of merging.
 _FEW_POINTS = 500
-# From so many components on, a twentieth of them is merged at a time.
+# Number of components from which a twentieth of them is merged at a time.
 _MANY = 40
-# Sizes at which it is looked whether a shape may be better, with those near the best.
+# Sizes, beside those near the best, at which other shapes are assessed.
 _SHAPED_SIZES = (1, 2, 3, 5, 8)
-# Log evidence that a shape must promise to be tried.
+# Least predicted gain in log evidence for a shape to be tried.
 _LEAST_SHAPED = 1.0
-# Share of the price of own variances that may be missing for them to be tried.
+# Own variances are tried if their gain is at least one minus this share of their
+# penalty.
 _PROMISING = 0.7
-# Log evidence behind the best kind from which on the other tails are not tried.
+# Deficit in log evidence from which a kind is not tried with other tails.
 _CLOSE = 30.0
-# Sizes of each kind that are fitted to convergence.
+# Number of sizes of each kind that are fitted to convergence.
 _POLISHED = 3
-# Skewed clusters: kinds of each size that are looked at, and sizes of all shapes.
+# Skewed clusters: number of kinds per size, and of sizes of all shapes, that are tried.
 _KINDS, _FEW_CLUSTERS = 2, 4
-# Components that are merged once more from the best mixture.
+# Largest number of components of a best mixture from which merging is repeated.
 _RIVALS = 3
 
 
 def find_mixture(everything, shapes, kind=None):
     """Return the mixture of largest evidence, on all points.
 
-    Ward's tree of a part of the points says how many clusters there are, about. From
-    a partition with more, components are merged one by one, with some iterations of EM
-    between, for each shape; and the best sizes of each kind are fitted to convergence.
-    The part is drawn in an order that does not depend on the points' coordinates.
+    Ward's tree of a subset of the points gives the approximate number of clusters. From
+    a larger partition, components are merged one by one with some iterations of EM
+    between, for each shape; the best sizes of each kind are fitted to convergence. The
+    order in which the subset is drawn does not depend on the points' coordinates.
 
     Parameters
     ----------
     everything : MixtureProblem
     shapes : tuple of str
     kind : tuple or None
-        The `kind` of what was found before, if only this kind is to be looked at.
+        The `kind` of an earlier result, to search this kind only.
 
     Returns
     -------
     found : Found
     """
     n_rows = everything.n_rows
-    if n_rows < 2 * everything.d:  # no rows to learn a covariance from
+    if n_rows < 2 * everything.d:  # too few for a covariance
         shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
-    any_shape = "tied" in shapes  # else clusters are meant to be round, or of the axes
+    any_shape = "tied" in shapes  # not only "round" or "diagonal"
     first = shapes[0] if kind is None else kind[0]
     tree, n_clusters = _tree_and_size(everything, first)
     wanted = _POINTS_OF_CLUSTER * n_clusters
@@ -117,7 +118,7 @@ def find_mixture(everything, shapes, kind=None):
         if (best.shape, True, best.dof) not in search.solutions:
             search.vary(tree, n_start)
         several = search.instead_of_heavy_tails(best)
-    # Groups beyond the most clusters that are looked for are no background.
+    # Groups beyond the largest number of clusters searched must not become background.
     if several is None and best.n_clusters < _most_clusters(problem):
         best = with_background(search, best, shapes)
     best = several or best
@@ -144,7 +145,7 @@ def find_mixture(everything, shapes, kind=None):
 
 
 def _tree_and_size(everything, shape, columns=None):
-    """Ward's tree of a part of the points, and its number of clusters."""
+    """Return Ward's tree of a subset of the points, and its number of clusters."""
     widest = int(math.sqrt(_TREE_COST / everything.d))
     for n_points in (min(_TREE_POINTS, widest), min(_MORE_TREE_POINTS, widest)):
         part = everything.subset(n_points)
@@ -158,12 +159,12 @@ def _tree_and_size(everything, shape, columns=None):
 
 
 def _n_start(problem, n_clusters):
-    """Components that merging begins with."""
+    """Return the number of components at the start of merging."""
     return max(1, min(int(1.5 * n_clusters) + 6, _most_clusters(problem)))
 
 
 def _most_clusters(problem):
-    """Clusters that so few points can have: some may be left out."""
+    """Return the largest number of clusters that few points can have."""
     n_points = len(problem.points)
     fewest_points = 1 if n_points <= _FEW_POINTS else _FEWEST_ROWS
     return min(int(problem.n_rows // _FEWEST_ROWS), n_points // fewest_points)
@@ -194,9 +195,9 @@ class Search:
         )
 
     def densities(self, best):
-        """Return the largest evidence by the rows' density alone, by size.
+        """Return the largest evidence by the likelihood of the rows alone, by size.
 
-        `best` may have a background, and is none of the mixtures kept then.
+        `best` may have a background, and is then not among the mixtures kept.
         """
         found = {}
         for mixture in [best, *self.mixtures]:
@@ -208,14 +209,15 @@ class Search:
 
     @property
     def mixtures(self):
-        """All mixtures kept."""
+        """Return all mixtures kept."""
         several = *self.solutions.values(), self.covariances
         return [one for found in several for one in found.values()]
 
     def fit_few_clusters(self, shapes):
-        """Fit few clusters of the shapes not tried, and keep those that are skewed.
+        """Fit few clusters of the untried shapes, and keep mixtures that are skewed.
 
-        A shape was not promising where the pieces of skewed clusters are of another.
+        A shape may not have been promising because the pieces of skewed clusters have
+        another shape.
         """
         for shape in shapes:
             kind = shape, False, STUDENT_DOF
@@ -234,10 +236,10 @@ class Search:
             self.learn_price(shape)
 
     def let_clusters_be_skewed(self):
-        """Add to the evidence of mixtures what skewed clusters gain.
+        """Add the gain of skewed clusters to the evidence of mixtures.
 
-        From one cluster more than the best mixture has, downwards, where the gain can
-        matter: skewed clusters are cut into pieces where all must be symmetric.
+        The sizes go from one cluster more than the best mixture down, as long as the
+        gain can matter: symmetric components cut a skewed cluster into pieces.
         """
         best = self.value(self.best())
         for k in range(self.best().n_clusters + 1, 0, -1):
@@ -248,14 +250,15 @@ class Search:
                     best = max(best, self.value(mixture))
 
     def log_joint(self, mixture):
-        """Log of share and density of the likeliest cluster, at each point."""
+        """Return the log of share times density of the best cluster at each point."""
         return self.problem.log_joint(mixture) + self.skewed.log_ratios(mixture)
 
     def instead_of_heavy_tails(self, single):
         """Return the best mixture of clusters whose covariances differ, or None.
 
-        One cluster with heavy tails has the same covariance at its core and far out: a
-        gain by covariances of their own speaks against it.
+        One elliptical cluster with heavy tails has the same covariance in its core and
+        its tails. If covariances of their own gain evidence, there are several
+        clusters.
         """
         differing = []
         for mixture in self.mixtures:
@@ -267,7 +270,7 @@ class Search:
         return max(differing, key=self.value, default=None)
 
     def keep(self, mixture):
-        """Keep a mixture if it is the likeliest of its kind and size."""
+        """Keep a mixture if it is the best of its kind and size."""
         if mixture is None:
             return
         kind = mixture.shape, mixture.own, mixture.dof
@@ -277,9 +280,9 @@ class Search:
             found[mixture.n_clusters] = mixture
 
     def descend(self, start, shape, own, dof):
-        """Merge components of `start`, one by one, with EM between.
+        """Merge the components of `start` with iterations of EM between mergers.
 
-        Many are merged at once at first, and one by one about the best number.
+        Many are merged at a time at first, and one at a time near the best number.
         """
         kind = shape, own, dof
         self._descend(start, kind, 1)
@@ -309,17 +312,17 @@ class Search:
             state.merge(1 if one_by_one else max(k // 20, 1) if k > _MANY else 1)
 
     def descend_from_best(self):
-        """Merge the components of the best mixture too: its rivals have fewer."""
+        """Merge the components of the best mixture too, to find its smaller rivals."""
         best = self.best()
         kind = best.shape, best.own, best.dof
         self._descend(best, kind, max(1, best.n_clusters - _RIVALS), one_by_one=True)
         self.polish(kind)
 
     def begin_with_few_columns(self, everything, shapes):
-        """Begin with a partition by the columns that are flatter than a normal one.
+        """Start from a partition by the columns that are flatter than a normal one.
 
-        Where few columns of many tell the clusters apart, the distances between rows
-        are those of the other columns, and the tree of all of them shows no clusters.
+        If few columns of many separate the clusters, the other columns dominate the
+        distances between rows, and the tree of all columns shows no clusters.
         """
         columns = self.problem.flat_columns()
         few = 0 < 2 * len(columns) < self.problem.d
@@ -334,10 +337,10 @@ class Search:
             self.learn_price(shape)
 
     def begin_with_tails(self, start, kind):
-        """Start a normal kind from mixtures with Student tails too, as `vary` does.
+        """Start a normal kind from mixtures with Student tails too, as in `vary`.
 
-        Mergers between normal components of groups that overlap lead to a worse mixture
-        of one size more than the best, which is then not compared with the best.
+        Mergers of normal components of overlapping groups can give a poor mixture with
+        one component more than the best, which would then not be a rival.
         """
         tails = *kind[:2], STUDENT_DOF
         self.descend(start, *tails)
@@ -367,8 +370,8 @@ class Search:
     def promising(self, shapes):
         """Yield the shapes that may describe the points better than the one tried.
 
-        The covariance within the clusters that were found says what a shape would gain
-        there at least.
+        The covariance within the clusters found so far gives a lower bound on the gain
+        of a shape.
         """
         best = self.best()
         found = self.solutions[best.shape, best.own, best.dof]
@@ -388,10 +391,10 @@ class Search:
                 yield shape
 
     def learn_price(self, shape):
-        """Charge for a shape what its evidence says at the best mixture of it.
+        """Set the penalty of a shape from the evidence of its best mixture.
 
         The scales of the features cost "diagonal" and "tied" the same, so that the
-        units of the columns have no say between these two.
+        choice between the two does not depend on the units of the columns.
         """
         problem, kind = self.problem, (shape, False, STUDENT_DOF)
         if kind not in self.solutions or not problem.noisy(self.best(kind)):
@@ -402,12 +405,12 @@ class Search:
         gain = problem.d * n_rows / 2 * math.log(traces[0] / traces[1])
         variances = np.diag(covariance)
         of_scales = n_rows / 2 * np.log(variances.mean() / variances).sum()
-        gains = of_scales, gain - of_scales  # coordinates may come from another shape
+        gains = of_scales, gain - of_scales  # coordinates may be from another shape
         evidences = evidences_of_shape(covariance, shape, n_rows)
         self.prices[shape] = np.maximum(np.subtract(gains, evidences), 0.0)
 
     def rebate(self, shape):
-        """Return by how much a shape costs less than half a log for each parameter."""
+        """Return the reduction of a shape's penalty below log(n) / 2 per parameter."""
         if shape not in self.prices:
             return 0.0
         of_scales = min(of_scales for of_scales, _ in self.prices.values())
@@ -416,12 +419,12 @@ class Search:
         return charged * math.log(self.problem.n_evidence) - price
 
     def value(self, mixture):
-        """Evidence of a mixture, its shape charged as `learn_price` says."""
+        """Return the evidence of a mixture, with the penalty set by `learn_price`."""
         gains = self.skewed.gain(mixture) + self.common.gain(mixture)
         return mixture.evidence + self.rebate(mixture.shape) + gains
 
     def own_promising(self):
-        """Whether variances of their own may describe the points better."""
+        """Return whether own variances may increase the evidence."""
         best = self.best()
         found = self.solutions[best.shape, False, best.dof]
         for mixture in filter(self.problem.noisy, found.values()):
@@ -436,12 +439,12 @@ class Search:
         return False
 
     def vary(self, tree, n_start):
-        """Try variances of their own, and normal tails."""
+        """Try own variances, and normal tails."""
         if not any(self.solutions.values()):
             return
         best = self.best()
         shape = best.shape
-        # One heavy tail may be that of clusters about one place.
+        # One heavy tail may be several clusters with one centre.
         if best.n_clusters == 1 or self.own_promising():
             if tree.shape != shape:
                 tree = Tree(tree.problem, shape)
@@ -456,6 +459,6 @@ class Search:
                 self.polish(normal)
 
     def _ranked(self, kind):
-        """Mixtures of a kind, from the best."""
+        """Return the mixtures of a kind, best first."""
         found = self.solutions.get(kind, {})
         return sorted(found.values(), key=self.value, reverse=True)

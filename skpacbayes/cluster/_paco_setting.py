@@ -10,17 +10,17 @@ from scipy.special import softmax
 from ._paco_chain import CenterPrior
 from ._units import scaled
 
-# max_clusters=None where nothing says how many there are.
+# max_clusters=None where no mixture chooses the number.
 _LARGEST = 20
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The parameters of `PACOClusterer`, with what "auto" stands for resolved.
+    """The parameters of `PACOClusterer`, with "auto" resolved.
 
-    `regret` is the paper's setting: data as they are, prior on ordered tuples, inverse
-    temperature of Corollary 3; else data are centred, the prior is on sets, and the
-    inverse temperature follows the noise.
+    `regret` is the paper's setting: data not centred, prior on ordered tuples, inverse
+    temperature of Corollary 3. Otherwise data are centred, the prior is on sets, and
+    the inverse temperature is calibrated to the noise.
     """
 
     max_clusters: int | None
@@ -39,14 +39,14 @@ class Setting:
 
     @classmethod
     def of(cls, estimator):
-        """Resolve the parameters of an estimator; refuse those that disagree."""
+        """Resolve the parameters of an estimator; raise ValueError if they conflict."""
         regret = estimator.calibration == "regret"
         manhattan = estimator.loss == "manhattan"
         shape, forgetting = estimator.shape, estimator.forgetting
         if regret and shape in ("diagonal", "tied"):
             raise ValueError(
-                f"shape={shape!r} needs calibration='clusters': the setting of "
-                "the paper, calibration='regret', has the Euclidean distance."
+                f"shape={shape!r} needs calibration='clusters': "
+                "calibration='regret' uses the Euclidean distance."
             )
         if manhattan and shape in ("diagonal", "tied"):
             raise ValueError(
@@ -55,8 +55,8 @@ class Setting:
             )
         if regret and forgetting != 0.0:
             raise ValueError(
-                f"forgetting={forgetting!r} needs calibration='clusters': the "
-                "regret of calibration='regret' is that of all rows of the stream."
+                f"forgetting={forgetting!r} needs calibration='clusters': "
+                "calibration='regret' bounds the regret over all rows."
             )
         variance_term = estimator.variance_term
         if variance_term == "auto":
@@ -79,17 +79,17 @@ class Setting:
 
     @property
     def power(self):
-        """Losses scale with the data to this power."""
+        """Power of the unit of the data in the unit of losses."""
         return 1 if self.manhattan else 2
 
     @property
     def calibrated(self):
-        """Whether the inverse temperature is taken from the noise in the data."""
+        """Whether the inverse temperature is calibrated to the noise."""
         return not self.regret and self.inverse_temperature == "auto"
 
     @property
     def shapes(self):
-        """The shapes that clusters may have."""
+        """Shapes that clusters may have."""
         if self.shape != "auto":
             return (self.shape,)
         if self.manhattan or not self.calibrated or self.scale != "auto":
@@ -98,21 +98,21 @@ class Setting:
 
     @property
     def mixtures(self):
-        """Whether a mixture says how many clusters there are, and of which shape."""
+        """Whether a mixture chooses the number and the shape of the clusters."""
         return not self.manhattan and (self.calibrated or self.shapes != ("round",))
 
     @property
     def default_prior(self):
-        """Whether the prior asks for no number of clusters of its own."""
+        """Whether the prior on the number of clusters is the default one."""
         return self.cluster_penalty == 1.0 and math.isinf(self.prior_scale)
 
     @property
     def largest_prior(self):
-        """Largest number of clusters of a prior that is fixed before the rows come."""
+        """Largest number of clusters of a prior that is fixed before the data."""
         return self.max_clusters or _LARGEST
 
     def center_prior(self, max_clusters, radius, prior_scale=None):
-        """Quasi-prior of up to `max_clusters` centres, for R = `radius`."""
+        """Return the quasi-prior of up to `max_clusters` centres, for R = `radius`."""
         log_sizes = self._log_sizes(max_clusters)
         scale = self.prior_scale if prior_scale is None else prior_scale
         return CenterPrior(log_sizes, float(2 * radius), float(scale))
@@ -128,16 +128,16 @@ class Setting:
         )
 
     def radius_for(self, largest_norm):
-        """R: given, or what covers rows up to that norm about the prior's origin."""
+        """Return R: the given one, or one for rows up to a norm about the origin."""
         if self.radius != "auto":
             return float(self.radius)
         factor = 1.0 if self.regret else 3.0
         return factor * largest_norm if largest_norm > 0 else 1.0
 
     def temperature_for(self, n_rows, n_features, radius, exponent=0):
-        """Inverse temperature after `n_rows` rows where the noise has no say in it.
+        """Return the inverse temperature after `n_rows` rows, if it is not calibrated.
 
-        It, and `radius`, are in units of 2^`exponent`.
+        The result and `radius` are in units of 2^`exponent`.
         """
         if self.inverse_temperature == "auto":  # Corollary 3
             with np.errstate(over="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""Clusters whose noise is skewed, so that they are not cut where they are long."""
+"""Clusters with skewed noise, which symmetric components would cut into pieces."""
 
 import math
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from scipy.special import gamma
 from ._paco_fitting import PULL
 from ._paco_mixture import LEAST_GAIN
 
-# Exponents of the tails: exponential, normal, between, and flatter than normal.
+# Exponents of the tails: from exponential (1) over normal (2) to lighter than normal.
 _EXPONENTS = (1.0, 1.5, 2.0, 4.0)
-# Ranks, of the rows along an axis, at which the mode is looked for.
+# Quantiles of the rows along an axis that are tried as the mode.
 _MODES = np.concatenate(
     [[0, 0.01, 0.03, 0.06], np.linspace(0.1, 0.9, 13), [0.94, 0.97, 0.99, 1]]
 )
-# Log evidence that a row gains along an axis, about: exponential noise gains 0.33.
+# Approximate gain in log evidence per row along an axis: 0.33 for exponential noise.
 _MOST_GAIN = 0.35
-# Rows' worth of evidence of a cluster, below which it is not looked at.
+# Least number of rows, as evidence, of a cluster that is tested for skewness.
 _FEWEST_ROWS = 3.0
-# Squared standard errors by which the two sides of an axis must differ to be looked at.
+# Squared standard errors by which the two sides of an axis must differ to be tested.
 _LEAST_DIFFERENCE = 5.0
-# Directions of each cluster that are looked at, rows they start from, and iterations.
+# Number of directions per cluster, of rows they start from, and of iterations.
 _MOST_DIRECTIONS, _N_STARTS, _MAX_ITER = 5, 4, 12
 
 
 @dataclass(frozen=True)
 class Skewness:
-    """What skewed noise adds to a mixture.
+    """Gain of skewed noise in the evidence of a mixture.
 
-    `gain`: to its evidence, 0 if no cluster is skewed; `log_ratios` (n_points,): of the
-    densities of the points, skewed over symmetric.
+    `gain`: in log evidence, 0 if no cluster is skewed; `log_ratios` (n_points,): log
+    ratios of the densities of the points, skewed over symmetric.
     """
 
     gain: float
@@ -38,16 +38,16 @@ class Skewness:
 
 
 class SkewedClusters:
-    """Mixtures whose clusters may be skewed along the axes where this pays.
+    """Gains in evidence of mixtures whose clusters may be skewed along axes.
 
     Along an axis the noise of a skewed cluster has an asymmetric exponential power
-    distribution [1]_: to each side of the mode the density falls as
-    exp(-|x / width|^exponent), with a width for each side. The clusters keep their
-    rows. An axis is skewed if the log-likelihood of the rows, of which the usual share
-    is evidence, is higher than with one width for both sides by more than half a log of
-    the number of rows for each parameter. The axes are the features; with a covariance
-    matrix for all clusters, whose coordinates are any, those of largest third moment in
-    each cluster, which are parameters too.
+    distribution [1]_: to each side of the mode the density falls as exp(-|x /
+    width|^exponent), with a width for each side. The clusters keep their rows. An axis
+    is skewed if this raises the share of the log-likelihood that counts as evidence,
+    relative to one width for both sides, by more than log(n_rows) / 2 for each
+    parameter. The axes are the features. With the shape "tied", whose coordinates mix
+    the features, they are the directions of largest third moment in each cluster, which
+    count as parameters.
 
     Parameters
     ----------
@@ -67,16 +67,16 @@ class SkewedClusters:
 
     @property
     def most(self):
-        """About the largest evidence that skewed clusters gain."""
+        """Approximate largest gain of skewed clusters in log evidence."""
         return _MOST_GAIN * self.problem.n_evidence * self.problem.d
 
     @property
     def any(self):
-        """Whether the clusters of a mixture looked at are skewed."""
+        """Whether the clusters of any tested mixture are skewed."""
         return any(skewed.gain > 0 for skewed in self.mixtures.values())
 
     def gain(self, mixture):
-        """Return the evidence that skewed clusters gain; 0 if not looked at."""
+        """Return the gain in evidence of skewed clusters; 0 if not tested."""
         known = self.mixtures.get(mixture)
         return known.gain if known else 0.0
 
@@ -86,7 +86,7 @@ class SkewedClusters:
         return known.log_ratios if known else 0.0
 
     def look_at(self, mixture):
-        """Find the skewed clusters of a mixture fitted to the points of the problem."""
+        """Test the clusters of a mixture for skewness."""
         if mixture in self.mixtures:
             return
         problem, coordinates = self.problem, mixture.coordinates
@@ -107,7 +107,7 @@ class SkewedClusters:
         self.mixtures[mixture] = Skewness(gain, log_ratios)
 
     def _cluster(self, shape, points, widths, weights):
-        """Gain in evidence of a cluster, and log ratios of its rows' densities."""
+        """Return the gain in evidence of a cluster, and its rows' log ratios."""
         log_ratios, gain = np.zeros(len(points)), 0.0
         if self.share * weights.sum() < _FEWEST_ROWS:
             return gain, log_ratios
@@ -124,9 +124,9 @@ class SkewedClusters:
 
 
 def _features(gaps, weights, half_log):
-    """Yield the rows along each feature that may be skewed, and the price of it.
+    """Yield the rows along each feature that may be skewed, and the penalty.
 
-    One parameter, and the log of the number of features that it might be [1]_.
+    The penalty is that of one parameter, plus the log of the number of features [1]_.
 
     References
     ----------
@@ -138,10 +138,10 @@ def _features(gaps, weights, half_log):
 
 
 def _directions(gaps, weights, half_log):
-    """Yield the rows along orthogonal directions of large third moment, and the price.
+    """Yield rows along orthogonal directions of large third moment, and penalties.
 
-    Each maximises it among those orthogonal to the ones before, from the rows that are
-    farthest away. A direction has so many parameters, less one, as it has dimensions.
+    Each direction maximises the third moment among those orthogonal to the ones before,
+    starting from the farthest rows. A direction in m dimensions has m - 1 parameters.
     """
     d = gaps.shape[1]
     for n_before in range(min(d, _MOST_DIRECTIONS)):
@@ -164,18 +164,19 @@ def _directions(gaps, weights, half_log):
 
 
 def log_ratios_along(gaps, widths, weights):
-    """Log densities of rows along an axis, skewed over symmetric.
+    """Return log density ratios of rows along an axis, skewed over symmetric.
 
     Parameters
     ----------
     gaps, widths, weights : ndarray of shape (n_points,)
-        Places, less their mean; variances of the rows merged into them; weights.
+        Positions minus their mean; variances of the rows merged into the points;
+        weights.
 
     Returns
     -------
     log_ratios : ndarray of shape (n_points,)
-        With the likeliest parameters of each, its widths pulled to those of normal
-        noise.
+        At the likeliest parameters of each density, with widths shrunk to those of
+        normal noise.
     """
     if widths.any():  # half of the merged rows to each side of their mean
         apart, halves = np.sqrt(widths), np.tile(weights / 2, 2)
@@ -207,7 +208,7 @@ def _first(pair):
 
 
 def _likeliest(left, right, powers, on_the_right, sides, n_rows, p):
-    """Largest log-likelihood over the modes, and the log densities of the rows there.
+    """Return the largest log-likelihood over the modes, and the rows' log densities.
 
     `left`, `right` (n_modes,): widths; `sides` (2, n_modes): sums of the `powers`.
     """
@@ -219,7 +220,7 @@ def _likeliest(left, right, powers, on_the_right, sides, n_rows, p):
 
 
 def _quantile(gaps, levels, weights):
-    """Quantiles of rows: of points of equal weights, between the two next to each."""
+    """Return quantiles of weighted rows, interpolated if the weights are equal."""
     if np.ptp(weights) == 0:
         return np.quantile(gaps, levels, axis=0)
     method = "inverted_cdf"
@@ -227,7 +228,7 @@ def _quantile(gaps, levels, weights):
 
 
 def _sides_differ(gaps, weights):
-    """Whether squares or distances from the mean differ between the sides of axes."""
+    """Return whether the two sides of axes differ in their mean (squared) distances."""
     n_rows, squares = weights.sum(), gaps**2
     by_square = (weights @ (squares * np.sign(gaps))) ** 2
     by_distance = (n_rows * _quantile(gaps, 0.5, weights)) ** 2

@@ -1,4 +1,4 @@
-"""What `PACOClusterer` carries from one call of `partial_fit` to the next."""
+"""State of `PACOClusterer` between calls of `partial_fit`."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -8,26 +8,27 @@ from .._stream import has_doubled
 from ._paco_cells import CellTracker
 from ._paco_noise import squared_radius
 
-# With refresh="auto", the chain runs after every row at first, then after so many rows
-# that the stream has grown by this share of what came since. It takes longer with more
-# columns: from 10 on it runs after every second row, or every d / 10 rows, and from 20
-# on after twice that share.
+# With refresh="auto", the chain runs after each of the first _EVERY_ROW rows, then each
+# time the stream has grown by the share _GROWTH of the rows since. Chains take longer
+# with more columns: with _COLUMNS columns or more there are at least 2, and at least d
+# / _COLUMNS, rows between chains, and with 2 _COLUMNS or more the share is doubled.
 _EVERY_ROW = 200
-# After so many rows it waits while a cluster explains the latest row, one that does not
-# lie where this share of its rows do; but not until the stream has grown by a share.
+# From this number of rows on, the chain is delayed while the latest row is not among
+# the outermost share of rows of its cluster, until the stream has grown by a share.
 _FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
 _COLUMNS = 10
-# Doubts are looked for after so many rows, and again whenever the rows have doubled.
+# Number of rows after which the number of clusters is checked, and again each time the
+# number of rows has doubled.
 _FIRST_DOUBTS = 100
 _GROWTH = 0.1
-# The chain runs before its turn if more rows than expected lie where this share of the
-# rows of each cluster do. What is expected follows the intervals between chains, with
-# this memory; at first so many of so many rows.
+# The chain runs early if more rows than expected are in the outermost share of all
+# clusters. The expected share is an exponential mean over the intervals between chains,
+# with an initial value.
 _FAR, _MEMORY, _FIRST_FAR = 1e-3, 0.9, (1.0, 100.0)
 
 
 class Stream:
-    """The summary of the rows, and the forecast that the next row will meet.
+    """The summary of the rows, and the forecast for the next row.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class Stream:
         self.temperature = 0.0
         self.first_temperature = None
         self.from_the_start = True
-        self.waiting = None  # points that have not joined the summary
+        self.waiting = None  # points not yet in the summary
         self.every_row = self._after(0.0) <= 1
         if summary.watch is not None:
             summary.watch.early = refresh == "auto"
@@ -67,7 +68,7 @@ class Stream:
         self.summary.schedule(self._after(0.0))
 
     def draw_from_prior(self):
-        """Draw the forecast of the first row, where the prior is known before it."""
+        """Draw the forecast of the first row from a prior that is fixed before it."""
         setting = self.setting
         if not (setting.regret and setting.radius != "auto"):
             return
@@ -80,9 +81,10 @@ class Stream:
         self._expect()
 
     def begin_with(self, rows):
-        """Start from rows that met no forecast.
+        """Start from rows that had no forecast.
 
-        They join the summary before it is read: a fit that nothing follows needs none.
+        They are added to the summary when it is first needed: most fits do not go on to
+        a stream.
         """
         zeros = np.zeros(len(rows.points))  # rows that have not been merged
         self.waiting = np.column_stack([rows.points, rows.weights, zeros])
@@ -95,20 +97,20 @@ class Stream:
         return self.summary.n_rows + float(waiting)
 
     def _take_waiting(self):
-        """Let the rows that the stream begins with join the summary."""
+        """Add the rows that the stream starts from to the summary."""
         if self.waiting is not None:
             self.summary.absorb(self.waiting)
             self.summary.follow(self.labels)
             self.waiting = None
 
     def absorb(self, statistics):
-        """Take in points of other summaries, that met no forecast."""
+        """Add points of other summaries, which had no forecast."""
         self._take_waiting()
         self.from_the_start = False
         self.summary.absorb(statistics)
 
     def read(self, X, weights, begin):
-        """Read rows from `begin` until a refresh is due; return the next row."""
+        """Read rows from `begin` until a refresh is due; return the next index."""
         return self.summary.read(X, weights, begin)
 
     def refreshes(self, X, weights):
@@ -126,11 +128,11 @@ class Stream:
 
     @property
     def _latest(self):
-        """Position to which the next chain may wait."""
+        """Return the latest position of the next chain."""
         return self.refreshed_at + _LEAST_GROWTH * min(self.refreshed_at, _EVERY_ROW)
 
     def _explained(self):
-        """Whether the clusters explain the last row, so that the chain need not run."""
+        """Return whether the last row is well within a cluster."""
         n_rows = self.summary.n_rows
         if not self.may_wait or n_rows <= _FIRST_ROWS or n_rows >= self._latest:
             return False
@@ -142,10 +144,10 @@ class Stream:
         return bool((squares < self.limit * self.scales**2).any())
 
     def refreshed(self, outcome):
-        """Take the outcome of a chain: its draw is the next forecast.
+        """Set the outcome of a chain, whose draw is the next forecast.
 
-        A cluster that lives on keeps its label, a new one takes the lowest that no
-        living cluster has. Returns the order of the clusters by label.
+        A cluster that remains keeps its label, and a new one takes the lowest free
+        label. Returns the order of the clusters by label.
         """
         n_rows = self.summary.n_rows
         self.every_row &= self._after(n_rows) <= n_rows + 1
@@ -171,7 +173,7 @@ class Stream:
         return order
 
     def _expect_within(self, dof):
-        """Tell the summary how far from the clusters the next rows will lie."""
+        """Set the distances from the clusters within which rows are expected."""
         summary, d = self.summary, self.centers.shape[1]
         n_met = summary.n_rows - float(summary.refreshed)
         self.far_of_rows = _MEMORY * self.far_of_rows + [float(summary.far), n_met]
@@ -182,24 +184,23 @@ class Stream:
         summary.expect_within(reach, n_far / n_rows)
 
     def doubting(self):
-        """Whether to look for doubts: once each time the rows have doubled."""
+        """Return whether to check the clusters: each time the rows have doubled."""
         before, self.doubted_at = self.doubted_at, self.summary.n_rows
         return has_doubled(before // _FIRST_DOUBTS, self.doubted_at // _FIRST_DOUBTS)
 
     def doubles_with(self, n_more):
-        """Whether so many more rows pass a power of two."""
+        """Return whether `n_more` rows would pass a power of two."""
         return has_doubled(self.looked_at, self.n_rows + n_more)
 
     def doubled(self):
-        """Whether the number of rows has passed a power of two since the last call."""
+        """Return whether the rows have passed a power of two since the last call."""
         before, self.looked_at = self.looked_at, self.n_rows
         return has_doubled(before, self.looked_at)
 
     def forget(self):
-        """Drop the rows of clusters that are gone, and those that weigh nothing.
+        """Drop the rows of dead clusters, and rows of no weight, before a refresh.
 
-        To be called before a refresh. A cluster is gone if rows in random order would
-        hardly leave it without one for so long.
+        A cluster is dead if so long a gap without its rows is unlikely in random order.
         """
         summary = self.summary
         if summary.forgetting == 0.0:
@@ -215,13 +216,13 @@ class Stream:
             summary.drop(gone)
 
     def _expect(self):
-        """Tell the summary what the next rows meet."""
+        """Set the forecast for the next rows in the summary."""
         self.summary.expect(
             self.forecast, self.centers, self.temperature, self.setting.variance_term
         )
 
     def _labels_of(self, centers):
-        """Labels that share the most rows with the clusters that had them."""
+        """Return labels, matched to the former clusters by their common rows."""
         if len(self.centers) == 0:
             return np.arange(len(centers))
         points, weights = self.summary.places_and_weights()
@@ -240,7 +241,7 @@ class Stream:
         return labels
 
     def _after(self, n_rows):
-        """Position of the refresh that follows one at `n_rows`."""
+        """Return the position of the refresh after one at `n_rows`."""
         if self.refresh != "auto":
             return n_rows + self.refresh
         n_features = self.summary.n_features

@@ -14,10 +14,10 @@ from ._paco_rounding import ColumnValues
 from ._paco_rows import Rows
 from ._units import exponent_of, scaled
 
-# Coordinates beyond this, in the summary's unit, ask for a larger unit.
+# Coordinates beyond this, in the summary's unit, require a larger unit.
 _LIMIT = 2.0**60
 _SMALLEST = 63
-# Rows that are read before they are given their places.
+# Number of rows that are read before they are inserted as points.
 _BLOCK = 256
 _NO_WEIGHTS = np.empty(0)
 
@@ -26,10 +26,10 @@ class StreamSummary:
     """At most `summary_size` points for all rows seen (None: every distinct row).
 
     Lengths are kept in units of 2^`exponent`, losses in that unit to the `power`.
-    `forgetting`: the rate, or "auto", where a `Watch` chooses it. What every row
+    `forgetting`: the rate, or "auto", if a `Watch` chooses it. Everything that each row
     changes is in the arrays `clock`, `previous` (the last row and its cluster),
-    `table`, and `values` and `notes` (of each column); their entries, which have names
-    here, are views.
+    `table`, and `values` and `notes` (of each column). Named attributes of these are
+    views.
     """
 
     seen = named("clock", entries.SEEN)
@@ -91,7 +91,7 @@ class StreamSummary:
 
     @property
     def cumulative_loss(self):
-        """Sum of the losses that the rows cost the forecasts."""
+        """Sum of the losses of the forecasts."""
         return self._out(float(self.loss), self.power)
 
     @property
@@ -101,7 +101,7 @@ class StreamSummary:
 
     @property
     def temperature_sum(self):
-        """Sum over the rows of the inverse temperature that they met."""
+        """Sum over the rows of the inverse temperature of their forecast."""
         return self._out(float(self.temperatures), -self.power)
 
     @property
@@ -116,11 +116,11 @@ class StreamSummary:
 
     @property
     def exchangeable(self):
-        """Whether the order of the rows is that of chance.
+        """Whether the rows are in random order.
 
-        The von Neumann ratio, of the mean squared step between consecutive rows to
-        twice the variance, is 1 then, with standard error at most one over the root
-        of the number of steps: three of them are allowed.
+        The von Neumann ratio is the mean squared step between consecutive rows over
+        twice the variance. In random order it is 1, with a standard error of at most
+        one over the root of the number of steps. Three standard errors are allowed.
         """
         rows = self.rows()
         n_steps = self.n_steps / self.unit
@@ -144,12 +144,12 @@ class StreamSummary:
 
     @property
     def watched(self):
-        """What rates of forgetting are compared by, or None."""
+        """Arrays of the `Watch` that compares rates of forgetting, or None."""
         return None if self.watch is None else self.watch.arrays
 
     @property
     def forgetting_rate(self):
-        """Rate at which rows are forgotten now."""
+        """Current rate of forgetting."""
         if self.watch is None:
             return float(self.forgetting)
         return self.watch.nearest_rate(1.0 - self.kept)
@@ -159,7 +159,7 @@ class StreamSummary:
         self.due_at = position
 
     def expect(self, forecast, centers, temperature, variance_term):
-        """Set what the next rows meet, in data units."""
+        """Set the forecast for the next rows, in data units."""
         self.forecast = forecast
         self.centers, self.reach = centers, np.empty(0)
         self.temperature = temperature
@@ -167,25 +167,26 @@ class StreamSummary:
         self._take_in()
 
     def expect_within(self, reach, far_share):
-        """Let a refresh be due where more rows than this share lie beyond all clusters.
+        """Make a refresh due if the share of rows outside of all clusters is larger.
 
-        `reach` (n_clusters,): how far the rows of each centre lie from it, in data
-        units of the coordinates that decide mergers.
+        `reach` (n_clusters,): radius of each cluster about its centre, in data units of
+        the coordinates that decide mergers; `far_share`: the expected share of rows
+        outside.
         """
         self.reach = reach
         self.far, self.far_expected, self.refreshed = 0.0, far_share, self.seen
         self._take_in()
 
     def learn(self, X):
-        """Read rows that weigh one each by one compiled call; whether it could.
+        """Read rows of weight 1 in one compiled call; return whether this was possible.
 
-        It cannot where a refresh would be due, or the table or its unit change.
+        It is not if a refresh would be due, or if the table or its unit would change.
         """
         n_rows = len(X)
         if self.seen + n_rows >= self.due_at:
             return False
         if self.remaining > 0 or (self.watch and n_rows > 1):
-            return False  # what is watched may ask for a refresh after the next row
+            return False  # the watch may make a refresh due at any row
         if self.largest_square == 0.0:
             return False
         if (
@@ -216,7 +217,7 @@ class StreamSummary:
         )
 
     def read(self, X, weights, begin):
-        """Read rows from `begin` until a refresh is due; return the next row."""
+        """Read rows from `begin` until a refresh is due; return the next index."""
         if self.summary_size is None:
             self._allocate_for(self.n_points + len(X))
         n_block = min(len(X), _BLOCK)
@@ -248,7 +249,7 @@ class StreamSummary:
             if heavy:
                 self._rescale()
             cut = self.due or heavy or n_incoming == n_block
-            if begin < len(X) and not cut:  # a row that asks for another unit
+            if begin < len(X) and not cut:  # the next row requires another unit
                 self._set_unit(exponent_of(X[begin]))
         if self.summary_size is None:
             self._allocate_for(self.n_points)
@@ -270,13 +271,14 @@ class StreamSummary:
         )
 
     def column_values(self):
-        """Return what is known of the values of the columns, in the summary's unit."""
+        """Return the `ColumnValues` of the columns, in the summary's unit."""
         return ColumnValues.noted(self.values, self.notes, self.n_rows)
 
     def ends(self):
-        """Least value of each column, its rows, and the next value; then of -x.
+        """Return the least value of each column, its count, and the next value.
 
-        In data units, (n_features, 2, 3).
+        The shape is (n_features, 2, 3), in data units; the second entry of the second
+        axis holds the same for the negated column.
         """
         notes = self.notes.copy()
         lengths = notes[:, entries.LENGTHS]
@@ -284,15 +286,15 @@ class StreamSummary:
         return notes[:, entries.ENDS :].reshape(len(notes), 2, -1)
 
     def places_and_weights(self):
-        """Means and weights of the points, in data units."""
+        """Return means and weights of the points, in data units."""
         rows = self.rows()
         return self._out(rows.points, 1), rows.weights
 
     def statistics(self):
-        """Means, weights and sums of squared distances of the points, in data units.
+        """Return means, weights and sums of squared distances, in data units.
 
-        Then rows of weight 0: their outer products add to the scatter of what was
-        merged.
+        Rows of weight 0 follow: the sum of their outer products is the scatter of the
+        merged rows.
         """
         d, held = self.n_features, self.held_points
         points = self._out(held.means.T, 1), held.weights, self._out(held.squares, 2)
@@ -306,7 +308,7 @@ class StreamSummary:
     def absorb(self, statistics):
         """Merge the points of another summary (`statistics`) into this one.
 
-        Squares that no direction among them explains are taken as those of round rows.
+        Squared distances that its rows of weight 0 do not explain count as isotropic.
         """
         d = self.n_features
         directions = statistics[statistics[:, d] == 0, :d]
@@ -322,7 +324,7 @@ class StreamSummary:
         square = (new.means.T**2).sum(axis=1).max()
         self.largest_square = max(self.largest_square, square)
         self.seen += statistics[:, d].sum()
-        self.refreshed += statistics[:, d].sum()  # they met no clusters
+        self.refreshed += statistics[:, d].sum()  # these rows had no clusters
         directions = self._in(directions, 1)
         self.scatter += directions.T @ directions
         rest = new.squares.sum() - (directions**2).sum()
@@ -338,21 +340,21 @@ class StreamSummary:
             self._allocate_for(self.n_points)
 
     def follow(self, labels):
-        """Take the clusters of a refresh as those that are watched."""
+        """Set the clusters of a refresh in the `Watch`."""
         if self.watch is not None and self.n_points:
             centers = self._in(self.centers, 1)
             rows = self.rows()
             self.watch.follow(self, rows, centers, labels)
 
     def drop(self, points):
-        """Forget these points (a mask), and those that weigh next to nothing."""
+        """Drop the points of a mask, and those of negligible weight."""
         self.held_points.weights[points] = 0.0
         self._rescale()
 
     def _insert(self, incoming):
-        """Give incoming points their places: in points they equal, or their own.
+        """Insert incoming points: add them to equal points, or make new ones.
 
-        Where there is no free place, the cheapest pair of points is merged.
+        If there is no free place, the pair of points of lowest cost is merged.
         """
         entries.place(
             incoming,
@@ -366,26 +368,26 @@ class StreamSummary:
         )
 
     def _rescale(self):
-        """Bring the weights to the scale of the latest row's; drop points of none."""
+        """Rescale the weights to that of the latest row; drop points of no weight."""
         entries.rescale(
             self.table, self.scatter, self.metric, self.pair_costs, self.clock
         )
 
     @property
     def pair_costs(self):
-        """Cost of the cheapest merger of each point, as last computed; -1: unknown."""
+        """Lowest cost of a merger of each point, as last computed; -1: unknown."""
         return self.pairs[entries.PAIR_COSTS]
 
     def _new_table(self, capacity):
-        """Room for so many points, and one to spare."""
+        """Return an empty table for `capacity` points and one more."""
         return np.zeros((self.n_features + entries.N_SUMS, capacity + 1))
 
     def _incoming(self, n_rows):
-        """Room for so many rows on the way to the table."""
+        """Return arrays for `n_rows` rows that are not yet in the table."""
         return np.zeros((n_rows, self.n_features + entries.N_SUMS))
 
     def _take_in(self):
-        """Take what the next rows meet into the summary's unit."""
+        """Convert the forecast for the next rows to the summary's unit."""
         self.places = self._in(np.concatenate([self.forecast, self.centers]), 1)
         temperature = float(self._out(self.temperature, self.power))
         self.held = self.variance_term * temperature, temperature
@@ -396,21 +398,21 @@ class StreamSummary:
         self.strangers = np.ascontiguousarray(self._in(known, 1)), limits
 
     def _in(self, value, power):
-        """From data units to those of the summary."""
+        """Convert from data units to those of the summary."""
         return scaled(value, -power * self.exponent)
 
     def _out(self, value, power):
-        """From the units of the summary to those of the data."""
+        """Convert from the units of the summary to those of the data."""
         return scaled(value, power * self.exponent)
 
     def _set_unit_by(self, X):
-        """Take the unit from the first row that is not zero."""
+        """Set the unit by the first row that is not zero."""
         nonzero = np.flatnonzero(np.any(X != 0, axis=1))
         if len(nonzero):
             self._set_unit(exponent_of(X[nonzero[0]]))
 
     def _set_unit(self, exponent):
-        """Change the unit of all that is held."""
+        """Change the unit of the state."""
         step = self.exponent - exponent
         if step == 0:
             return
@@ -436,7 +438,7 @@ class StreamSummary:
         self._take_in()
 
     def _allocate_for(self, n_points):
-        """Room for `n_points` points, in steps that depend on their number alone."""
+        """Allocate for `n_points` points, in steps that depend on `n_points` alone."""
         capacity = self._capacity(n_points)
         if capacity != self.capacity:
             self._allocate(capacity)
@@ -462,11 +464,11 @@ class StreamSummary:
 
     @property
     def capacity(self):
-        """Number of points that there is room for."""
+        """Number of points that fit in the table."""
         return self.table.shape[1] - 1
 
     def measure_by(self, coordinates):
-        """Decide mergers in these coordinates of the rows from now on."""
+        """From now on, decide mergers in these coordinates of the rows."""
         if self.metric is None and np.array_equal(coordinates, np.eye(self.n_features)):
             return
         self._measure_by(np.ascontiguousarray(coordinates))
@@ -479,7 +481,7 @@ class StreamSummary:
         self._place_in_metric()
 
     def _place_in_metric(self):
-        """Write where the points lie in the coordinates that decide mergers."""
+        """Compute the points in the coordinates that decide mergers."""
         if self.metric is not None:
             places, coordinates, anchor, _ = self.metric
             gaps = self.held_points.means - anchor[:, None]
@@ -487,26 +489,26 @@ class StreamSummary:
 
 
 def checked_statistics(statistics, n_features=None):
-    """Return statistics of another summary, after checking what can be checked."""
+    """Validate the statistics of another summary."""
     statistics = check_array(statistics, dtype=np.float64, order="C")
     found = statistics.shape[1] - 2
     expected = max(found, 1) if n_features is None else n_features
     if found != expected:
         raise ValueError(
             f"statistics has {statistics.shape[1]} columns, but "
-            f"n_features + 2 = {expected + 2} are expected."
+            f"n_features + 2 = {expected + 2} columns are expected."
         )
     weights, squares = statistics[:, -2:].T
     if min(weights.min(), squares.min()) < 0:
         raise ValueError(
-            "statistics must have no negative weights or sums of squared distances "
+            "statistics must not have negative weights or sums of squared distances "
             "(columns n_features and n_features + 1)."
         )
     if not weights.any():
         raise ValueError("statistics must have a row of positive weight.")
     if squares[weights == 0].any():
         raise ValueError(
-            "directions, rows of weight 0, must have no sum of squared distances "
-            "(column n_features + 1)."
+            "statistics must not have a sum of squared distances (column "
+            "n_features + 1) in rows of weight 0."
         )
     return statistics

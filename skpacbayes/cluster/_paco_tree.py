@@ -1,4 +1,4 @@
-"""Ward's tree of merges of points: where the search for mixtures begins."""
+"""Ward's tree of mergers of points, from which the search for mixtures starts."""
 
 import math
 
@@ -10,15 +10,15 @@ from ._paco_mixture import Mixture
 
 
 class Tree:
-    """Ward's tree of merges of points: a round partition of every size.
+    """Ward's tree of mergers of points: a partition of every size.
 
     Parameters
     ----------
     problem : MixtureProblem
     shape : str
-        Points are as wide in all directions (of the axes) for "tied" ("diagonal").
+        Points are whitened for "tied", and scaled along the axes for "diagonal".
     columns : ndarray of int, default=None
-        The columns, all by default, in whose coordinates the partitions are round.
+        Columns that the distances use; None: all.
     """
 
     def __init__(self, problem, shape, columns=None):
@@ -43,13 +43,13 @@ class Tree:
         self.parents, self.entropies = _nodes(merges[order], problem.weights)
         scatter = self.coordinates.T @ problem.scatter @ self.coordinates
         within = np.diag(scatter)[slice(None) if columns is None else columns].sum()
-        # Sums of squares, by number of clusters less one.
+        # Sums of squares, by number of clusters minus one.
         self.squares = within + np.append(0.0, np.cumsum(costs))[::-1]
 
     def _cut(self, n_clusters):
-        """Label the points, by the cluster of that many that they are in."""
+        """Return the labels of the points in the partition of `n_clusters`."""
         n_points = len(self.points)
-        n_nodes = 2 * n_points - n_clusters  # those that have been made by then
+        n_nodes = 2 * n_points - n_clusters  # nodes that exist at that size
         tops = np.arange(n_nodes)
         inner = self.parents[:n_nodes] < n_nodes
         tops[inner] = self.parents[:n_nodes][inner]
@@ -74,7 +74,7 @@ class Tree:
         )
 
     def mixture(self, n_clusters):
-        """Round components of one variance, from the partition of that size."""
+        """Return round components of one variance, from the partition of that size."""
         n_clusters = min(n_clusters, len(self.points))
         problem, labels = self.problem, self._cut(n_clusters)
         masses = np.bincount(labels, problem.weights, minlength=n_clusters)
@@ -83,7 +83,7 @@ class Tree:
             moments = np.bincount(labels, problem.weights * self.points[:, f])
             centers[:, f] = moments / masses
         squares = self.squares[n_clusters - 1]
-        if self.d < problem.d:  # those of all columns
+        if self.d < problem.d:  # of all columns
             gaps = self.points - centers[labels]
             squares = problem.weights @ (gaps**2).sum(axis=1)
             squares += problem.scatter_in(self.coordinates)
@@ -105,13 +105,13 @@ def _nodes(merges, masses):
     """Return the parents of a tree's nodes, and the entropies of its partitions.
 
     `merges` (n_points - 1, 2): a point of each of the clusters that merge. The nodes
-    are the points and then the mergers, in their order; the `parents` (2 n_points - 1,)
-    are nodes, the last one its own. `entropies` (n_points,): the sum of m log m over
-    the clusters' masses m, by number of clusters less one.
+    are the points, then the mergers in order. `parents` (2 n_points - 1,): the parent
+    of each node; the root is its own. `entropies` (n_points,): the sum of m log m over
+    the clusters' masses m, by number of clusters minus one.
     """
     n_points = len(masses)
     parents = np.arange(2 * n_points - 1)
-    tops = parents.tolist()  # a node above, for most of them the highest
+    tops = parents.tolist()  # an ancestor of each node, for most of them the root
     sizes = np.append(masses, np.zeros(n_points - 1))
 
     def top_of(node):

@@ -18,7 +18,7 @@ from .._stream import StreamingEstimator, partial_fit_context
 from ._ssmc_stream import Setting, TupleStream
 from ._units import CenterDistances
 
-# Attributes that describe the rows of `fit`, which a stream does not keep.
+# Attributes about the rows of `fit`, which a stream does not keep.
 _OF_FIT = ("labels_", "inertia_")
 
 
@@ -27,30 +27,32 @@ class SSMCKMeansInit(
 ):
     """Starting centres for k-means by sequential Monte Carlo on tuples of centres.
 
-    A particle is a tuple of `n_clusters` centres. Batches of rows weigh the particles
-    by the likelihood of k-means and resample them until all are equal (Algorithm 2 of
-    [1]_). Then the surviving tuple makes swap moves: one centre leaves, a row takes
-    its place, if the inertia falls. The swap is the move of local search k-means++
+    A particle is a tuple of `n_clusters` centres. The particles are weighted by the
+    likelihood of k-means on batches of rows, and resampled until all are equal
+    (Algorithm 2 of [1]_). The surviving tuple then makes swap moves: a row replaces one
+    centre if that lowers the inertia. The swap is the move of local search k-means++
     [2]_, and the gain over k-means++ comes from it: by default there is one particle,
     drawn by k-means++ without trials, and 4 swap moves for each cluster, at least 100.
 
-    It is a callable for `init` of :class:`sklearn.cluster.KMeans` and
-    :class:`sklearn.cluster.MiniBatchKMeans`, and a clusterer whose centres are rows.
+    An instance can be passed as `init` to :class:`sklearn.cluster.KMeans` and
+    :class:`sklearn.cluster.MiniBatchKMeans`. It is also a clusterer whose centres are
+    rows of X.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of centres. As `init`, that of k-means is taken instead.
+        Number of centres. As `init`, the number that k-means passes is used instead.
     n_particles : int, default=1
-        Number of tuples that compete.
+        Number of particles.
     n_moves : "auto" or int, default="auto"
-        Swap moves of the last tuple, and after each further batch of a stream.
-        "auto": 4 for each cluster, and at least 100. Each costs one pass over the rows.
+        Number of swap moves of the surviving tuple, and of swap moves after each
+        further batch of a stream. "auto": 4 for each cluster, and at least 100. Each
+        move takes one pass over the rows.
     batch_size : "auto" or int, default="auto"
-        Rows by which the particles are weighed at a time. "auto": a tenth of the rows
-        in `fit`; along a stream, 50 for each cluster and at least 500. A batch should
-        have several rows for each cluster: to one of `n_clusters` rows or less, a
-        tuple of just these rows costs nothing. A stream takes no less than that.
+        Number of rows by which the particles are weighted at a time. "auto": a tenth of
+        the rows in `fit`; in a stream, 50 for each cluster and at least 500. A batch
+        should have several rows for each cluster, as a tuple of the rows of the batch
+        has inertia 0. In a stream it is at least `n_clusters`.
     noise_variance : float or None, default=None
         Variance of a feature about its centre, in squared units of the data. None:
         unknown, and integrated out.
@@ -59,26 +61,26 @@ class SSMCKMeansInit(
         the squared distance from those drawn before; "data": rows drawn uniformly;
         "sobol": scrambled Sobol points in the box that the rows span.
     max_passes : int, default=20
-        Times that `fit` goes through all rows if the particles stay different; then the
-        tuple of most particles is taken.
+        Largest number of passes over all rows in `fit`, if the particles do not become
+        equal; then the most frequent tuple is used.
     random_state : int, RandomState instance or None, default=None
-        Seed. As `init`, that of k-means is taken instead.
+        Seed of the random numbers. As `init`, that of k-means is used instead.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centres. Along a stream there are as many as rows, as long as there are
-        fewer rows than `n_clusters`.
+        The centres. In a stream with fewer rows than `n_clusters`, there is one for
+        each row.
     labels_ : ndarray of shape (n_samples,)
-        Nearest centre of each row given to `fit`. There is none after `partial_fit`,
-        which does not keep the rows.
+        Index of the nearest centre of each row given to `fit`. Not available after
+        `partial_fit`, which does not keep the rows.
     inertia_ : float
-        Sum of the squared distances of the rows given to `fit` to that centre; none
-        after `partial_fit`.
+        Sum of the squared distances of the rows given to `fit` to their nearest centre.
+        Not available after `partial_fit`.
     n_batches_ : int
-        Batches that weighed the particles.
+        Number of batches that weighted the particles.
     n_swaps_ : int
-        Swap moves that were accepted.
+        Number of swap moves that were accepted.
     n_samples_seen_ : int
         Number of rows.
     n_features_in_ : int
@@ -103,12 +105,13 @@ class SSMCKMeansInit(
     proposal="data")``; that of its figure 2 has ``proposal="sobol"``. Uniform tuples
     rarely hit every cluster when there are many.
 
-    A swap move draws the row that comes in proportion to its squared distance and takes
-    out the centre whose loss costs least. A Metropolis step at cost^(-n d / 2) would
-    accept the same moves but for those that hardly raise the inertia.
+    A swap move draws the new row with probability proportional to its squared distance,
+    and removes the centre whose removal raises the inertia least. A Metropolis step
+    with target cost^(-n d / 2) would accept the same moves, and also some that hardly
+    raise the inertia.
 
-    KMeans runs a callable `init` ten times unless told otherwise: write ``n_init=1``.
-    It passes no `sample_weight` to it.
+    KMeans runs a callable `init` ten times by default: pass ``n_init=1``. It does not
+    pass `sample_weight` to it.
 
     References
     ----------
@@ -119,8 +122,8 @@ class SSMCKMeansInit(
 
     Examples
     --------
-    Twenty groups, ten starts. k-means++ often leaves a group without a centre, which
-    Lloyd's iterations cannot mend:
+    Twenty groups, ten starts. k-means++ often leaves a group without a centre, and
+    Lloyd's iterations cannot move one there:
 
     >>> import numpy as np
     >>> from sklearn.cluster import KMeans
@@ -137,7 +140,7 @@ class SSMCKMeansInit(
     >>> n_good_starts("k-means++"), n_good_starts(SSMCKMeansInit())
     (7, 10)
 
-    On a stream, in bounded memory:
+    In a stream, in bounded memory:
 
     >>> stream = SSMCKMeansInit(20, random_state=0)
     >>> for batch in np.split(X, 10):
@@ -193,7 +196,7 @@ class SSMCKMeansInit(
         n_clusters : int
             Number of centres.
         random_state : int, RandomState instance or None, default=None
-            Seed.
+            Seed of the random numbers.
 
         Returns
         -------
@@ -259,13 +262,14 @@ class SSMCKMeansInit(
 
     @partial_fit_context
     def partial_fit(self, X, y=None):
-        """Read the next rows of a stream.
+        """Update the centres with the next rows of a stream.
 
-        Rows gather into batches of `batch_size`, wherever the calls cut them. The first
-        batch gives the particles; it and each further one weigh them, until one
-        tuple is left. That makes `n_moves` swap moves after each batch, on a uniform
-        sample, as large as a batch, of all rows so far. Before the first batch is
-        complete the centres are those that `fit` finds for the rows so far.
+        Rows are collected into batches of `batch_size`, however they are split into
+        calls. The particles are drawn from the first batch, and weighted by it and the
+        next ones until all are equal. From then on, `n_moves` swap moves follow each
+        batch, on a uniform sample, of the size of a batch, of all rows so far. Before
+        the first batch is complete the centres are those that `fit` finds for the rows
+        so far.
 
         Parameters
         ----------
@@ -282,7 +286,7 @@ class SSMCKMeansInit(
         Raises
         ------
         ValueError
-            If X is not valid; the estimator stays as it was.
+            If X is not valid. The estimator is then unchanged.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)
@@ -295,7 +299,7 @@ class SSMCKMeansInit(
         return self
 
     def predict(self, X):
-        """Label of the nearest center to each row.
+        """Predict the nearest centre of each row.
 
         Parameters
         ----------
@@ -305,12 +309,12 @@ class SSMCKMeansInit(
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Numbers of the rows of `cluster_centers_`.
+            Indices of the rows of `cluster_centers_`.
         """
         return self._answer().to(self._rows(X)).argmin(axis=1)
 
     def transform(self, X):
-        """Euclidean distances of the rows to the centers.
+        """Return the Euclidean distances of the rows to the centres.
 
         Parameters
         ----------
@@ -325,7 +329,7 @@ class SSMCKMeansInit(
         return self._answer().to(self._rows(X))
 
     def score(self, X, y=None):
-        """Minus the inertia of rows, as of :class:`sklearn.cluster.KMeans`.
+        """Return minus the inertia of rows, as :class:`sklearn.cluster.KMeans` does.
 
         Parameters
         ----------
@@ -349,7 +353,7 @@ class SSMCKMeansInit(
 
     @property
     def n_batches_(self):
-        """Number of batches that weighed the particles."""
+        """Number of batches that weighted the particles."""
         check_is_fitted(self)
         return self._stream.n_batches
 
@@ -371,7 +375,7 @@ class SSMCKMeansInit(
         return self._stream.n_centers
 
     def _learn_at_once(self, X, y=None):
-        """Append rows that do not complete a batch, by one compiled call."""
+        """Append rows that do not complete a batch, in one compiled call."""
         X = self._plain(X)
         if X is None or not self._stream.keeps(len(X)) or "labels_" in vars(self):
             return False
@@ -381,7 +385,7 @@ class SSMCKMeansInit(
         return True
 
     def _compute(self):
-        """Find the centers, which a stream does not do before it is asked."""
+        """Find the centres of a stream, when they are first asked for."""
         return CenterDistances(self._stream.centers)
 
     def _setting(self, n_clusters):

@@ -1,4 +1,4 @@
-"""Tuples of k-means centres as particles: weighed by batches, moved by swaps."""
+"""Tuples of k-means centres as particles: weighted by batches, moved by swaps."""
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -8,12 +8,12 @@ from .._kernels.kmeans_swaps import TwoNearest
 from ._units import exponent_of, scaled
 
 _SMALLEST, _LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
-# Rows times centres whose distances are in memory at a time.
+# Largest number of distances in memory at a time.
 _BLOCK = 2**21
 
 
 class CenterTuple:
-    """One tuple of centres, and what each row pays at its two nearest.
+    """One tuple of centres, and the losses of each row at its two nearest.
 
     Parameters
     ----------
@@ -24,21 +24,21 @@ class CenterTuple:
     """
 
     def __init__(self, X, n_clusters):
-        # In units of 2^exponent squares stay within floats.
+        # In units of 2^exponent squares do not overflow.
         self._exponent = exponent_of([X.max(), X.min()])
         columns = np.ascontiguousarray(scaled(X.T, -self._exponent))
         self._state = TwoNearest(columns, np.ones(len(X)), n_clusters)
 
     @classmethod
     def drawn(cls, X, n_clusters, rng):
-        """Rows drawn one by one, in proportion to the squared distance (D^2)."""
+        """Draw rows one by one in proportion to the squared distance (D^2)."""
         new = cls(X, n_clusters)
         new._state.draw_centers(rng.random(n_clusters))
         return new
 
     @classmethod
     def at(cls, X, centers):
-        """Take the centres that are given."""
+        """Use given centres."""
         new = cls(X, len(centers))
         new._state.place_centers(scaled(centers, -new._exponent))
         return new
@@ -64,7 +64,7 @@ class CenterTuple:
 
 
 def propose(X, n_clusters, n_particles, proposal, rng):
-    """Candidate tuples, of shape (n_particles, n_clusters, n_features).
+    """Draw tuples of centres, of shape (n_particles, n_clusters, n_features).
 
     "d2": rows drawn in proportion to the squared distance; "data": rows drawn
     uniformly, without replacement; "sobol": points of a scrambled Sobol sequence in
@@ -79,7 +79,7 @@ def propose(X, n_clusters, n_particles, proposal, rng):
             for _ in range(n_particles)
         ]
         return X[np.array(rows)]
-    # SciPy 1.14 knows no `rng`; later versions take both names.
+    # SciPy 1.14 has no parameter `rng`; later versions accept both names.
     sequence = qmc.Sobol(n_clusters * X.shape[1], seed=rng)
     points = sequence.random_base2(int(n_particles - 1).bit_length())[:n_particles]
     points = points.reshape(n_particles, n_clusters, X.shape[1])
@@ -118,11 +118,11 @@ class Population:
 
     @property
     def best(self):
-        """The tuple of most particles; of these, that of least cost."""
+        """Return the most frequent tuple; in case of ties, that of lowest cost."""
         return self.tuples[np.lexsort((self.costs, -self.counts))[0]]
 
     def absorb(self, batch, rng):
-        """Weigh the particles by a batch, and resample them."""
+        """Weight the particles by a batch, and resample them."""
         added = self._losses(batch)
         costs = np.clip(self.costs + added, _SMALLEST, _LARGEST)
         n_values = self.n_values + batch.size
@@ -143,7 +143,7 @@ class Population:
         self.costs, self.n_values = costs[alive], n_values
 
     def _losses(self, batch):
-        """Inertia of each tuple on the batch, in units of 4^exponent."""
+        """Return the inertia of each tuple on the batch, in units of 4^exponent."""
         n_tuples, n_clusters, n_features = self.tuples.shape
         batch = scaled(batch, -self._exponent)
         centers = scaled(self.tuples, -self._exponent).reshape(-1, n_features)

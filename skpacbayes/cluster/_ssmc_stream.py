@@ -1,4 +1,4 @@
-"""Algorithm 2 on a table, and on a stream that is not kept."""
+"""Algorithm 2 on a table, and on a stream whose rows are not kept."""
 
 import copy
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ import numpy as np
 from .._kernels.kmeans import append_rows
 from ._ssmc_particles import CenterTuple, Population, propose
 
-# Swap moves for each cluster, and at least; batches of a table; rows of a batch of a
-# stream for each cluster, and at least.
+# Number of swap moves per cluster, and least number; number of batches of a table; rows
+# of a batch of a stream per cluster, and least number.
 _MOVES, _FEWEST_MOVES = 4, 100
 _BATCHES = 10
 _STREAM_ROWS, _FEWEST_ROWS = 50, 500
@@ -42,7 +42,7 @@ class Setting:
         return max(self.batch_size, self.n_clusters)
 
     def population(self, X, rng):
-        """First particles."""
+        """Draw the initial particles."""
         tuples = propose(X, self.n_clusters, self.n_particles, self.proposal, rng)
         return Population(tuples, self.noise_variance)
 
@@ -56,14 +56,14 @@ class Setting:
         rng : numpy.random.Generator
             Source of random numbers.
         passes : iterable or None
-            Yields once for each pass that may be made; None: `max_passes` times.
+            Yields once for each allowed pass; None: `max_passes` times.
 
         Returns
         -------
         found : CenterTuple
-            The tuple that survives, moved.
+            The surviving tuple, after its swap moves.
         n_batches : int
-            Number of batches that weighed the particles.
+            Number of batches that weighted the particles.
         n_swaps : int
             Number of moves accepted.
         """
@@ -82,7 +82,7 @@ class Setting:
         return found, n_batches, found.swap(self.moves, rng)
 
     def _batches(self, X, rng, passes):
-        """Batches of rows, in a new random order in each pass."""
+        """Yield batches of rows, in a new random order in each pass."""
         auto = self.batch_size == "auto"
         size = -(-len(X) // _BATCHES) if auto else self.batch_size
         for _ in passes:
@@ -92,11 +92,11 @@ class Setting:
 
 
 class TupleStream:
-    """The state of a stream: a population, a sample of rows, a batch begun.
+    """The state of a stream: a population, a sample of rows, an incomplete batch.
 
     The sample is uniform on all rows of the batches so far, and of the size of a batch.
-    Swap moves see it in place of these rows. `counts` holds the number of rows in the
-    batch begun, and of all rows.
+    Swap moves use it in place of these rows. `counts` holds the number of rows in the
+    incomplete batch, and of all rows.
     """
 
     def __init__(self, setting, n_features, rng):
@@ -108,13 +108,13 @@ class TupleStream:
         self.n_batches = self.n_swaps = 0
 
     def __setstate__(self, state):
-        """Take arrays that can be written to: those of a memory map are read-only."""
+        """Copy read-only arrays, such as those of a memory map."""
         for name, value in state.items():
             own = np.array(value) if isinstance(value, np.ndarray) else value
             setattr(self, name, own)
 
     def begin_with(self, X, centers, n_batches, n_swaps):
-        """Go on from centers found for the rows of a table."""
+        """Start from centres found for the rows of a table."""
         self._population = Population(centers[None])
         self.n_batches, self.n_swaps = n_batches, n_swaps
         self._join_sample(X)
@@ -122,7 +122,7 @@ class TupleStream:
 
     @property
     def n_pending(self):
-        """Number of rows in the batch that has begun."""
+        """Number of rows in the incomplete batch."""
         return int(self.counts[0])
 
     @property
@@ -131,11 +131,11 @@ class TupleStream:
         return int(self.counts[1])
 
     def keeps(self, n_rows):
-        """Whether the batch that has begun is not complete after so many rows."""
+        """Return whether the batch is still incomplete after `n_rows` more rows."""
         return self.n_pending + n_rows < len(self._batch)
 
     def append(self, X):
-        """Append rows to the batch that has begun, by one compiled call."""
+        """Append rows to the incomplete batch, in one compiled call."""
         append_rows(X, self._batch, self.counts)
 
     def read(self, X):
@@ -150,7 +150,7 @@ class TupleStream:
 
     @property
     def centers(self):
-        """The centers; before the first batch is complete, those of `find_centers`."""
+        """Return the centres; before the first batch, those of `find_centers`."""
         if self._population is not None:
             return self._population.best
         setting = replace(self._setting, n_clusters=self.n_centers)
@@ -159,14 +159,14 @@ class TupleStream:
 
     @property
     def n_centers(self):
-        """Number of centers: no more than rows."""
+        """Number of centres, at most the number of rows."""
         n_clusters = self._setting.n_clusters
         if self._population is not None:
             return n_clusters
         return min(n_clusters, self.n_pending)
 
     def _end_batch(self):
-        """Weigh the particles, or move the one that remains."""
+        """Weight the particles, or move the surviving one."""
         self._join_sample(self._batch)
         if self._population is None:
             self._population = self._setting.population(self._batch, self._rng)
@@ -179,9 +179,9 @@ class TupleStream:
             self._population = Population(found.centers[None])
 
     def _join_sample(self, X):
-        """Let each row take a random place, if that is within the sample.
+        """Update the uniform sample with the rows of a batch (reservoir sampling).
 
-        X holds the last rows of all.
+        X holds the latest rows of the stream.
         """
         size = len(self._batch)
         n_before = max(self.n_rows - len(X), 0)

@@ -1,4 +1,4 @@
-"""Mixtures whose clusters have relevant features of their own."""
+"""Mixtures whose clusters differ in subsets of the features."""
 
 from numbers import Integral, Real
 
@@ -22,39 +22,38 @@ _FARTHEST = 1e100  # standard units, whose squares are numbers
 
 
 class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
-    """Clusters of rows, each in features of its own.
+    """Subspace clustering: clusters of rows, each in a subset of the features.
 
-    Each feature has a background, common to all clusters: a normal distribution. Some
-    features are relevant to a cluster: there its rows have a mean, and a variance, of
-    their own. Which features these are has a posterior, as have the labels; a Gibbs
-    sampler
-    draws from it (appendix of [1]_, after [2]_). Several chains start: the first as
-    k-means does, the others with groups found in random narrow boxes [3]_. The chain
-    with the most probable partitions gives the labels.
+    Each feature has a normal background distribution, common to all clusters. In the
+    features relevant to a cluster its rows have their own mean and variance. A Gibbs
+    sampler draws the labels and the relevant features from their posterior (appendix of
+    [1]_, after [2]_). Several chains are started: the first from k-means++ centres, the
+    others from groups found in random narrow boxes [3]_. The chain with the most
+    probable partitions gives the labels.
 
-    Groups that two features show and eight hide are invisible to k-means, and to
-    mixtures that must describe every feature of every component.
+    This finds groups that differ in two of ten features, where k-means and mixtures
+    that describe every feature in every component often fail.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=2
-        Number of clusters. "auto": chosen with the labels. The chains begin with 20
-        clusters at most, and those of the best chain merge while that raises the
-        density of rows and partition, under a uniform prior of their number.
+        Number of clusters. "auto": the chains start with at most 20 clusters, and
+        clusters of the best chain are merged as long as that raises the joint density
+        of rows and partition, with a uniform prior on the number of clusters.
     variance : {"cluster", "shared"}, default="cluster"
         "cluster": in a relevant feature a cluster has its own mean and variance.
-        "shared": its own mean, and the variance of the background: the model of [1]_,
-        blind to groups that differ in spread alone.
+        "shared": its own mean, and the variance of the background. This is the model of
+        [1]_; it does not find groups that differ only in variance.
     weight_concentration : float, default=1.0
         Concentration of the Dirichlet prior of the weights, for each cluster.
     n_init : int, default=10
-        Number of chains that start. After 10 iterations the better half of them goes
-        on, after 10 more the better half of these, until one remains. If there is but
-        one chain, it starts in boxes.
+        Number of chains that are started. After every 10 iterations the worse half of
+        them is stopped, until one remains. A single chain starts in boxes.
     burn_in : int, default=15
-        Iterations of the chain that remains, before those that count.
+        Number of iterations of the remaining chain that are dropped.
     n_iter : int, default=50
-        Iterations that count: the posterior probabilities are means over them.
+        Number of iterations of the remaining chain that are kept. Posterior
+        probabilities are means over these.
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
     n_jobs : int or None, default=None
@@ -63,21 +62,23 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Most probable label of each row given to `fit`. Cluster 0 is the largest; there
-        may be fewer than `n_clusters_`.
+        Most probable label of each row given to `fit`. Cluster 0 is the largest. Some
+        of the `n_clusters_` labels may not occur.
     n_clusters_ : int
         Number of clusters of the model: `n_clusters`, or the number chosen.
     relevant_features_ : ndarray of shape (`n_clusters_`, n_features)
         Posterior probability that a feature is relevant to a cluster. 0 for a feature
         that does not vary.
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
-        Mean of the rows of each cluster; that of all rows if it has none.
+        Mean of the rows of each cluster; the mean of all rows for a cluster without
+        rows.
     weights_ : ndarray of shape (`n_clusters_`,)
         Posterior mean of the weight of each cluster.
     log_joints_ : ndarray of shape (`n_init`,)
-        For each chain, the mean over its last 10 iterations, when it stopped or was the
-        only one to remain, of the log density of the rows, in standard units, and
-        labels given the background. If few come near the largest, ask for more chains.
+        For each chain, the mean over its last 10 iterations before it was stopped, or
+        was the only one, of the joint log density of rows, in standard units, and
+        labels, given the background. If few values are close to the largest, increase
+        `n_init`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -86,12 +87,12 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
     See Also
     --------
     sklearn.mixture.GaussianMixture : Every component describes every feature.
-    TemperedVBGaussianMixture : Chooses the number of components, and has streams.
+    TemperedVBGaussianMixture : Chooses the number of components; has `partial_fit`.
 
     Notes
     -----
-    With x a row in standard units, z its cluster and r_jm in {0, 1} whether feature m
-    is relevant to cluster j (probability theta, uniform prior):
+    Let x be a row in standard units, z its cluster, and r_jm in {0, 1} whether feature
+    m is relevant to cluster j (probability theta, uniform prior):
 
     - r_jm = 0: x_m ~ N(mu_m, sigma_m^2), with a normal-inverse-gamma prior;
     - r_jm = 1, "cluster": x_m ~ N(m_jm, v_jm), integrated out over the
@@ -105,17 +106,18 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
     the sum of their distances from mu, the exponent of lambda is
     eta S^2 / ((1 + eta n) 2 sigma^2)); those used are tested against enumeration.
 
-    The probability of a label is the mean, over the iterations that count, of its
-    probability given all else: less noisy than the share of iterations that drew it.
+    The probability of a label is the mean over the kept iterations of its conditional
+    probability given all other variables: less noisy than the share of iterations that
+    drew it.
 
-    There is no `sample_weight`: copies of a row have labels of their own, which may
-    differ, and no weight of one row with one label stands for that. Repeat the rows.
+    There is no `sample_weight`: copies of a row may have different labels, which a
+    weighted row cannot. Repeat the rows instead.
 
     An iteration costs n_samples x n_clusters x n_features evaluations of a logarithm
     and an exponential.
 
-    `score_samples` is the density over the features that vary. Constant features have
-    none.
+    `score_samples` is the density over the features that vary, without constant
+    features.
 
     References
     ----------
@@ -181,7 +183,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
 
     @fit_context
     def fit(self, X, y=None):
-        """Run the chains.
+        """Run the Gibbs sampler.
 
         Parameters
         ----------
@@ -232,10 +234,10 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         return self
 
     def predict(self, X):
-        """Most probable cluster of each row, given what `fit` found.
+        """Predict the most probable cluster of each row.
 
-        Rows of `fit` are judged as new ones, so some on a border may differ from
-        `labels_`.
+        Rows given to `fit` are treated as new rows, so that rows near the border of
+        clusters may differ from `labels_`.
 
         Parameters
         ----------
@@ -250,7 +252,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         return self._log_joint(X).argmax(axis=1)
 
     def predict_proba(self, X):
-        """Probability of each cluster for each row, given what `fit` found.
+        """Predict the probability of each cluster for each row.
 
         Parameters
         ----------
@@ -266,7 +268,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         return np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
 
     def score_samples(self, X):
-        """Log density of each row, given what `fit` found.
+        """Return the log density of each row.
 
         Parameters
         ----------
@@ -283,7 +285,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         return log_density - units.sum()
 
     def score(self, X, y=None):
-        """Mean of `score_samples`, for the choice of parameters by cross-validation.
+        """Return the mean of `score_samples`, to choose parameters by cross-validation.
 
         Parameters
         ----------
@@ -304,10 +306,10 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         return ChainDraws({"shift_variance": factor}, {"log_joint": log_joint})
 
     def _race(self, runs):
-        """Advance the chains, and stop the worse half again and again; the last one.
+        """Advance the chains, stopping the worse half repeatedly; return the last one.
 
-        Chains stay near their start, and a start shows what it is worth in a few
-        iterations.
+        Chains stay near their start, so that a few iterations show which starts are
+        good.
         """
         remaining = runs
         while True:
@@ -319,7 +321,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             remaining = ranked[: (len(ranked) + 1) // 2]
 
     def _standardize(self, X):
-        """Choose a unit for each feature that varies; rows in these units."""
+        """Set a unit for each feature that varies; return rows in these units."""
         self._exponent = exponent_of(X)
         X = scaled(X, -self._exponent)
         self._varies = np.ptp(X, axis=0) > 0
@@ -330,7 +332,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         return np.ascontiguousarray(((X - self._offset) / self._unit)[:, self._varies])
 
     def _describe(self, X, Z, best):
-        """Describe the chain; its largest cluster comes first."""
+        """Set the fitted attributes from the chain, the largest cluster first."""
         self.n_clusters_ = best.chain.n_clusters
         labels = best.chances.argmax(axis=1)
         counts = np.bincount(labels, minlength=self.n_clusters_)
@@ -348,7 +350,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         self._predictive = Predictive(rows, self.weights_, best, best.relevance[order])
 
     def _log_joint(self, X):
-        """Log density of each row and each label, in standard units."""
+        """Return the joint log density of each row and label, in standard units."""
         check_is_fitted(self)
         Z = scaled(self._rows(X), -self._exponent)
         Z = ((Z - self._offset) / self._unit)[:, self._varies]

@@ -1,12 +1,12 @@
-"""A Markov chain on partitions whose clusters choose their features."""
+"""A Gibbs sampler of partitions and of the features relevant to their clusters."""
 
 import numpy as np
 from scipy.special import gammaln
 
 from .._kernels import subspace as kernels
 
-# Prior of the background of a feature of unit variance: its mean has the weight of one
-# row, its variance an inverse gamma distribution of this shape and scale.
+# Prior of the background of a feature of unit variance: the mean has the weight of one
+# row, the variance an inverse gamma distribution with this shape and scale.
 BACKGROUND_SHAPE, BACKGROUND_SCALE = 2.0, 1.0
 # Inverse gamma prior of the factor of the variance of shifts (variance="shared").
 FACTOR_SHAPE, FACTOR_SCALE = 2.0, 10.0
@@ -24,7 +24,7 @@ class Chain:
     shared : bool
         Whether a relevant feature has the variance of the background.
     concentration : float
-        Of the Dirichlet prior of the weights, for each cluster.
+        Concentration of the Dirichlet prior of the weights, for each cluster.
     rng : numpy.random.Generator
         Source of random numbers.
     """
@@ -34,11 +34,11 @@ class Chain:
         self.concentration, self.rng = concentration, rng
         n_samples, n_features = X.shape
         self.mean, self.variance = np.zeros(n_features), np.ones(n_features)
-        self.probability = 0.3  # of a feature to be relevant, until it is drawn
+        self.probability = 0.3  # initial probability that a feature is relevant
         self.factor = FACTOR_SCALE / FACTOR_SHAPE
         self.labels = np.zeros(n_samples, dtype=np.int64)
         self._resize(n_clusters)
-        # A row may join a cluster that has all rows: n_samples + 1 is tabled, too.
+        # A row may join a cluster that has all rows: n_samples + 1 is needed, too.
         n_rows = np.arange(n_samples + 2)
         self._own_table = (
             0.5 * np.log(kernels.PRIOR_COUNT / (kernels.PRIOR_COUNT + n_rows))
@@ -49,11 +49,11 @@ class Chain:
 
     @property
     def n_clusters(self):
-        """Number of clusters, with rows or without."""
+        """Number of clusters, including empty ones."""
         return len(self._clusters)
 
     def sweep(self):
-        """Draw everything once, each given the rest."""
+        """Draw each block of variables once, given all others."""
         n_samples = len(self.X)
         self.find_gains()
         kernels.sweep(
@@ -76,13 +76,13 @@ class Chain:
         self.probability = self.rng.beta(1 + n_relevant, 1 + relevant.size - n_relevant)
 
     def find_gains(self):
-        """Count the rows of the clusters; the gain of each feature of each cluster."""
+        """Return the log density gained by each feature of each cluster."""
         own = self._clusters
         kernels.count_rows(self.X, self.labels, own.counts, own.sums, own.squares)
         return self.described(own).find_gains()
 
     def described(self, clusters):
-        """Give clusters the current model; return them."""
+        """Set the current model in clusters, and return them."""
         probability = np.clip(self.probability, 1e-300, 1 - 1e-16)
         log_odds = np.log1p(-probability), np.log(probability)
         factor, table = None, self._own_table
@@ -93,11 +93,11 @@ class Chain:
         return clusters
 
     def relevance(self, gains):
-        """Probability that each feature is relevant to each cluster."""
+        """Return the probability that each feature is relevant to each cluster."""
         return 1 - (1 - self.probability) * np.exp(-gains)
 
     def log_joint(self, gains):
-        """Log density of the rows and labels, given background, theta and eta."""
+        """Return the log density of rows and labels, given the other variables."""
         deviations = (self.X - self.mean) ** 2 / self.variance
         rows = -0.5 * (deviations + np.log(2 * np.pi * self.variance)).sum()
         weights = gammaln(self._clusters.counts + self.concentration).sum()
@@ -106,8 +106,8 @@ class Chain:
     def merge_clusters(self):
         """Merge pairs of clusters while that raises the density; drop empty ones.
 
-        The density is that of rows and partition, the number of clusters having a
-        uniform prior. Afterwards the chain has as many clusters as have rows.
+        The density is the joint density of rows and partition, with a uniform prior on
+        the number of clusters. No cluster of the chain is empty afterwards.
         """
         values, self.labels = np.unique(self.labels, return_inverse=True)
         self._resize(len(values))
@@ -145,7 +145,7 @@ class Chain:
         self._clusters = kernels.Clusters(n_clusters, n_features)
 
     def _draw_own_background(self, relevant, counts, sums, squares):
-        """Draw mean and variance of each feature from rows to which it says nothing."""
+        """Draw mean and variance of features, from rows where they are not relevant."""
         counts = counts[:, None]
         n_rows = np.where(relevant, 0, counts).sum(axis=0)
         total = np.where(relevant, 0, sums).sum(axis=0)
@@ -161,7 +161,7 @@ class Chain:
         discount = 1 + self.factor * relevant * counts[:, None]
         weight = 1 + (counts[:, None] / discount).sum(axis=0)
         center = (sums / discount).sum(axis=0) / weight
-        # The quadratic form at its minimum over the mean, one of the means at 0.
+        # Minimum over the mean of the quadratic form, which includes the prior mean 0.
         residuals = sums - counts[:, None] * center
         square = ((self.X - center) ** 2).sum(axis=0)
         square -= (self.factor * relevant / discount * residuals**2).sum(axis=0)

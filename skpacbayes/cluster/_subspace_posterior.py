@@ -1,4 +1,4 @@
-"""What a chain on partitions says: labels, relevance, the distribution of a new row."""
+"""Posterior of a chain on partitions, and the predictive distribution of a row."""
 
 import math
 
@@ -11,7 +11,7 @@ _LOG_2_PI = math.log(2 * math.pi)
 
 
 class Run:
-    """A chain, and averages over its iterations that are kept.
+    """A chain, and averages over its kept iterations.
 
     Parameters
     ----------
@@ -24,13 +24,13 @@ class Run:
     def __init__(self, chain, start):
         self.chain, self._start = chain, start
         self.n_iter = self.n_kept = 0
-        self.trace = []  # of the kept iterations: log density, factor
+        self.trace = []  # log density and factor of the kept iterations
         self._last = -math.inf
         n_features = chain.X.shape[1]
         self._sums = np.zeros(2), np.zeros((2, n_features)), 0.0, 0.0
 
     def advance(self, n_iter, keep):
-        """Make sweeps, and count them all, or none."""
+        """Make sweeps, and keep all or none of them."""
         if self.n_iter == 0:
             self._start(self.chain)
         total = 0.0
@@ -45,7 +45,7 @@ class Run:
         self._last = total / max(n_iter, 1)
 
     def settle_clusters(self, n_iter):
-        """Merge clusters, and again after each `n_iter` sweeps, until none merge."""
+        """Merge clusters after every `n_iter` sweeps, until none are merged."""
         n_clusters = 0
         while self.chain.n_clusters != n_clusters:
             self.chain.merge_clusters()
@@ -67,19 +67,19 @@ class Run:
 
     @property
     def log_joint(self):
-        """Mean log density of rows and labels: of the kept, or of the last sweeps."""
+        """Return the mean log density of rows and labels, of kept or last sweeps."""
         if not self.n_kept:
             return self._last
         return float(self._sums[0][0] / self.n_kept)
 
     @property
     def factor(self):
-        """Mean factor of the variance of shifts."""
+        """Posterior mean of the factor of the variance of shifts."""
         return float(self._sums[0][1] / self.n_kept)
 
     @property
     def background(self):
-        """Mean of the mean and of the variance of each feature's background."""
+        """Posterior means of the mean and the variance of each feature's background."""
         return self._sums[1] / self.n_kept
 
     @property
@@ -91,8 +91,8 @@ class Run:
     def chances(self):
         """Posterior probability of each label of each row.
 
-        The mean of the distribution of a label given all else, which says more than
-        the label that was drawn from it.
+        The mean of the conditional distribution of a label given all other variables,
+        which is less noisy than the label that was drawn from it.
         """
         return self._sums[3] / self.n_kept
 
@@ -107,7 +107,7 @@ class Predictive:
     weights : ndarray of shape (n_clusters,)
         Probability of each cluster.
     run : Run
-        Where background and factor come from.
+        Source of the background and the factor.
     relevance : ndarray of shape (n_clusters, n_features)
         Probability that each feature is relevant.
     """
@@ -143,7 +143,7 @@ class Predictive:
 
     @np.errstate(under="ignore")  # a share of zero
     def log_joint(self, X):
-        """Log density of each row and each label, of shape (n_rows, n_clusters)."""
+        """Return the log density of rows and labels, of shape (n_rows, n_clusters)."""
         about = (X - self._mean) ** 2 / self._variance
         background = -0.5 * (_LOG_2_PI + np.log(self._variance) + about)
         without, relevant = self._log_odds
@@ -154,7 +154,7 @@ class Predictive:
         return found + self._log_weights
 
     def _own(self, X, j):
-        """Log density of each value, if the feature is relevant: Student or normal."""
+        """Return the log density of values of relevant features: Student or normal."""
         about = (X - self._center[j]) ** 2 / self._scale[j]
         if self._degrees is None:
             return self._constant[j] - 0.5 * about

@@ -1,4 +1,4 @@
-"""First labels of a chain on partitions: cells of centers, groups in narrow boxes."""
+"""Initial labels of a chain on partitions: cells of centres, or narrow boxes."""
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
@@ -6,14 +6,14 @@ from sklearn.metrics import pairwise_distances_argmin_min
 
 from .._kernels import subspace as kernels
 
-# Boxes tried for each cluster; how many of them grow, in one pass or two, and how many
-# of these grow on, for how many passes at most.
+# Number of boxes tried for each cluster; number of them that grow, in one pass or two;
+# number of these that continue to grow, and their largest number of passes.
 _N_BOXES, _N_GROWN, _N_CHOSEN, _N_PASSES = 500, 10, 3, 20
-_N_DRAWS = 10  # of centers
+_N_DRAWS = 10  # of sets of centres
 
 
 def start_from_centers(chain):
-    """Label rows by the nearest of centers, the best of several draws."""
+    """Label rows by their nearest centre, for the best of several draws."""
     if not chain.X.size:
         return
     least = np.inf
@@ -27,10 +27,10 @@ def start_from_centers(chain):
 
 
 def start_in_boxes(chain):
-    """Give each cluster in turn the best group that a random box leads to.
+    """Label each cluster in turn as the best group found from random boxes.
 
-    A box that is narrow in a few features finds a group that all features together
-    hide. A row that joins pays log(n_clusters), the price of a label.
+    A box that is narrow in a few features finds a group that distances in all features
+    do not show. A row that joins costs log(n_clusters), the log prior of a label.
     """
     price = np.log(chain.n_clusters)
     free = np.arange(len(chain.X))
@@ -44,7 +44,7 @@ def start_in_boxes(chain):
 
 
 def find_group(chain, X, price):
-    """Find the best group of rows, each of which pays `price`: whether each joins."""
+    """Return the mask of the best group of rows, each of which costs `price`."""
     n_rows, n_features = X.shape
     columns, rng = np.ascontiguousarray(X.T), chain.rng
     triples = rng.integers(n_rows, size=(_N_BOXES, 3))

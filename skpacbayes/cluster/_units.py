@@ -1,22 +1,22 @@
-"""Units in which squares stay within floats, and distances of rows to centers."""
+"""Units in which squares do not overflow, and distances of rows to centres."""
 
 import math
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-# Rows that differ by less than 2^256 in size have a unit in common.
+# Rows whose sizes differ by less than a factor of 2^256 share a unit.
 _UNIT_STEP = 256
 
 
 def exponent_of(values):
-    """Power of two next above the largest absolute value; 0 if all are zero."""
+    """Return the exponent of the power of two above the largest value; 0 if zero."""
     largest = np.abs(values).max(initial=0.0)
     return min(max(math.frexp(largest)[1], -1000), 1000) if largest > 0 else 0
 
 
 def scaled(value, exponent):
-    """`value` times 2^`exponent`: infinity or zero where floats end."""
+    """Return `value` times 2^`exponent`, which may overflow to infinity or 0."""
     if isinstance(exponent, int) and -500 < exponent < 500:
         return value * 2.0**exponent  # exact, and faster than ldexp
     with np.errstate(over="ignore", under="ignore"):
@@ -24,7 +24,7 @@ def scaled(value, exponent):
 
 
 class CenterDistances:
-    """Distances of rows to centers, each row in a unit fit for squares.
+    """Distances of rows to centres, computed without overflow.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Particle filters: hidden states behind a sequence of rows."""
+"""Particle filters and inference for state-space models."""
 
 from ._filter import ClusteredParticleFilter
 from ._maximum_likelihood import ParticleMaximumLikelihood

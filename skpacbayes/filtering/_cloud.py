@@ -1,4 +1,4 @@
-"""A cloud of weighted particles, moved to the time of a row and weighed by the row."""
+"""A cloud of weighted particles: forecasts and weighting by rows."""
 
 import math
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import warn_user
 from .._kernels.filtering import multiply, normalise
 
-# Weights that are too small for a float are zero, also after `np.seterr`.
+# Weights may underflow to zero, also after `np.seterr`.
 small_is_zero = np.errstate(under="ignore")
 
 
@@ -19,42 +19,42 @@ class Cloud(NamedTuple):
     particles: np.ndarray  # (n_particles, n_states)
     log_weights: np.ndarray  # normalised
     weights: np.ndarray  # their exponentials
-    roots: np.ndarray  # which particle of row 0 each descends from
+    roots: np.ndarray  # ancestor of each particle at row 0
     effective_size: float
-    time: int  # of the last row, 0 for the first
+    time: int  # index of the last row
     n_resamplings: int
     log_likelihood: float
-    row: np.ndarray  # the last row, NaN where it was missing
-    recent: object = None  # Recent rows and their noise, where rows are tempered
+    row: np.ndarray  # the last row, NaN if missing
+    recent: object = None  # recent rows and their noise, with tempering
 
 
 class Row(NamedTuple):
     """One row of observations."""
 
     values: np.ndarray  # (n_features,)
-    silent: bool  # whether it is missing, and so says nothing to the model
+    silent: bool  # whether it is missing for the model
     inputs: np.ndarray | None = None  # (n_inputs,)
 
 
 class Step(NamedTuple):
-    """A cloud moved on by a row."""
+    """A cloud updated by a row."""
 
     cloud: Cloud
     evidence: float  # log p(row | past)
-    ancestors: np.ndarray | None  # None where all particles stayed
+    ancestors: np.ndarray | None  # None if there was no resampling
 
 
 class Moved(NamedTuple):
-    """Particles moved to the time of a row, which has not weighed them yet."""
+    """Particles moved to the time of a row, before weighting."""
 
     particles: np.ndarray
     time: int
-    past: dict  # x_prev, y_prev and u, for functions that ask for them
-    log_ratios: np.ndarray | None  # of transition to proposal, where a row guides
+    past: dict  # arguments x_prev, y_prev and u of the model's functions
+    log_ratios: np.ndarray | None  # of transition to proposal, with a guided proposal
 
 
 class Ahead(NamedTuple):
-    """A cloud moved to the time of a row."""
+    """A cloud moved to the time of a row, before weighting."""
 
     moved: Moved
     log_weights: np.ndarray  # without the ratios
@@ -64,7 +64,7 @@ class Ahead(NamedTuple):
 
 
 class Weighting(NamedTuple):
-    """What a row says of a forecast."""
+    """Weights of a forecast given a row."""
 
     evidence: float  # log p(row | past)
     log_weights: np.ndarray
@@ -73,7 +73,7 @@ class Weighting(NamedTuple):
 
 
 def rows_of(X, inputs, model):
-    """Yield the rows of X, marking those that say nothing to the model."""
+    """Yield the rows of X, marking those that are missing for the model."""
     if inputs is None:
         inputs = [None] * len(X)
     if math.isfinite(np.add.reduce(X, axis=None)):
@@ -89,7 +89,7 @@ def rows_of(X, inputs, model):
 
 
 def warn_of_dropped_rows(X, model):
-    """Warn of rows that were observed in part, if a model is not shown them."""
+    """Warn of partly observed rows if the model does not handle them."""
     missing = np.isnan(X)
     n_rows = np.count_nonzero(missing.any(axis=1) & ~missing.all(axis=1))
     if n_rows and not getattr(model, "handles_missing", False):
@@ -105,8 +105,8 @@ def warn_of_dropped_rows(X, model):
 def forecast(cloud, row, model, sampling, generator):
     """Resample the cloud and move it to the time of a row.
 
-    Where the model has a proposal the row guides the noise; where it looks ahead, also
-    the choice of the ancestors. A silent row guides neither.
+    If the model has a proposal, the noise depends on the row; with a lookahead, also
+    the choice of the ancestors. Missing rows have no such effect.
     """
     time = 0 if cloud is None else cloud.time + 1
     lookahead = None
@@ -127,7 +127,7 @@ def forecast(cloud, row, model, sampling, generator):
 
 
 def move(survivors, noise, row, time, row_before, model):
-    """Move particles into a row by some noise, which the row guides if it can.
+    """Move particles to a row by noise, through the model's proposal if it has one.
 
     `survivors` (n_particles, n_states), None for row 0, may be overwritten.
     """
@@ -145,10 +145,10 @@ def move(survivors, noise, row, time, row_before, model):
 
 
 def weigh(ahead, row, model):
-    """Weigh a forecast by the likelihood of a row; a silent row leaves the weights.
+    """Weight a forecast by the likelihood of a row, unless it is missing.
 
-    Where the likelihood vanishes at every particle the weights stay as they were, and
-    the evidence is minus infinity.
+    If the likelihood is zero at every particle, the weights do not change, and the
+    evidence is minus infinity.
     """
     moved, log_weights = ahead.moved, ahead.log_weights
     if row.silent:
@@ -169,7 +169,7 @@ def weigh(ahead, row, model):
 
 @small_is_zero
 def weighed_by(log_weights, log_likelihoods):
-    """Multiply weights by likelihoods; None where one of these is no density."""
+    """Multiply weights by likelihoods; None if a likelihood is NaN or infinite."""
     n_particles = len(log_weights)
     products, weights = np.empty(n_particles), np.empty(n_particles)
     highest = multiply(log_weights, log_likelihoods, products, weights)
@@ -184,7 +184,7 @@ def weighed_by(log_weights, log_likelihoods):
 
 @small_is_zero
 def unweighted(log_weights, evidence):
-    """Return weights as they are, with the evidence that is given."""
+    """Return unchanged weights, with a given evidence."""
     weights = np.exp(log_weights)
     weights /= weights.sum()
     effective_size = 1.0 / float(weights @ weights)
@@ -193,6 +193,6 @@ def unweighted(log_weights, evidence):
 
 @small_is_zero
 def moments(weights, particles):
-    """Weighted means and standard deviations, each (n_states,)."""
+    """Return weighted means and standard deviations, each (n_states,)."""
     mean = weights @ particles
     return mean, np.sqrt(weights @ np.square(particles - mean))

@@ -1,4 +1,4 @@
-"""Cells of a cloud: clusters of its particles, and how many offspring each gets."""
+"""Cells of a cloud: clusters of particles, and their numbers of offspring."""
 
 import numpy as np
 from sklearn.base import clone
@@ -7,15 +7,15 @@ from .._kernels.filtering import cut_line, share_offspring
 from .._kernels.kmeans import draw_centers, run_lloyd
 from ._resampling import Cells
 
-FIT_ON = 1024  # particles on which the centres are fitted
+FIT_ON = 1024  # largest number of particles for fitting the centres
 LLOYD_STEPS = 5
 
 
 def kmeans_labels(particles, n_clusters, generator):
     """Cluster particles by k-means: D^2 seeding, five steps of Lloyd's algorithm.
 
-    Each coordinate is taken in units of its standard deviation. The centres are fitted
-    on at most 1,024 particles, then all go to the nearest.
+    Coordinates are scaled by their standard deviations. The centres are fitted on at
+    most 1,024 particles; then each particle is assigned to the nearest centre.
     """
     columns = np.ascontiguousarray(particles.T)
     scale = columns.std(axis=1, keepdims=True)
@@ -46,7 +46,7 @@ def kmeans_labels(particles, n_clusters, generator):
 
 
 def labels_by(clusterer, particles, generator):
-    """Labels of the particles by a clusterer; one label more is that of noise, -1."""
+    """Return the labels by a clusterer; noise (-1) becomes a further label."""
     clusterer = clone(clusterer, safe=False)
     if "random_state" in getattr(clusterer, "get_params", dict)():
         clusterer.set_params(random_state=int(generator.integers(2**31 - 1)))
@@ -60,14 +60,14 @@ def labels_by(clusterer, particles, generator):
 
 
 def cells_of(labels, weights, conservation):
-    """Partition the particles by label, and share the offspring among the parts.
+    """Partition the particles by label, and allocate offspring to the parts.
 
     A part of size c and weight v gets about ``(1 - conservation) * n * v +
     conservation * c`` of the n offspring, at least one if it has weight, none
     otherwise.
     """
     sizes = np.bincount(labels)
-    small = labels.astype(np.min_scalar_type(len(sizes)))  # a radix sort, if it can be
+    small = labels.astype(np.min_scalar_type(len(sizes)))  # for a radix sort
     order = np.argsort(small, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)])
     masses = np.bincount(labels, weights)
@@ -75,9 +75,9 @@ def cells_of(labels, weights, conservation):
 
 
 def cells_on_line(values, n_clusters, weights, conservation):
-    """Do as `cells_of` for particles in one dimension, cut by k-means.
+    """Return `cells_of` k-means clusters of one-dimensional particles.
 
-    Five steps of Lloyd's algorithm, on sorted values.
+    The clusters are by five steps of Lloyd's algorithm on sorted values.
     """
     n_particles = len(values)
     order = np.argsort(values)
@@ -91,7 +91,7 @@ def cells_on_line(values, n_clusters, weights, conservation):
 
 
 def shared(labels, order, starts, masses, conservation):
-    """Share the offspring among the cells; return the cells, and their weights."""
+    """Allocate offspring to the cells; return the cells and their weights."""
     counts = np.empty(len(masses), dtype=np.int64)
     sizes, scratch = np.diff(starts), np.empty(len(masses))
     share_offspring(masses, sizes, conservation, scratch, counts)

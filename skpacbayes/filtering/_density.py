@@ -1,4 +1,4 @@
-"""Densities of a model's transition: checked where given, found where noise is added.
+"""Densities of a model's transition: checks, and derivation for additive noise.
 
 Both rest on the change of variables from the noise `z` to the state ``transition(x, z,
 t)``: its density is that of `z` over the absolute Jacobian determinant.
@@ -9,19 +9,19 @@ import numpy as np
 from .._base import warn_user
 
 LOG_2_PI = np.log(2 * np.pi)
-N_CHECKED = 8  # moves at which a density is compared
+N_CHECKED = 8  # number of moves at which a density is checked
 STEP = 1e-4  # of the noise, in a central difference
-MOST_CHANGE = 1e-3  # of a log determinant at twice this step: it is not rounding
-TOLERANCE = 1e-2  # in nats; the difference quotients err by far less
-LOG_REACH, LOG_STEP = np.log(1e9), 0.1  # of distances at which a density is summed
+MOST_CHANGE = 1e-3  # largest change of a log determinant at twice this step
+TOLERANCE = 1e-2  # in nats, far above the error of difference quotients
+LOG_REACH, LOG_STEP = np.log(1e9), 0.1  # log grid for sums of a density
 LOG_FEWER, LOG_WIDER = np.log(1e4), 0.3  # the same in two dimensions
-FAR = 1e3, 1e6, 1e9  # in units of the row, where a loss grows
-MOST_COUNT = 400  # whole numbers over which it is
-NEAR_ONE = 2e-2  # from one, for a density's integral
+FAR = 1e3, 1e6, 1e9  # in units of the row: distances at which a loss increases
+MOST_COUNT = 400  # largest count in the sum of a density
+NEAR_ONE = 2e-2  # tolerance of the integral of a density
 
 
 def check_transition(model, particles, time, past):
-    """Refuse a `transition` whose answer is not a function of what it is given."""
+    """Raise ValueError if `transition` is not a function of its arguments."""
     noise = np.random.default_rng(0).standard_normal((len(particles), model.n_noise))
     first, second = (
         model.transition(particles.copy(), noise.copy(), time, past).copy()
@@ -38,10 +38,10 @@ def check_transition(model, particles, time, past):
 def check_logarithm(model, particles, row, time, past):
     """Warn of a `log_likelihood` that cannot be one of a row.
 
-    Of one that returns densities values are zero or more and, as the row varies, have
-    the integral or the sum 1 at every particle, which no logarithm of a likelihood has
-    but by intent. Of a loss they grow without end as the row moves away on either side.
-    Checked for rows of one feature, or of two, at the particles of the largest values.
+    If it returns densities, the values are non-negative and integrate or sum to 1 over
+    rows at every particle. If it returns a loss, the values increase without bound as
+    the row moves away on either side. Checked for rows of one or two features, at the
+    particles of the largest values.
     """
     if len(row) > 2 or np.isnan(row).any():
         return
@@ -55,14 +55,14 @@ def check_logarithm(model, particles, row, time, past):
         with np.errstate(all="ignore"):
             positive = values.min() >= 0 and values.max() > 0
             complaint = _complaint(values_at, row, positive)
-    except Exception:  # of a user, at rows that never come
+    except Exception:  # an error of the model at rows that do not occur
         return
     if complaint:
         warn_user(f"{model.name}.log_likelihood returns {complaint}")
 
 
 def _complaint(values_at, row, positive):
-    """Return what is wrong with a log-likelihood; None if nothing is."""
+    """Return a sentence on what a log-likelihood seems to return, or None."""
     scale = np.abs(row).max() or 1.0
     near, far, farther = (
         np.array([values_at(row + side * reach * scale) for side in (-1, 1)])
@@ -84,7 +84,7 @@ def _complaint(values_at, row, positive):
 
 
 def _grids_about(row, scale):
-    """Yield rows and the widths of their cells: far ones first, and counts."""
+    """Yield rows with the widths of their cells: far ones first, then counts."""
     reach, step = (LOG_REACH, LOG_STEP) if len(row) == 1 else (LOG_FEWER, LOG_WIDER)
     steps = np.exp(np.arange(reach, -reach, -step)) * scale
     offsets, widths = np.append(steps, -steps), step * np.tile(steps, 2)
@@ -99,7 +99,7 @@ def _grids_about(row, scale):
 
 
 def _sum_is_one(values_at, rows, widths):
-    """Whether values, never negative, sum to one at each particle."""
+    """Return whether non-negative values sum to one at each particle."""
     total = 0.0
     for y, width in zip(rows, widths, strict=True):
         values = values_at(y)
@@ -112,12 +112,12 @@ def _sum_is_one(values_at, rows, widths):
 
 
 def check_log_transition(model, particles, time, past):
-    """Refuse a `log_transition` that is not the density of `transition`.
+    """Raise ValueError if `log_transition` is not the density of `transition`.
 
-    Checked up to a constant, at a few moves, where there are as many normals as states
-    and the Jacobian is invertible; not for a model with ``one_to_one = False``, nor
-    where the Jacobian depends on the step of the difference quotient: a move that is
-    tiny beside the state is mostly rounding error.
+    It is checked up to a constant, at a few moves, if there are as many normals as
+    states and the Jacobian is invertible. It is not checked for a model with
+    ``one_to_one = False``, or if the Jacobian depends on the step of the difference
+    quotient, due to rounding errors.
     """
     if "log_transition" not in model.asks or not getattr(
         model.model, "one_to_one", True
@@ -126,7 +126,7 @@ def check_log_transition(model, particles, time, past):
     n_states = particles.shape[1]
     if model.n_noise != n_states:
         return
-    # spread over the cloud, whatever the order of the particles
+    # spread over the cloud, independently of the order of the particles
     some = particles[np.linspace(0, len(particles) - 1, N_CHECKED).astype(int)]
     noise = np.random.default_rng(0).standard_normal((len(some), n_states))
     moved = model.transition(some.copy(), noise, time, past)
@@ -139,7 +139,7 @@ def check_log_transition(model, particles, time, past):
             higher = model.transition(some.copy(), noise + nudge, time, past)
             lower = model.transition(some.copy(), noise - nudge, time, past)
             jacobian[:, :, j] = (higher - lower) / (2 * step)
-        return np.linalg.slogdet(jacobian)[1]  # -inf where it is singular
+        return np.linalg.slogdet(jacobian)[1]  # -inf if singular
 
     log_determinants, others = log_determinants_by(STEP), log_determinants_by(2 * STEP)
     if not np.isfinite(log_determinants + others).all():
@@ -160,19 +160,19 @@ def check_log_transition(model, particles, time, past):
 
 
 def transition_density(model, particles, time, past):
-    """Return the log density of moves, as a function; None where it is not known.
+    """Return the log density of moves, as a function; None if unknown.
 
     Parameters
     ----------
     model : CalledModel
-        The state-space model. Without `log_transition`, its noise must be added:
+        The state-space model. Without `log_transition`, its noise must be additive:
         ``transition(x, z, t) = f(x, t) + L(x, t) z`` with an invertible `L`.
     particles : ndarray of shape (n_particles, n_states)
-        States at which this is checked.
+        States at which additivity is checked.
     time : int
-        Row into which they move.
+        Index of the row after the move.
     past : dict
-        What the functions ask for.
+        Further arguments of the functions.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def transition_density(model, particles, time, past):
 
 
 def _additive_parts(model, x, time, past):
-    """Center f(x) and factor L(x) of a transition ``f(x) + L(x) z``."""
+    """Return f(x) and L(x) of a transition ``f(x) + L(x) z``."""
     n_noise = model.n_noise
     nothing = np.zeros((len(x), n_noise))
     centers = model.transition(x.copy(), nothing, time, past)

@@ -29,105 +29,103 @@ from .models import LocalLevel
 
 
 class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
-    """Particle filter that keeps every mode alive, or integrates by quasi-Monte Carlo.
+    """Particle filter with clustered resampling, or by quasi-Monte Carlo.
 
-    A hidden state moves by a model from one row to the next, and each row of X is a
-    noisy look at it. A cloud of weighted particles stands for the distribution of the
-    state given the rows so far. Resampling within clusters of particles, from [1]_,
-    lets unlikely modes survive until the rows decide; ``method="sqmc"`` is the
-    sequential quasi-Monte Carlo of [2]_, whose errors are many times smaller in few
+    A hidden state evolves by a model from one row to the next, and each row of X is a
+    noisy observation of it. Weighted particles approximate the distribution of the
+    state given the rows so far. Resampling within clusters of particles [1]_ preserves
+    improbable modes until further rows decide between them. ``method="sqmc"`` is
+    sequential quasi-Monte Carlo [2]_, whose errors are many times smaller in few
     dimensions.
 
     Parameters
     ----------
     model : object or None, default=None
         State-space model: any object with `n_noise`, `initial`, `transition` and
-        `log_likelihood`, as :mod:`skpacbayes.filtering.models` has them and says how
-        to write. None is `LocalLevel()`, with moments estimated from X.
+        `log_likelihood`, as described in :mod:`skpacbayes.filtering.models`. None:
+        `LocalLevel()`, with moments estimated from X.
     n_particles : int, default=1000
         Number of particles. A power of two is best for "sqmc".
     n_clusters : int or None, default=30
-        Clusters of particles within which the bootstrap resamples, at most a tenth of
-        the particles. None is the plain filter.
+        Number of clusters within which the bootstrap filter resamples, at most a tenth
+        of the number of particles. None: the plain bootstrap filter.
     conservation : float in [0, 1], default=0.5
-        How far clusters keep their number of particles: a cluster of `c` particles and
-        weight `v` has about ``(1 - conservation) * n_particles * v + conservation * c``
-        offspring, which share `v` evenly. 1 is the method of [1]_; 0 is plain
-        resampling, stratified by cluster.
+        Degree to which clusters keep their number of particles: a cluster of `c`
+        particles and weight `v` has about ``(1 - conservation) * n_particles * v +
+        conservation * c`` offspring of equal weights, which sum to `v`. 1: the method
+        of [1]_; 0: plain resampling, stratified by cluster.
     clusterer : object or None, default=None
-        Anything with `fit_predict`, which labels the particles instead of k-means; it
-        is cloned, and a `random_state` of None in it is set. The label -1 is one
-        more cluster.
+        Clusterer with `fit_predict`, used instead of k-means. It is cloned, and its
+        `random_state` is set if it is None. The label -1 counts as a cluster.
     method : {"bootstrap", "sqmc"}, default="bootstrap"
-        "bootstrap" moves particles by independent noise. "sqmc" resamples along a
-        Hilbert curve and moves by one scrambled Sobol point set; it resamples at every
-        row, and has no use for `n_clusters`, `conservation`, `clusterer`, `resampling`
-        and `ess_threshold`.
+        "bootstrap": particles are moved by independent noise. "sqmc": particles are
+        resampled along a Hilbert curve and moved by a scrambled Sobol point set, at
+        every row; `n_clusters`, `conservation`, `clusterer`, `resampling` and
+        `ess_threshold` are not used.
     resampling : str, default="systematic"
-        How offspring are drawn within a cluster: "systematic", "stratified",
-        "multinomial" or "residual".
+        Resampling scheme within a cluster: "systematic", "stratified", "multinomial" or
+        "residual".
     ess_threshold : float in [0, 1], default=0.5
-        The bootstrap resamples where the effective sample size is below this share of
-        the particles.
+        The bootstrap filter resamples if the effective sample size is below this share
+        of the number of particles.
     proposal : {"auto", "prior", "auxiliary"}, default="auto"
-        How a row guides the particles that it weighs. "auto" moves them by the model's
-        `proposal` where it has one, as the linear models have: where a row says much
-        more than the transition this is many times as accurate. "auxiliary" also
-        draws the ancestors by the model's `log_lookahead`. "prior" moves them by the
-        transition alone.
+        Proposal of the particles at a row. "prior": the transition. "auto": the model's
+        `proposal` given the row, if it has one, as the linear models do; it is far more
+        accurate if a row is much more informative than the transition. "auxiliary": the
+        same, with ancestors drawn by the model's `log_lookahead`.
     tempering : int or None, default=None
-        Number of rows, the last included, whose noise is moved where a row surprises.
-        None weighs each row at once, as filters do. With an integer, a row that would
-        leave less than half the effective particles is weighed in stages, each by a
-        power of its likelihood; between these, Metropolis steps move the noise of the
-        last rows [3]_. Use about 5 where rows are precise, the transition is not, and
-        more particles are expensive, such as for bearings. Not for "sqmc".
+        Number of latest rows, including the current one, whose noise is updated if a
+        row is surprising. None: no tempering. With an integer, a row that would halve
+        the effective sample size is weighted in stages, each by a power of its
+        likelihood; between stages, Metropolis steps update the noise of the latest rows
+        [3]_. Use about 5 if rows are precise, the transition is not, and more particles
+        are expensive, as for bearings. Not for "sqmc".
     underflow : {"warn", "raise"}, default="warn"
-        What to do with a row whose likelihood vanishes at every particle: warn, and go
-        on as if it were missing, with a log-likelihood of -inf; or raise. It may change
-        within a stream.
+        What to do if the likelihood of a row is zero at every particle: warn, and
+        continue as if it were missing, with a log-likelihood of -inf; or raise
+        FloatingPointError. It may change within a stream.
     random_state : int, RandomState instance or None, default=None
-        Seeds the noise of a run.
+        Seed of the noise.
 
     Attributes
     ----------
     particles_ : ndarray of shape (n_particles, n_states)
-        States of the particles at the last row.
+        Particles at the last row.
     weights_ : ndarray of shape (n_particles,)
-        Their weights, which sum to 1.
+        Weights of the particles, which sum to 1.
     mean_ : ndarray of shape (n_states,)
         Filtered mean at the last row.
     covariance_ : ndarray of shape (n_states, n_states)
         Filtered covariance at the last row.
     log_likelihood_ : float
-        Log density of all rows learnt, in natural logarithms; its exponential is an
-        unbiased estimate of the likelihood.
+        Log-likelihood of all rows learnt; its exponential is an unbiased estimate of
+        the likelihood.
     ess_ : float
         Effective sample size of the weights, from 1 to `n_particles`.
     n_resamplings_ : int
-        Number of rows before which the particles were resampled.
-    ancestors_ : ndarray of int
-        The particles of the first row that still have descendants.
+        Number of times that the particles were resampled.
+        ancestors_ : ndarray of int
+        Indices of the particles of the first row that have descendants.
     model_ : object
-        The model as it is used: a clone, which has observed the rows if it learns.
+        Clone of the model that is used; if the model learns, it has observed the rows.
     n_samples_seen_ : int
-        Rows since the last `fit`.
-    n_features_in_ : int
+        Number of rows since the last `fit`.
+        n_features_in_ : int
         Number of features.
 
     Notes
     -----
-    With labels `C_j` of the particles, weights `w_i` and `v_j` their sum in `C_j`, each
-    of the `n_j` offspring of cluster j is drawn by ``w_i / v_j`` and weighs ``v_j /
-    n_j`` (the weights in line 12 of Algorithm 4 of [1]_ sum to the number of
-    particles). The weighted cloud keeps its expectation (Proposition 1), whatever the
-    clusters and the `conservation`. The estimate of ``p(y_t | past)`` is ``sum(w_i *
-    likelihood_i)`` with the weights that were carried.
+    Let `C_j` be the clusters, `w_i` the weights of the particles, and `v_j` their sum
+    in `C_j`. Each of the `n_j` offspring of cluster j is drawn with probabilities ``w_i
+    / v_j``, and has weight ``v_j / n_j`` (the weights in line 12 of Algorithm 4 of [1]_
+    sum to the number of particles). Resampling is unbiased (Proposition 1), whatever
+    the clusters and the `conservation`. The estimate of ``p(y_t | past)`` is ``sum(w_i
+    * likelihood_i)``.
 
-    The clusters are found by k-means on standardised particles, when resampling only.
-    They pay where modes must outlive long ambiguity or a likelihood is costly; where
-    more particles are cheap, more particles do as well. With one mode,
-    ``conservation=1`` costs accuracy.
+    The clusters are found by k-means on standardised particles, when resampling. They
+    help if modes have to survive long ambiguity, or if a likelihood is expensive; more
+    particles have the same effect. With a single mode, ``conservation=1`` reduces the
+    accuracy.
 
     "sqmc" maps each coordinate to (0, 1) by ``1/2 + s / (2 + 2 |s|)`` of its standard
     score `s`, and orders particles by the Hilbert curve through the first eight
@@ -135,15 +133,15 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
     at random, with a new random digital shift.
 
     The exponents of the stages of a tempered row, each of which keeps half the
-    effective particles, are chosen by a pilot of an eighth as many particles, which is
-    then thrown away: so the estimate of the likelihood stays unbiased. Of each particle
-    the noise of the last `tempering` rows is kept. The noise is moved by three steps
-    whose sizes are drawn anew for each particle, from a fiftieth to the whole. A model
-    that observes is moved at the last row only.
+    effective sample size, are chosen by a separate pilot run with an eighth of the
+    particles, so that the estimate of the likelihood stays unbiased. The noise of the
+    last `tempering` rows is kept for each particle. It is updated by three Metropolis
+    steps with random step sizes for each particle, from 1/50 to 1. For a model that
+    observes rows, only the noise of the last row is updated.
 
-    The state does not grow with the stream. `fit` and `partial_fit` do the same, but
-    for a model that observes, such as the default: before `fit` it sees all rows, in
-    `partial_fit` each row after it was filtered.
+    Memory does not grow with the stream. `fit` and `partial_fit` give the same result,
+    except for a model that observes rows, such as the default: in `fit` it observes all
+    rows before filtering, in `partial_fit` each row after it was filtered.
 
     References
     ----------
@@ -159,7 +157,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
 
     Examples
     --------
-    Daily returns swing more in some weeks than in others. How large is today's swing?
+    Stochastic volatility of daily returns, and its current value:
 
     >>> import numpy as np
     >>> from skpacbayes.filtering import ClusteredParticleFilter
@@ -179,7 +177,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
     >>> 0.01 * np.exp(tracker.mean_ / 2)
     array([0.007...])
 
-    The persistence that forecasts the last hundred days best is the true one:
+    Choose the persistence by forecasts of the last hundred days; the true value is 0.9:
 
     >>> def forecasts(phi):
     ...     return tracker.set_params(model__phi=phi).fit(returns[:200])
@@ -235,7 +233,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
 
     @fit_context
     def fit(self, X, y=None, *, inputs=None):
-        """Forget everything, then filter the rows once, in the order given.
+        """Filter the rows in order, starting a new run.
 
         Parameters
         ----------
@@ -255,13 +253,14 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         Raises
         ------
         TypeError
-            If a function of the model takes other arguments than it is called with.
+            If a function of the model has unexpected arguments.
         ValueError
-            If X is infinite or beyond 1e150; if the model returns an array of the wrong
-            shape, or NaN, a proposal that is no density, or a `log_transition` that is
-            not that of `transition`; if inputs and rows differ in number.
+            If |X| exceeds 1e150; if the model returns an array of the wrong shape, NaN,
+            a proposal that is not a density, or a `log_transition` that is not that of
+            `transition`; if inputs and rows differ in number.
         FloatingPointError
-            If ``underflow="raise"`` and a row's likelihood vanishes at every particle.
+            If ``underflow="raise"`` and the likelihood of a row is zero at every
+            particle.
         """
         for _ in self._fitting(X, inputs):
             pass
@@ -269,7 +268,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
 
     @fit_context
     def fit_filter(self, X, y=None, *, inputs=None):
-        """Fit, and return the filtered states of the same run.
+        """Fit, and return the filtered moments of the same run.
 
         Parameters
         ----------
@@ -291,7 +290,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
 
     @fit_context
     def fit_smooth(self, X, y=None, *, inputs=None):
-        """Fit, and return the smoothed states of the same run.
+        """Fit, and return the smoothed moments of the same run.
 
         Parameters
         ----------
@@ -316,8 +315,8 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
     def partial_fit(self, X, y=None, *, inputs=None):
         """Filter more rows, in the order given.
 
-        Any way of cutting the same rows into calls gives the same state. A call that
-        raises has learnt nothing.
+        The result does not depend on how rows are split into calls. A call that raises
+        leaves the filter unchanged.
 
         Parameters
         ----------
@@ -336,7 +335,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         Raises
         ------
         TypeError, ValueError, FloatingPointError
-            As `fit`; also if a parameter changed since the stream began.
+            As in `fit`; also if a parameter changed since the stream started.
         """
         begun = self._streaming()
         X = self._rows(X, reset=not begun)
@@ -347,7 +346,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return self
 
     def filter(self, X, *, inputs=None, random_state=None):
-        """Filter rows that follow those learnt, and learn nothing.
+        """Filter rows that follow those learnt, without learning them.
 
         Parameters
         ----------
@@ -356,8 +355,8 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise. With None it is that with which `partial_fit` would go on,
-            here and in the methods below.
+            Seed of the noise. None: the same noise as in `partial_fit`, here and in the
+            methods below.
 
         Returns
         -------
@@ -369,10 +368,10 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return _filtered(step for step, _ in self._run(X, inputs, random_state))
 
     def smooth(self, X, *, inputs=None, random_state=None):
-        """Filter rows that follow those learnt, then look back; learn nothing.
+        """Smooth rows that follow those learnt, without learning them.
 
-        Moments of as many trajectories as there are particles: see
-        `sample_trajectories`. All clouds of the run are kept meanwhile.
+        The moments are those of `n_particles` trajectories, see `sample_trajectories`.
+        All particles of the run are in memory.
 
         Parameters
         ----------
@@ -381,7 +380,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
@@ -393,7 +392,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         Raises
         ------
         ValueError
-            As `sample_trajectories`.
+            As in `sample_trajectories`.
         """
         run, rows = zip(*self._run(X, inputs, random_state), strict=True)
         generator = self._continued(random_state)
@@ -404,11 +403,11 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
     ):
         """Draw trajectories of the state given rows that follow those learnt.
 
-        Drawn backwards through the clouds by four Metropolis moves for each state [1]_,
-        at a cost that does not depend on the number of particles. The density of a move
-        is the model's `log_transition`; without one it is found where the noise is
-        added, ``transition(x, z, t) = f(x, t) + L(x, t) z``. Otherwise the ancestors of
-        the last particles are traced.
+        Trajectories are drawn backwards by four Metropolis moves for each state [1]_,
+        in a time per trajectory that does not depend on the number of particles. The
+        density of a move is the model's `log_transition`, or is derived if noise is
+        additive, ``transition(x, z, t) = f(x, t) + L(x, t) z``. Otherwise the ancestors
+        of the last particles are used.
 
         Parameters
         ----------
@@ -419,7 +418,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
@@ -429,8 +428,8 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         Raises
         ------
         ValueError
-            If the density of a move is not known, and too few particles of the first
-            row have descendants to trace; if `tempering` exceeds 1.
+            If the density of a move is unknown and too few particles of the first row
+            have descendants; if `tempering` exceeds 1.
 
         References
         ----------
@@ -451,7 +450,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         inputs=None,
         random_state=None,
     ):
-        """Simulate the rows that come next, or the states behind them.
+        """Forecast the next rows, or their states, by simulation.
 
         Parameters
         ----------
@@ -464,7 +463,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (h, n_inputs) or None, default=None
             Inputs of the rows ahead.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
@@ -504,25 +503,24 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return summarised(np.stack(samples, axis=1), levels)
 
     def log_likelihoods(self, X, *, horizon=1, inputs=None, random_state=None):
-        """Log density of each row given the rows before it, and those learnt.
+        """Return the log density of each row given the rows before it.
 
         Parameters
         ----------
         X : array-like of shape (n_timesteps, n_features)
             Rows that follow those learnt, in the order of time.
         horizon : int, default=1
-            How many rows ahead each row is forecast: its density is that given the rows
-            up to `horizon` before it.
+            Number of rows ahead: the density of a row is conditional on the rows up to
+            `horizon` before it.
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
         log_likelihoods : ndarray of shape (n_timesteps,)
-            Natural logarithms of the densities; 0 for a missing row, NaN for the first
-            ``horizon - 1``, which lie fewer rows ahead.
+            Log densities; 0 for a missing row, NaN for the first ``horizon - 1`` rows.
         """
         check_scalar(horizon, "horizon", Integral, min_val=1)
         run = self._run(X, inputs, random_state)
@@ -536,19 +534,19 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return log_scores(clouds, X, inputs, horizon, self._called_model(), generator)
 
     def predict(self, X, *, inputs=None, random_state=None):
-        """Mean of the state at the next row, for each row of X that it could be.
+        """Predict the filtered mean after each of several alternative next rows.
 
-        Rows are alternatives, not a sequence: see `filter` for that. The mean is what
-        `mean_` would be after `partial_fit` of the row alone, to the last digit.
+        Rows are alternatives, not a sequence (use `filter` for a sequence). The mean is
+        exactly `mean_` after `partial_fit` of the single row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, each of which could be the next.
+            Alternative next rows.
         inputs : array-like of shape (n_samples, n_inputs) or None, default=None
             Inputs of each alternative.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
@@ -560,27 +558,27 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
             return np.array([w.weights @ a.moved.particles for a, w in alternatives])
 
     def score_samples(self, X, *, inputs=None, random_state=None):
-        """Log density of the next row given the rows learnt, at each row of X.
+        """Return the log density of alternative next rows given the rows learnt.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, each of which could be the next.
+            Alternative next rows.
         inputs : array-like of shape (n_samples, n_inputs) or None, default=None
             Inputs of each alternative.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
         log_densities : ndarray of shape (n_samples,)
-            Natural logarithms; 0 for a missing row.
+            Log densities; 0 for a missing row.
         """
         alternatives = self._alternatives(X, inputs, random_state)
         return np.array([weighting.evidence for _, weighting in alternatives])
 
     def score(self, X, y=None, *, inputs=None, random_state=None):
-        """Mean of `log_likelihoods`, as `GridSearchCV` with `TimeSeriesSplit` wants it.
+        """Return the mean of `log_likelihoods`, for search with `TimeSeriesSplit`.
 
         Parameters
         ----------
@@ -591,7 +589,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
@@ -601,16 +599,16 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         found = self.log_likelihoods(X, inputs=inputs, random_state=random_state)
         return float(np.mean(found))
 
-    # What is known after the last row.
+    # State after the last row.
 
     @property
     def particles_(self):
-        """Particles of the last row, (n_particles, n_states)."""
+        """Particles at the last row, (n_particles, n_states)."""
         return self._cloud.particles
 
     @property
     def weights_(self):
-        """Their weights."""
+        """Weights of the particles."""
         return self._cloud.weights
 
     @property
@@ -627,7 +625,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
 
     @property
     def log_likelihood_(self):
-        """Log density of the rows learnt."""
+        """Log-likelihood of the rows learnt."""
         return float(self._cloud.log_likelihood)
 
     @property
@@ -637,23 +635,23 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
 
     @property
     def n_resamplings_(self):
-        """Number of rows before which the particles were resampled."""
+        """Number of times that the particles were resampled."""
         return self._cloud.n_resamplings
 
     @property
     def ancestors_(self):
-        """Particles of row 0 that still have descendants."""
+        """Indices of the particles of row 0 that have descendants."""
         return np.unique(self._cloud.roots)
 
     @property
     def n_samples_seen_(self):
-        """Rows since the last `fit`."""
+        """Number of rows since the last `fit`."""
         return self._cloud.time + 1
 
     # The steps of `fit` and of `partial_fit`.
 
     def _fitting(self, X, inputs):
-        """Begin, and yield the step of each row learnt, and the row."""
+        """Start a run, and yield the step of each row, and the row."""
         X = self._rows(X, reset=True)
         inputs = self._checked_inputs(inputs, len(X), begin=True)
         self._begin()
@@ -672,7 +670,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         collapses.warn()
 
     def _begin(self):
-        """Set the state before row 0."""
+        """Return the initial state, before any row."""
         model = LocalLevel() if self.model is None else self.model
         if isinstance(model, type):
             raise TypeError(f"model must be an instance: {model.__name__}(...).")
@@ -701,7 +699,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return True
 
     def _learnt(self, X, inputs):
-        """Filter rows, showing each to a model that observes; return the new state."""
+        """Filter rows, which the model may observe; return the new state."""
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = self._cloud, self._continued()
         observes, collapses = hasattr(model.model, "observe"), Collapses()
@@ -721,12 +719,12 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
             "_random_state": generator.bit_generator.state,
         }
 
-    # How a sampler of parameters, which holds many filters, calls them.
+    # Interface for samplers of parameters, which have many filters.
 
-    _checks_moves = True  # not where a filter with other parameters has done so
+    _checks_moves = True  # False if a filter with other parameters was checked
 
     def _started(self, X, inputs):
-        """Learn the first rows of a stream, which were validated; return the filter."""
+        """Learn validated first rows of a stream; return the filter."""
         self.n_features_in_ = X.shape[1]
         self._n_inputs = None if inputs is None else inputs.shape[1]
         self._begin()
@@ -735,11 +733,11 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return self
 
     def _advanced(self, X, inputs):
-        """Return a filter that has also learnt these rows, which were validated."""
+        """Return a filter that has also learnt these validated rows."""
         return self._with(**self._learnt(X, inputs))
 
     def _reseeded(self, seed):
-        """Return a filter with the same particles, and random numbers of its own."""
+        """Return a filter with the same particles and another random generator."""
         return self._with(_random_state=seeded(seed).bit_generator.state)
 
     def _with(self, **state):
@@ -748,28 +746,28 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         return other
 
     def _learn_row(self, cloud, row, model, sampling, generator):
-        """Learn one row; of the first two check the likelihood and the moves."""
+        """Learn one row; check the model at the first two rows."""
         if self._checks_moves and cloud is not None and cloud.time == 0:
             past = {"y_prev": cloud.row, "u": row.inputs}
             check_transition(model, cloud.particles, 1, past)
             check_log_transition(model, cloud.particles, 1, past)
         step = advance(cloud, row, model, sampling, generator, self.underflow)
-        began = cloud is None or cloud.log_likelihood == 0.0  # no row was observed
+        began = cloud is None or cloud.log_likelihood == 0.0  # no row observed so far
         if self._checks_moves and began and not row.silent:
             self._check_likelihood(cloud, step.cloud, row, model)
         return step
 
     def _check_likelihood(self, before, cloud, row, model):
-        """Check the first row that is observed, where the past is known."""
+        """Check the likelihood at the first observed row."""
         if before is None or "x_prev" not in self._asks["log_likelihood"]:
             y_prev = None if before is None else before.row
             past = {"x_prev": None, "y_prev": y_prev, "u": row.inputs}
             check_logarithm(model, cloud.particles, row.values, cloud.time, past)
 
-    # What the methods that learn nothing share.
+    # Methods that do not learn.
 
     def _run(self, X, inputs, random_state):
-        """Yield the step of each row, and the row; learn nothing."""
+        """Yield the step of each row, and the row, without learning."""
         check_is_fitted(self)
         X = self._rows(X)
         inputs = self._checked_inputs(inputs, len(X))
@@ -784,7 +782,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         collapses.warn()
 
     def _looks(self, X):
-        """Yield the number of each row, a task that callbacks see and may stop."""
+        """Yield the index of each row, as a task for callbacks."""
         if not self._watched():
             yield from range(len(X))
             return
@@ -813,12 +811,12 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
             yield ahead, weigh(ahead, row, model)
 
     def _called_model(self, model=None):
-        """Return a model, `model_` by default, as the filter calls it."""
+        """Return a model, `model_` by default, as a `CalledModel`."""
         model = self.model_ if model is None else model
         return CalledModel(model, self._asks, self._options["proposal"] != "prior")
 
     def _sampling(self):
-        """How ancestors and noise are drawn."""
+        """Return the sampling scheme of ancestors and noise."""
         options = self._options
         auxiliary = options["proposal"] == "auxiliary"
         if options["method"] == "sqmc":
@@ -835,7 +833,7 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         )
 
     def _continued(self, random_state=None):
-        """Return a generator that goes on from the last row, or one that is seeded."""
+        """Return the generator after the last row, or a seeded one."""
         if random_state is not None:
             seed = check_random_state(random_state).randint(2**31 - 1)
             return seeded(seed)
@@ -855,7 +853,7 @@ OPTIONS = (
 
 
 def _filtered(steps):
-    """Means and standard deviations of the clouds of a run."""
+    """Return means and standard deviations of the clouds of a run."""
     found = [moments(step.cloud.weights, step.cloud.particles) for step in steps]
     means, stds = zip(*found, strict=True)
     return np.array(means), np.array(stds)

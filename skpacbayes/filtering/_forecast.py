@@ -1,4 +1,4 @@
-"""Forecasts: states and rows simulated beyond the last row."""
+"""Forecasts by simulation of states and rows."""
 
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ class Forecast(NamedTuple):
     means, stds : ndarray of shape (h, k)
         Mean and standard deviation of each row ahead.
     quantiles : ndarray of shape (n_quantiles, h, k)
-        Quantiles, in the order in which they were asked for.
+        Quantiles, in the order of the levels.
     samples : ndarray of shape (n_particles, h, k)
-        Equally likely futures: each is one path over the rows ahead.
+        Equally weighted paths over the rows ahead.
     """
 
     means: np.ndarray
@@ -27,22 +27,22 @@ class Forecast(NamedTuple):
 
 
 def summarised(samples, levels):
-    """Summarise equally likely futures."""
+    """Summarise equally weighted paths."""
     quantiles = np.quantile(samples, levels, axis=0)
     return Forecast(samples.mean(axis=0), samples.std(axis=0), quantiles, samples)
 
 
 def simulated(particles, time, row, inputs, model, generator, draws):
-    """Yield states, and what the functions of the model ask for, one row after another.
+    """Yield simulated states, row by row, with arguments of the model's functions.
 
     Parameters
     ----------
     particles : ndarray of shape (n_particles, n_states)
         States at row `time`.
     time : int
-        The last row that was seen.
-    row : ndarray of shape (n_features,)
-        That row.
+        Index of the last row.
+            row : ndarray of shape (n_features,)
+                The last row.
     inputs : sequence
         Inputs of each row ahead, or None for each.
     model : CalledModel
@@ -50,7 +50,7 @@ def simulated(particles, time, row, inputs, model, generator, draws):
     generator : numpy.random.Generator
         Random numbers.
     draws : bool
-        Whether rows are to be drawn; if a function asks for `y_prev` all but the last
+        Whether to draw rows; if a function has the argument `y_prev`, all but the last
         are drawn anyway.
 
     Yields
@@ -60,7 +60,7 @@ def simulated(particles, time, row, inputs, model, generator, draws):
     past : dict
         `x_prev`, `y_prev` and `u` of that row.
     drawn : ndarray of shape (n_particles, n_features) or None
-        Rows drawn in these states.
+        Rows drawn given these states.
     """
     n_features, before, last = len(row), row, time + len(inputs)
     for time_ahead, u in enumerate(inputs, time + 1):
@@ -79,7 +79,7 @@ def simulated(particles, time, row, inputs, model, generator, draws):
 
 
 def _refuse_without_observation(model):
-    """Say what a model needs for rows to be drawn from it."""
+    """Raise ValueError if rows cannot be drawn from the model."""
     raise ValueError(
         f"{model.name} has no observation(x, z, t), which draws a row in each state "
         "from standard normals: forecasts of rows need it, and so do all that go more "
@@ -89,7 +89,7 @@ def _refuse_without_observation(model):
 
 
 def log_scores(clouds, X, inputs, horizon, model, generator):
-    """Log density of each row given the rows at least `horizon` before it.
+    """Return the log density of each row given the rows at least `horizon` before it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Random generators of filters: SFC64, whose normals cost least, kept as a state."""
+"""Random generators of filters: SFC64, the fastest for normals, kept as states."""
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
@@ -10,7 +10,7 @@ def seeded(seed):
 
 
 def continued(state):
-    """Return a generator that goes on from the state of another."""
+    """Return a generator with the state of another."""
     bits = np.random.SFC64(NO_SEED)
     bits.state = state
     return np.random.Generator(bits)

@@ -21,10 +21,10 @@ from ._priors import check_priors
 class ParticleMaximumLikelihood(SeriesEstimator):
     """Maximum likelihood estimates of a state-space model's parameters.
 
-    A particle filter estimates the log-likelihood with noise, which small steps of an
-    optimiser would follow. Instead quadratics are fitted to log-likelihoods about one
-    standard error apart; they give the maximum, the standard errors, and the Monte
-    Carlo errors of both [1]_.
+    A particle filter estimates the log-likelihood with noise, which an optimiser with
+    small steps would follow. Instead, quadratics are fitted to log-likelihoods at
+    points about one standard error apart; they give the maximum, the standard errors,
+    and the Monte Carlo errors of both [1]_.
 
     Parameters
     ----------
@@ -32,21 +32,21 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         A :class:`ClusteredParticleFilter` with a model. ``method="sqmc"`` with 128 to
         512 particles suits states of one or two dimensions.
     parameters : dict of str to distribution or tuple
-        Where to search for each parameter, by its name in ``estimator.get_params()``
-        such as "model__phi": a continuous frozen distribution of `scipy.stats`, or two
-        numbers ``(low, high)``. A distribution gives starts and bounds, and has no
-        other influence.
+        Search range of each parameter, by its name in ``estimator.get_params()`` such
+        as "model__phi": a continuous frozen distribution of `scipy.stats`, or bounds
+        ``(low, high)``. A distribution determines starts and bounds only.
     n_repeats : int, default=10
-        Seeds with which the filter runs at each point.
+        Number of seeds with which the filter runs at each point.
     max_iter : int, default=20
-        Largest number of quadratics.
-    tol : float, default=0.2
-        Largest step, and Monte Carlo error, at the end, in standard errors. At 0.2 the
-        Monte Carlo error makes intervals wider by 2 %.
+        Largest number of iterations, each of which fits a quadratic.
+        tol : float, default=0.2
+        Largest last step, and largest Monte Carlo error, in standard errors. At 0.2 the
+        Monte Carlo error widens intervals by 2 %.
     n_jobs : int or None, default=None
-        Threads, over runs of the filter.
+        Number of threads over runs of the filter. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors.
     random_state : int, RandomState instance or None, default=None
-        Seeds the starts and the filters.
+        Seed of the starts and of the filters.
 
     Attributes
     ----------
@@ -54,21 +54,21 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         Maximum likelihood estimates.
     covariance_ : ndarray of shape (n_parameters, n_parameters)
         Covariance of the estimates: the inverse of the observed information. Variances
-        are infinite where it has none, as at a bound.
+        are infinite if there is no inverse, as at a bound.
     standard_errors_ : dict of str to float
-        Square roots of its diagonal.
+        Standard errors of the estimates: square roots of the variances.
     monte_carlo_errors_ : dict of str to float
-        Standard errors of the estimates as they vary with `random_state`; 0 for an
+        Monte Carlo standard errors of the estimates, over `random_state`; 0 for an
         estimate at a bound.
     log_likelihood_ : float
         Log-likelihood of all rows at the estimates.
     log_likelihood_error_ : float
-        Its Monte Carlo standard error.
+        Monte Carlo standard error of `log_likelihood_`.
     converged_ : bool
         Whether the last step was shorter than `tol`, within the bounds.
     n_iter_ : int
-        Number of quadratics.
-    estimator_ : estimator
+        Number of iterations.
+        estimator_ : estimator
         The filter with the estimates as its parameters, fitted on the rows.
     n_features_in_ : int
         Number of features.
@@ -76,20 +76,21 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     Warns
     -----
     ConvergenceWarning
-        If an estimate lies at a bound, the information has no inverse, the last step is
-        too long, the Monte Carlo error too large, or the model could not run somewhere.
+        If an estimate is at a bound, the information has no inverse, the last step or a
+        Monte Carlo error is larger than `tol`, or runs of the model ended in errors.
 
     Notes
     -----
-    The search runs on logarithms and logits of bounded parameters. A simplex climbs
-    from the likeliest of ten draws for each parameter. Then each quadratic is fitted to
-    ``1 + d + d ** 2`` points for d parameters, a standard error from the maximum of the
-    one before, with the same seeds at all points. The likelihoods of the seeds are
-    averaged, as the mean of their logarithms is biased; the spread of the gradients
-    over seeds is the Monte Carlo error. One maximum is found where there are several.
+    The search uses logarithms and logits of bounded parameters. A simplex search starts
+    from the likeliest of ten draws per parameter. Then each quadratic is fitted to ``1
+    + d + d ** 2`` points for d parameters, about a standard error from the last
+    maximum, with the same seeds at all points. The likelihoods of the seeds are
+    averaged, as the mean of their logarithms is biased; the standard error of the
+    gradients over seeds gives the Monte Carlo error. If there are several maxima, one
+    of them is found.
 
-    Fisher's identity would need the derivative of the density of a transition with its
-    constant, which models do not have to give.
+    Fisher's identity is not used, as it needs the normalised density of a transition,
+    which models need not have.
 
     References
     ----------
@@ -99,7 +100,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
 
     Examples
     --------
-    How fast does the level of a river change, measured with a noise of 1?
+    Confidence interval for the variance of a random walk observed with noise of
+    variance 1:
 
     >>> import numpy as np
     >>> from skpacbayes.filtering import (
@@ -173,9 +175,9 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         Raises
         ------
         ValueError
-            If a name is no parameter of the model, a distribution not continuous, two
-            numbers no range, or the likelihood 0 at all starts. An error of the model
-            is raised if it ends the run at all of them.
+            If a name is not a parameter of the model, a distribution is not continuous,
+            bounds are not increasing, or the likelihood is 0 at all starts. An error of
+            the model is raised if it occurs at all starts.
         """
         ranges = {name: _distribution(name, x) for name, x in self.parameters.items()}
         check_priors(self.estimator, ranges, "parameters")
@@ -198,15 +200,15 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         return self
 
     def intervals(self, level=0.9):
-        """Confidence intervals of the parameters.
+        """Return confidence intervals of the parameters.
 
-        Wald intervals on the logarithms and logits of bounded parameters, so that they
-        lie within the bounds; the Monte Carlo error is included.
+        Wald intervals, on the logarithms and logits of bounded parameters, that include
+        the Monte Carlo error.
 
         Parameters
         ----------
         level : float, default=0.9
-            Coverage, the same in both tails outside.
+            Coverage of the central intervals.
 
         Returns
         -------
@@ -220,7 +222,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         return {name: (low[name], high[name]) for name in low}
 
     def score(self, X, y=None, *, inputs=None):
-        """Mean log density of rows that follow, at the estimates.
+        """Return the mean log density of following rows, at the estimates.
 
         Parameters
         ----------
@@ -241,7 +243,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         return self.estimator_.score(self._rows(X), **given)
 
     def _gather(self, ascent):
-        """Set the fitted attributes: covariances of the parameters, not of the line."""
+        """Set the fitted attributes, transformed to the scale of the parameters."""
         priors = self._priors = ascent.target.priors
         self._position = ascent.position
         self.parameters_ = priors.values(ascent.position)
@@ -265,7 +267,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         self.estimator_ = ascent.target.fitted(self.parameters_, ascent.seeds[0])
 
     def _warn(self, ascent, found):
-        """Warn if the estimates or their standard errors are not to be trusted."""
+        """Warn if the estimates or their standard errors are not reliable."""
         for name, free in zip(self.parameters_, ascent.free, strict=True):
             if not free:
                 warn_user(
@@ -305,7 +307,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
 
 
 def _distribution(name, given):
-    """Return a distribution; two numbers are the bounds of a uniform one."""
+    """Return a distribution: the given one, or uniform between given bounds."""
     if not isinstance(given, (tuple, list)):
         return given
     numbers = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)

@@ -1,4 +1,4 @@
-"""Maximise a log-likelihood that particle filters estimate, and count the errors."""
+"""Maximisation of a log-likelihood estimated by particle filters."""
 
 import numpy as np
 from scipy.optimize import minimize
@@ -7,37 +7,37 @@ from scipy.special import logsumexp
 from .._chains import in_threads
 from ._cloud import small_is_zero
 
-N_STARTS = 10  # draws for each parameter, of which the likeliest starts the search
-N_SEEDS = 4  # whose mean likelihood the search climbs
-N_SPREAD = 200  # draws whose spread is the unit of the search
-N_SPREADS = 10  # of them on either side, on the line, are searched
-COARSE = 0.2  # nats between the corners at which the simplex stops
-LONGEST = 2.0  # step in units of the design
+N_STARTS = 10  # number of draws per parameter, of which the likeliest is the start
+N_SEEDS = 4  # number of seeds averaged in the simplex search
+N_SPREAD = 200  # number of draws that determine the unit of the search
+N_SPREADS = 10  # range of the search on either side, in these units
+COARSE = 0.2  # difference of corners, in nats, at which the simplex stops
+LONGEST = 2.0  # largest step, in units of the design
 FLATTEST, STEEPEST = 0.25, 4.0  # bounds of the curvatures of the last design
-NONE = np.array(-1e100)  # heights below all
-LEVEL = 0.1  # nats that the end of the range must lose against the maximum
+NONE = np.array(-1e100)  # below all log-likelihoods
+LEVEL = 0.1  # least difference, in nats, of the maximum and an end of the range
 
 
 class Ascent:
-    """Newton's method on quadratics fitted to log-likelihoods about a standard error.
+    """Newton's method on quadratics, fitted to points about a standard error apart.
 
-    The points of a design are evaluated with the same seeds. Each seed thus has a
-    surface of its own, and the spread of their gradients is the Monte Carlo error.
+    All points of a design are evaluated with the same seeds. Each seed thus has its own
+    surface, and the spread of the gradients gives the Monte Carlo error.
 
     Attributes
     ----------
     position : ndarray of shape (n_parameters,)
-        The maximum, on the line.
+        The maximum, on the transformed scale.
     free : ndarray of bool of shape (n_parameters,)
-        False for parameters that lie at an end of their range.
+        False for parameters at an end of their range.
     covariance : ndarray of shape (n_free, n_free) or None
-        Inverse of the observed information, on the line; None where it has no inverse.
+        Inverse of the observed information, on the transformed scale; None if singular.
     noise : ndarray of shape (n_free, n_free)
         Monte Carlo covariance of the position.
     heights : ndarray of shape (n_repeats,)
         Estimates of the log-likelihood at the maximum.
     refusals : list of ValueError
-        Runs that the model could not make, counted as likelihood 0.
+        Errors of runs of the model, counted as likelihood 0.
     """
 
     @small_is_zero
@@ -58,7 +58,7 @@ class Ascent:
         self.covariance, self.noise = None, np.zeros_like(self.scale)
 
     def _start(self, starts):
-        """Climb from the likeliest of some positions, by one seed, to be near."""
+        """Run a simplex search from the likeliest of several positions."""
         seeds = self.seeds[:N_SEEDS]
         first = logsumexp(self._log_likelihoods(starts, seeds[:1]), axis=0)
         if not first.max() > -np.inf:
@@ -86,7 +86,7 @@ class Ascent:
         return found.x
 
     def _log_likelihoods(self, positions, seeds):
-        """Estimates, (n_seeds, n_positions)."""
+        """Return estimates of the log-likelihood, (n_seeds, n_positions)."""
         calls = [
             (self._log_likelihood, position, seed)
             for seed in seeds
@@ -95,9 +95,9 @@ class Ascent:
         return np.reshape(in_threads(self.n_jobs, calls), (len(seeds), len(positions)))
 
     def _log_likelihood(self, position, seed):
-        """Estimate, minus infinity where the model cannot run.
+        """Return an estimate of the log-likelihood, -inf if the model raises an error.
 
-        The ends of a range are looked at, and a model may not reach them.
+        The ends of a range are evaluated, where the model may not be defined.
         """
         try:
             return self.target.log_likelihood(position, seed)
@@ -106,7 +106,7 @@ class Ascent:
             return -np.inf
 
     def iterate(self, tol):
-        """Yield whether the maximum is found, after each iteration."""
+        """Yield whether the iteration has converged, after each iteration."""
         while True:
             curved, step = self._newton()
             near = step < max(tol, min(self.noise_share, 1.0))
@@ -114,7 +114,7 @@ class Ascent:
 
     @property
     def noise_share(self):
-        """Largest Monte Carlo standard error, in standard errors; infinite if none."""
+        """Return the largest Monte Carlo error, in standard errors, or infinity."""
         if self.covariance is None:
             return np.inf
         shares = np.diag(self.noise) / np.diag(self.covariance)
@@ -127,8 +127,8 @@ class Ascent:
         Returns
         -------
         curved : bool
-            Whether the design was about a standard error wide in all directions, or
-            wider where the noise asks for it.
+            Whether the width of the design was about a standard error in all
+            directions, or larger due to noise.
         step : float
             Length of the step in standard errors.
         """
@@ -151,8 +151,8 @@ class Ascent:
         hessian = hessians.mean(axis=0)
         curvatures, axes = np.linalg.eigh(-hessian)
         errors = mean_and_error(np.einsum("sij,ik,jk->sk", hessians, axes, axes))[1]
-        # Noise is the same on a narrow design, and seems to be curvature there: the
-        # design is a standard error wide, or wider until curvatures exceed their noise.
+        # On a narrow design noise would appear as curvature: the design is a standard
+        # error wide, or wider until curvatures exceed their noise.
         shares = curvatures / (1.0 + 4.0 * errors)
         safe = np.maximum(curvatures, FLATTEST)
         inverse = (axes / safe) @ axes.T
@@ -173,7 +173,7 @@ class Ascent:
         return seen and bool((shares < STEEPEST).all()), length
 
     def _rescale(self, factor):
-        """Make the next design a standard error wide, three spreads at most."""
+        """Set the width of the next design to a standard error, at most three units."""
         scale = self.scale @ factor
         widths = np.linalg.norm(scale, axis=1)
         most = 3 * self.spread[self.free]
@@ -181,7 +181,7 @@ class Ascent:
 
     @small_is_zero
     def _reach_end(self):
-        """Fix a parameter at an end that loses nothing against the maximum, if any."""
+        """Fix a parameter at an end of its range that is as good as the maximum."""
         places = np.flatnonzero(self.free)
         positions = np.repeat(self.position[None], 1 + 2 * len(places), axis=0)
         for k, place in enumerate(places):
@@ -200,7 +200,7 @@ class Ascent:
 
 
 def design_of(n):
-    """Points of a quadratic: the center, the axes, the diagonals; none beyond 1."""
+    """Return the points of a design: the centre, the axes and the diagonals."""
     axes = np.eye(n)
     pairs = [(i, j) for i in range(n) for j in range(i)]
     diagonals = [(axes[i] + axes[j]) / np.sqrt(2) for i, j in pairs]
@@ -209,16 +209,17 @@ def design_of(n):
 
 
 def mean_and_error(values):
-    """Mean over the first axis, and its standard error."""
+    """Return the mean over the first axis, and its standard error."""
     return values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def log_mean(log_likelihoods):
-    """Logarithms of mean likelihoods, as the mean of a value for each row.
+    """Return log mean likelihoods, as the means of values for each row.
 
-    Row r has ``log(mean) + p_r / mean - 1``: the spread of these is that of the
-    logarithm (infinitesimal jackknife). The mean of the logarithms would be too low by
-    half their variance, which depends on the parameters.
+    The value of row r is ``log(mean) + p_r / mean - 1``, whose spread gives the
+    standard error of the logarithm (infinitesimal jackknife). The mean of the
+    logarithms would be biased by minus half their variance, which depends on the
+    parameters.
     """
     total = logsumexp(log_likelihoods, axis=0) - np.log(len(log_likelihoods))
     with np.errstate(under="ignore", invalid="ignore"):
@@ -226,7 +227,7 @@ def log_mean(log_likelihoods):
 
 
 def quadratics(design, values):
-    """Height, gradient and Hessian at the center, of each row of values."""
+    """Return height, gradient and Hessian at the centre, for each row of values."""
     n = design.shape[1]
     rows, columns = np.triu_indices(n)
     halves = np.where(rows == columns, 0.5, 1.0)

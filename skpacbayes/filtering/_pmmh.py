@@ -1,4 +1,4 @@
-"""The posterior of a model's parameters, by particle marginal Metropolis-Hastings."""
+"""Particle marginal Metropolis-Hastings for the parameters of a model."""
 
 from numbers import Integral
 
@@ -17,11 +17,11 @@ from ._priors import check_priors
 
 
 class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
-    """Posterior of the parameters of a state-space model, whose states are unknown.
+    """Posterior of the parameters of a state-space model, by particle MCMC.
 
-    Chains move over the parameters; at each move a particle filter estimates the
-    likelihood of all rows. The estimate is unbiased, and so the chains have the exact
-    posterior, whatever the number of particles [1]_; too few make them slow.
+    At each Metropolis step, a particle filter estimates the likelihood of all rows. As
+    the estimate is unbiased, the chains sample the exact posterior, whatever the number
+    of particles [1]_; with too few particles they mix slowly.
 
     Parameters
     ----------
@@ -32,25 +32,27 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         Prior of each parameter to be learnt, by its name in ``estimator.get_params()``
         such as "model__phi": continuous frozen distributions of `scipy.stats`.
     n_chains : int, default=4
-        Number of chains.
-    burn_in : int, default=300
-        Iterations of each chain that are dropped, in which its steps are adapted.
+        Number of chains, each with its own start.
+        burn_in : int, default=300
+        Number of iterations of each chain that are dropped, in which its steps are
+        adapted.
     n_iter : int, default=700
-        Iterations of each chain that are kept. An iteration is a run of the filter over
-        all rows.
+        Number of iterations of each chain that are kept. Each runs the filter over all
+        rows.
     n_jobs : int or None, default=None
-        Threads, over chains.
+        Number of threads for the chains. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors.
     random_state : int, RandomState instance or None, default=None
-        Seeds the chains and the filters.
+        Seed of the chains and of the filters.
 
     Attributes
     ----------
     posterior_ : dict of str to ndarray of shape (n_chains, n_iter)
-        Draws of each parameter. `to_arviz` gives them to ArviZ.
+        Draws of each parameter. `to_arviz` converts them for ArviZ.
     r_hat_ : float
         Largest R-hat of a parameter.
     acceptance_rate_ : float
-        Share of the kept iterations that moved.
+        Share of the kept iterations whose proposal was accepted.
     estimator_ : estimator
         The filter with the posterior means as its parameters, fitted on the rows.
     n_features_in_ : int
@@ -58,12 +60,12 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
 
     Notes
     -----
-    Each chain starts at the likeliest of ten draws from the prior, and walks on the
-    logarithms and logits of bounded parameters. The covariance of its steps is adapted
-    to an acceptance rate of 0.234 during `burn_in` [2]_, and fixed after it.
+    Each chain starts at the likeliest of ten draws from the prior, and makes a random
+    walk on the logarithms and logits of bounded parameters. The covariance of its steps
+    is adapted to an acceptance rate of 0.234 during `burn_in` [2]_, and then fixed.
 
-    Aim for a variance of `log_likelihood_` between 1 and 3 over seeds, at parameters in
-    the middle of the posterior: fewer particles make chains stick, more cost time.
+    Choose the number of particles so that the variance of `log_likelihood_` over seeds,
+    at central parameters, is between 1 and 3: with fewer particles chains mix slowly.
 
     References
     ----------
@@ -74,7 +76,8 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
 
     Examples
     --------
-    How persistent is the level of a river, measured with a noise of 1?
+    Posterior interval for the variance of a random walk observed with noise of variance
+    1:
 
     >>> import numpy as np
     >>> from scipy import stats
@@ -131,7 +134,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
 
     @fit_context
     def fit(self, X, y=None, *, inputs=None):
-        """Draw parameters from their posterior given the rows.
+        """Sample the parameters from their posterior given the rows.
 
         Parameters
         ----------
@@ -150,8 +153,8 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         Raises
         ------
         ValueError
-            If a name is no parameter of the model, a prior no continuous
-            distribution, or the likelihood 0 at all starts.
+            If a name is not a parameter of the model, a prior is not a continuous
+            distribution, or the likelihood is 0 at all starts.
         """
         check_priors(self.estimator, self.priors)
         X = self._rows(X, reset=True)
@@ -170,12 +173,12 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         return self
 
     def intervals(self, level=0.9):
-        """Credible intervals of the parameters.
+        """Return credible intervals of the parameters.
 
         Parameters
         ----------
         level : float, default=0.9
-            Posterior probability, the same in both tails outside.
+            Posterior probability of the central intervals.
 
         Returns
         -------
@@ -191,7 +194,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         }
 
     def score(self, X, y=None, *, inputs=None):
-        """Mean log density of rows that follow, at the posterior means.
+        """Return the mean log density of following rows, at the posterior means.
 
         Parameters
         ----------

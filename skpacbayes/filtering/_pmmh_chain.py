@@ -1,4 +1,4 @@
-"""A chain of parameters, whose likelihood is estimated by a particle filter."""
+"""A Markov chain on parameters, with likelihoods estimated by a particle filter."""
 
 import warnings
 
@@ -9,22 +9,22 @@ from sklearn.exceptions import ConvergenceWarning
 from ._priors import Priors, naming
 
 ACCEPTANCE = 0.234  # to which the steps are adapted during the burn-in
-N_STARTS = 10  # prior draws, of which the likeliest starts a chain
-N_SPREAD = 200  # prior draws whose spread gives the first steps
+N_STARTS = 10  # number of prior draws, of which the likeliest is the start
+N_SPREAD = 200  # number of prior draws whose spread determines the first steps
 
 
 class Target:
-    """The log posterior density of parameters on the whole real line, estimated."""
+    """Estimated log posterior density of transformed parameters."""
 
     def __init__(self, estimator, priors, X, inputs):
         self.estimator = estimator
         self.priors = Priors(priors)
         self.X = X
         self.inputs = inputs
-        self._checked = False  # whether a filter has checked the moves of the model
+        self._checked = False  # whether a filter has checked the model
 
     def log_density(self, position, generator):
-        """Log prior density plus an estimate of the log likelihood."""
+        """Return the log prior density plus an estimate of the log-likelihood."""
         log_prior = self.priors.log_density(position[None])[0]
         if log_prior == -np.inf:
             return -np.inf
@@ -32,13 +32,13 @@ class Target:
         return float(log_prior) + self.log_likelihood(position, seed)
 
     def log_likelihood(self, position, seed):
-        """Estimate of the log likelihood; minus infinity is an answer here."""
+        """Return an estimate of the log-likelihood, which may be -inf."""
         values = self.priors.values(position)
-        with np.errstate(all="ignore"):  # far away a model may overflow
+        with np.errstate(all="ignore"):  # a model may overflow at extreme parameters
             return self.fitted(values, seed, underflow="warn").log_likelihood_
 
     def fitted(self, values, seed, **settings):
-        """Return the filter with these parameters, run over the rows."""
+        """Return the filter with given parameters, run over the rows."""
         settings = {**values, **settings, "random_state": seed}
         tracker = clone(self.estimator).set_params(**settings)
         tracker._checks_moves = not self._checked
@@ -52,11 +52,11 @@ class Target:
 
 
 class ParameterChain:
-    """Random-walk Metropolis by estimated likelihoods.
+    """Random-walk Metropolis with estimated likelihoods.
 
-    The estimate of the current parameters is kept until they are left, so that the
-    chain has the exact posterior as its distribution, whatever the number of
-    particles.
+    The estimate at the current parameters is kept until a proposal is accepted, so that
+    the chain has the exact posterior as its stationary distribution, whatever the
+    number of particles.
     """
 
     def __init__(self, target, generator):
@@ -83,7 +83,7 @@ class ParameterChain:
         return len(self.kept)
 
     def advance(self, n_iter, keep):
-        """Make iterations; keep their draws, or adapt the steps to them."""
+        """Make iterations; keep their draws, or adapt the proposal."""
         for _ in range(n_iter):
             normals = self.generator.standard_normal(len(self.position))
             proposed = self.position + self.factor @ normals
@@ -99,7 +99,7 @@ class ParameterChain:
                 self._adapt(normals, probability)
 
     def _adapt(self, normals, probability):
-        """Stretch the steps along the last one by how welcome it was (Vihola 2012)."""
+        """Adapt the steps to the acceptance probability (Vihola 2012)."""
         self.n_adapted += 1
         rate = min(1.0, len(normals) * self.n_adapted ** (-2 / 3))
         direction = self.factor @ (normals / np.linalg.norm(normals))

@@ -1,17 +1,17 @@
-"""Priors of a model's parameters, and their places on the whole real line."""
+"""Priors of a model's parameters, transformed to the whole real line."""
 
 from contextlib import contextmanager
 
 import numpy as np
 
-N_TRIES = 100  # redraws of a value whose density on the line is not finite
+N_TRIES = 100  # largest number of redraws of a value without a finite log density
 
 
 class Priors:
     """Independent priors, whose parameters are mapped to the whole real line.
 
-    A parameter whose prior lies between two numbers is mapped to the line by its logit,
-    one with a bound by the logarithm of its distance from it.
+    A parameter with two bounds is mapped by its logit, one with a single bound by the
+    logarithm of its distance from the bound.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Priors:
         self._supports = [prior.support() for prior in self._priors]
 
     def values(self, position):
-        """Parameters at a position on the line, by name."""
+        """Return the parameters at a position on the line, by name."""
         return {
             name: float(from_line(u, *support)[0])
             for name, u, support in zip(
@@ -43,9 +43,9 @@ class Priors:
         )
 
     def draw(self, count, generator):
-        """Positions of draws with a finite log density, (count, n_parameters).
+        """Return positions (count, n_parameters) of draws with finite log densities.
 
-        Values that are rounded to a bound of their prior are drawn again.
+        Values that round to a bound of their prior are drawn again.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class Priors:
         return np.column_stack(columns)
 
     def _column(self, place, count, generator):
-        """Positions of draws of one parameter."""
+        """Return positions of draws of one parameter."""
         prior, support = self._priors[place], self._supports[place]
         positions, bad = np.empty(count), np.arange(count)
         for _ in range(1 + N_TRIES):
@@ -76,7 +76,7 @@ class Priors:
         )
 
     def _log_density(self, place, positions):
-        """Log density on the line of one parameter; -inf at the rounded bounds."""
+        """Return the log density on the line of one parameter; -inf at the bounds."""
         low, high = self._supports[place]
         with np.errstate(divide="ignore", invalid="ignore"):
             values, log_slopes = from_line(positions, low, high)
@@ -85,7 +85,7 @@ class Priors:
         return np.where(inside, density, -np.inf)
 
     def log_density(self, positions):
-        """Log density on the line, (n_positions,), at each row of positions."""
+        """Return the log density on the line (n_positions,) at rows of positions."""
         total = np.zeros(len(positions))
         for place, column in enumerate(positions.T):
             total += self._log_density(place, column)
@@ -94,7 +94,7 @@ class Priors:
 
 @contextmanager
 def naming(values):
-    """Say at which values of the parameters a filter raised an error."""
+    """Add the values of the parameters to errors of a filter."""
     try:
         yield
     except ValueError as error:
@@ -106,7 +106,7 @@ def naming(values):
 
 
 def check_priors(estimator, priors, argument="priors"):
-    """Refuse priors of what is no parameter of the model, and what is no density."""
+    """Raise ValueError unless priors are continuous densities of parameters."""
     if not priors:
         raise ValueError(f"{argument} is empty: there is no parameter to learn.")
     known = [key for key in estimator.get_params() if key.startswith("model__")]
@@ -133,7 +133,7 @@ def check_priors(estimator, priors, argument="priors"):
 
 
 def to_line(values, low, high):
-    """Positions of values between two bounds, which may be infinite."""
+    """Return positions on the line of values between bounds, possibly infinite."""
     if np.isfinite(low) and np.isfinite(high):
         return np.log(values - low) - np.log(high - values)
     if np.isfinite(low):
@@ -142,7 +142,7 @@ def to_line(values, low, high):
 
 
 def from_line(u, low, high):
-    """Value at a position of the line, and the log derivative of the map."""
+    """Return the value at a position on the line, and the log derivative."""
     if np.isfinite(low) and np.isfinite(high):
         share = 1.0 / (1.0 + np.exp(-np.clip(u, -700, 700)))
         log_slope = -np.logaddexp(0.0, -u) - np.logaddexp(0.0, u)

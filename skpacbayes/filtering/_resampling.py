@@ -1,8 +1,9 @@
 """Resampling schemes, all within cells of particles.
 
 Cell j holds the particles ``order[starts[j] : starts[j + 1]]`` and has ``counts[j]``
-offspring, drawn by the weights within the cell. Every scheme gives a particle of weight
-w in a cell of total v ``counts[j] * w / v`` offspring on average.
+offspring, drawn by the weights within the cell. In every scheme, the expected number of
+offspring of a particle of weight w in a cell of total weight v is ``counts[j] * w /
+v``.
 """
 
 from functools import lru_cache
@@ -28,7 +29,7 @@ class Cells(NamedTuple):
 
 @lru_cache(maxsize=8)
 def one_cell(n_particles):
-    """All particles in one cell, with as many offspring."""
+    """Return a single cell of all particles, with as many offspring."""
     return Cells(
         np.zeros(n_particles, dtype=np.int64),
         np.arange(n_particles),
@@ -38,25 +39,25 @@ def one_cell(n_particles):
 
 
 def systematic(weights, cells, generator):
-    """One uniform for each cell, shifted by equal steps."""
+    """Resample by one uniform number per cell, shifted by equal steps."""
     uniforms = generator.random(len(cells.counts))
     return _inverted_strata(weights, cells, uniforms)
 
 
 def stratified(weights, cells, generator):
-    """One uniform in each of equal steps."""
+    """Resample by one uniform number in each of equal strata."""
     uniforms = generator.random(len(weights))
     return _inverted_strata(weights, cells, uniforms)
 
 
 def multinomial(weights, cells, generator):
-    """Independent uniforms."""
+    """Resample by independent uniform numbers."""
     points = exponential_points(cells.counts, generator)
     return _inverted(draw_ancestors, weights, cells, cells.counts, points)
 
 
 def exponential_points(counts, generator):
-    """Sorted uniforms in each cell: normalised sums of exponentials."""
+    """Return sorted uniform numbers in each cell: normalised sums of exponentials."""
     points = np.empty(counts.sum())
     start = 0
     for count in counts:
@@ -67,11 +68,11 @@ def exponential_points(counts, generator):
 
 
 def residual(weights, cells, generator):
-    """Give each its whole number of offspring, draw the rest multinomially."""
+    """Resample by the integer parts of expected offspring, the rest multinomially."""
     n_cells = len(cells.counts)
     totals = np.bincount(cells.labels, weights, minlength=n_cells)
     alive = np.where(totals > 0, totals, 1.0)
-    # divided first: the weights of a whole cell may be near the smallest number
+    # divided first, as the weights of a cell may be nearly subnormal
     expected = weights / alive[cells.labels] * cells.counts[cells.labels]
     certain = np.floor(expected).astype(np.int64)
     remaining = cells.counts - np.bincount(cells.labels, certain, n_cells).astype(
@@ -92,7 +93,7 @@ SCHEMES = {
 
 
 def draw(weights, cells, scheme, generator):
-    """Ancestors of the offspring of all cells, (n_particles,)."""
+    """Return the ancestors of the offspring of all cells, (n_particles,)."""
     return SCHEMES[scheme](weights, cells, generator)
 
 

@@ -1,9 +1,10 @@
-"""Two ways to draw ancestors and noise: the clustered bootstrap, quasi-Monte Carlo.
+"""Sampling of ancestors and noise: clustered bootstrap, or quasi-Monte Carlo.
 
-Called with a cloud, each returns the ancestors of the next particles (None where all
-stay), their log-weights, and the standard normals that move them. An auxiliary filter
-gives `lookahead`, the log of a guess of the next row's density at each particle:
-ancestors are then drawn by their weight times the guess, and weighed by its inverse.
+Called with a cloud, each returns the ancestors of the next particles (None without
+resampling), their log weights, and standard normals for the transition. An auxiliary
+filter passes `lookahead`, the log of an approximate density of the next row at each
+particle: ancestors are then drawn in proportion to weight times this density, and
+weighted by its inverse.
 """
 
 import math
@@ -18,12 +19,12 @@ from ._cloud import small_is_zero
 from ._clusters import cells_of, cells_on_line, kmeans_labels, labels_by
 from ._resampling import draw, one_cell
 
-CURVE_UP_TO = 8  # coordinates: the table of the curve grows as n * 4 ** n
-MOST_SCRAMBLES, MOST_NUMBERS = 64, 2**19  # sets of points, and numbers in all of them
+CURVE_UP_TO = 8  # coordinates, as the table of the curve grows as n * 4 ** n
+MOST_SCRAMBLES, MOST_NUMBERS = 64, 2**19  # limits: sets, total size
 
 
 class Bootstrap:
-    """Resample when weights are uneven, within clusters; move by independent noise.
+    """Resampling within clusters, if weights are uneven, and independent noise.
 
     Algorithm 4 of Fan and Heller for ``conservation=1``; `n_clusters=None` is the
     plain bootstrap filter.
@@ -69,7 +70,7 @@ class Bootstrap:
         return ancestors, log_weights, noise
 
     def resample(self, particles, weights, generator):
-        """Ancestors by cluster; a cluster's weight is shared among its offspring."""
+        """Return ancestors by cluster, and weights shared among offspring."""
         if self.n_clusters is None:
             ancestors = draw(weights, self._whole, self.resampling, generator)
             return ancestors, self._even
@@ -80,7 +81,7 @@ class Bootstrap:
         return ancestors, log_shares[cells.labels[ancestors]]
 
     def _cells(self, particles, weights, generator):
-        """Clusters of particles with their offspring, and the weights of clusters."""
+        """Return clusters with their numbers of offspring, and their weights."""
         n_clusters = max(1, min(self.n_clusters, self.n_particles // 10))
         if self.clusterer is not None:
             labels = labels_by(self.clusterer, particles, generator)
@@ -93,7 +94,7 @@ class Bootstrap:
 
 
 class QuasiMonteCarlo:
-    """Resample along the Hilbert curve and move, both by one scrambled Sobol point.
+    """Resampling along the Hilbert curve and noise from one scrambled Sobol set.
 
     Section 2.3 of Chopin et al. (2015), after Gerber and Chopin (2015).
     """
@@ -138,13 +139,13 @@ class QuasiMonteCarlo:
 
 @lru_cache(maxsize=8)
 def even_log_weights(n_particles):
-    """Log weights of equal particles."""
+    """Return the log weights of equally weighted particles."""
     return np.full(n_particles, -math.log(n_particles))
 
 
 @small_is_zero
 def looking_ahead(cloud, lookahead):
-    """Weights by which ancestors are drawn, their log correction, and their size."""
+    """Return weights for drawing ancestors, their log correction and size."""
     if lookahead is None:
         return cloud.weights, None, cloud.effective_size
     log_weights = cloud.log_weights + lookahead
@@ -156,21 +157,21 @@ def looking_ahead(cloud, lookahead):
 
 
 def n_scrambles(size):
-    """Return how many sets of points of this size there are to choose from.
+    """Return the number of point sets of a size to choose from.
 
-    Of one set alone the variance may be half as large again as on average. All fit into
-    four megabytes: large sets take time to make, and their errors are small.
+    The variance of a single set may be half as large again as on average. All sets fit
+    into four megabytes: large sets are slow to make, and their errors are small.
     """
     return max(1, min(MOST_SCRAMBLES, MOST_NUMBERS // size))
 
 
 @lru_cache(maxsize=2 * MOST_SCRAMBLES)
 def sobol_points(n_points, n_columns, scramble):
-    """Sobol points as integers of 53 bits, sorted by the first column; that column.
+    """Return Sobol points as 53-bit integers, sorted by the first column.
 
-    A linear scramble, that of a number, makes the digits beyond the strata differ from
-    point to point: without it each column would be an even grid, whose error falls more
-    slowly. A digital shift is applied to them later.
+    A linear scramble, determined by the number `scramble`, randomises the digits beyond
+    the strata: otherwise each column would be a regular grid, with a larger error. A
+    digital shift is applied later. The first column is also returned.
     """
     engine = qmc.Sobol(n_columns, scramble=True, bits=53, seed=scramble)
     points = engine.random_base2((n_points - 1).bit_length())[:n_points]
@@ -180,7 +181,7 @@ def sobol_points(n_points, n_columns, scramble):
 
 
 def along_curve(particles):
-    """Order of the particles along the Hilbert curve through their coordinates."""
+    """Return the order of the particles along the Hilbert curve."""
     n_features = min(particles.shape[1], CURVE_UP_TO)
     if n_features < particles.shape[1]:
         particles = np.ascontiguousarray(particles[:, :n_features])
@@ -202,7 +203,7 @@ def along_curve(particles):
 
 @lru_cache(maxsize=CURVE_UP_TO)
 def hilbert_curve(n_features):
-    """Table of the Hilbert curve, as the kernel reads it.
+    """Return the table of the Hilbert curve for the kernel.
 
     After C. Hamilton, "Compact Hilbert indices", Dalhousie University CS-2006-07, 2006.
     A state is the corner at which the curve enters a cell and the direction in which it
@@ -231,13 +232,13 @@ def _rotated(bits, by, width):
 
 
 def _entry(place):
-    """Corner at which the curve enters the subcell at a place."""
+    """Return the corner at which the curve enters a subcell."""
     even = 2 * ((place - 1) // 2) if place else 0
     return even ^ (even >> 1)
 
 
 def _direction(place, n_features):
-    """Direction in which the curve crosses the subcell at a place."""
+    """Return the direction in which the curve crosses a subcell."""
     if place == 0:
         return 0
     odd = place if place % 2 else place - 1

@@ -1,4 +1,4 @@
-"""The posterior of a model's parameters, row by row, by SMC^2."""
+"""SMC^2: sequential inference on the parameters of a model."""
 
 import warnings
 from contextlib import contextmanager
@@ -31,51 +31,51 @@ from ._smc2_population import (
     learn_row,
 )
 
-N_FUTURES = 2000  # simulated in a forecast
+N_FUTURES = 2000  # number of simulated paths of a forecast
 
 
 class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
-    """Posterior of the parameters and states of a state-space model, row by row.
+    """Sequential posterior of the parameters and states of a state-space model.
 
-    Memory, and the cost of a move, grow with the length of the stream: all rows are
-    kept, because new parameters must be weighed by all of them.
+    Memory, and the time of a move, grow with the length of the stream: all rows are
+    kept, as the likelihood of new parameters is that of all rows.
 
-    Draws of the parameters have weights, and each has a particle filter of its own. A
-    row multiplies each weight by the filter's estimate of the row's density. Where the
-    weights become uneven, the draws are resampled and moved by Metropolis steps whose
-    likelihoods are estimated by new filters over all rows (SMC^2 [1]_). The estimates
-    are unbiased, and so the draws have the exact posterior as their number grows,
-    whatever the number of particles.
+    Each weighted draw of the parameters has its own particle filter. A row multiplies
+    the weight of a draw by the filter's estimate of the density of the row. If the
+    weights become uneven, the draws are resampled and moved by Metropolis steps, whose
+    likelihoods are estimated by new filters over all rows (SMC^2 [1]_). As these
+    estimates are unbiased, the draws converge to the exact posterior as their number
+    grows, whatever the number of particles.
 
     Parameters
     ----------
     estimator : ClusteredParticleFilter
         A filter with a model. ``method="sqmc"`` with 64 to 256 particles suits states
-        of one or two dimensions. The filters of the draws differ from it in three
-        parameters: they have ``underflow="warn"``, seeds drawn from the `random_state`
-        of SMC2, and more than `n_particles` where these are too few.
+        of one or two dimensions. The filters of the draws are copies of it with
+        ``underflow="warn"``, seeds drawn from the `random_state` of SMC2, and more than
+        `n_particles` particles if these are too few.
     priors : dict of str to distribution
         Prior of each parameter to be learnt, by its name in ``estimator.get_params()``
         such as "model__phi": continuous frozen distributions of `scipy.stats`.
     n_draws : int, default=200
         Number of draws of the parameters.
     n_moves : int, default=3
-        Metropolis steps of each draw after it was resampled. More cost time, and leave
-        fewer draws that are equal.
+        Number of Metropolis steps of each draw after resampling. More steps take time,
+        and leave fewer equal draws.
     random_state : int, RandomState instance or None, default=None
-        Seeds the draws and the filters.
+        Seed of the draws and of the filters.
 
     Attributes
     ----------
     posterior_ : dict of str to ndarray of shape (n_draws,)
-        Draws of each parameter. `to_arviz` gives draws of equal weight to ArviZ.
+        Draws of each parameter. `to_arviz` converts equally weighted draws for ArviZ.
     weights_ : ndarray of shape (n_draws,)
         Weights of the draws, which sum to 1.
     log_evidence_ : float
-        Log density of all rows learnt, parameters and states integrated out, in natural
-        logarithms. Its differences between models are log Bayes factors.
+        Log evidence of all rows learnt, with parameters and states integrated out.
+        Differences between models are log Bayes factors.
     mean_ : ndarray of shape (n_states,)
-        Filtered mean of the state at the last row, parameters integrated out.
+        Filtered mean of the state at the last row, with parameters integrated out.
     covariance_ : ndarray of shape (n_states, n_states)
         Filtered covariance at the last row.
     ess_ : float
@@ -83,38 +83,38 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
     acceptance_rate_ : float
         Share of the Metropolis steps that were accepted; 1 before the first.
     n_particles_ : int
-        Particles of each filter now: see Notes.
+        Current number of particles of each filter, see Notes.
     n_samples_seen_ : int
-        Rows since the last `fit`.
-    n_features_in_ : int
+        Number of rows since the last `fit`.
+        n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had string names.
+        Names of the features, if X has feature names that are all strings.
 
     Notes
     -----
-    With theta_i the draws, W_i their weights and p_i(y_t) the estimate of the density
-    of row t by filter i, ``log_evidence_`` is the sum over rows of ``log sum_i W_i
-    p_i(y_t)``, and W_i becomes proportional to ``W_i p_i(y_t)``. Where the effective
-    size would fall below half of `n_draws`, the row is weighed in stages, each by a
-    power of its density that leaves this half, and the draws are resampled and moved
-    after each stage but the last. On the logarithms and logits of bounded parameters,
-    the steps are by turns an independent draw from Student's distribution with 5
-    degrees of freedom, with the mean and the covariance of the draws, and a random walk
-    with ``2.38 ** 2 / n_parameters`` times this covariance.
+    Let theta_i be the draws, W_i their weights, and p_i(y_t) the estimate of the
+    density of row t by filter i. ``log_evidence_`` is the sum over rows of ``log sum_i
+    W_i p_i(y_t)``, and W_i becomes proportional to ``W_i p_i(y_t)``. If the effective
+    sample size would fall below half of `n_draws`, the row is weighted in stages, each
+    by a power of its density that keeps this half, and the draws are resampled and
+    moved after each stage but the last. The steps, on the logarithms and logits of
+    bounded parameters, alternate between independent proposals from a Student
+    distribution with 5 degrees of freedom, with the mean and the covariance of the
+    draws, and a random walk with ``2.38 ** 2 / n_parameters`` times this covariance.
 
-    The filters of `estimator` have its `n_particles` at first. Long series need more:
-    where fewer than a quarter of the steps were accepted, and the log-likelihood
-    estimated twice at the same parameters has a variance above 1, their number doubles
-    (the exchange step of [1]_), up to 16 times. If that is not enough there is a
-    warning.
+    The filters start with the `n_particles` of `estimator`. Long series need more: if
+    fewer than a quarter of the steps were accepted, and the variance of the estimated
+    log-likelihood at fixed parameters is above 1, the number is doubled (the exchange
+    step of [1]_), up to a factor of 16. A warning is given if that is not enough.
 
-    A row costs `n_draws` steps of the filter, and a stage ``n_draws * n_moves`` filters
-    over all rows so far. With t rows about log t stages are needed in total, most of
-    them early.
+    A row costs `n_draws` steps of the filter, and a stage ``n_draws * n_moves`` runs of
+    the filter over all rows so far. The total number of stages grows about as the
+    logarithm of the number of rows.
 
-    `fit` is `partial_fit` that forgets. A model that observes is shown each row after
-    it was filtered, also in `fit`; the evidence is then no density of the first rows.
+    `fit` equals `partial_fit` on a new estimator. A model that observes rows does so
+    after each row was filtered, also in `fit`; the evidence is then not a density of
+    the first rows.
 
     References
     ----------
@@ -123,8 +123,8 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
 
     Examples
     --------
-    How much does the level of a river move from day to day, measured with a noise of 1?
-    After each day the answer is up to date:
+    Posterior interval for the variance of a random walk observed with noise of variance
+    1, updated with new rows:
 
     >>> import numpy as np
     >>> from scipy import stats
@@ -149,7 +149,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
     >>> bool(low < 0.25 < high), widths[1] < widths[0]
     (True, True)
 
-    Is the noise 1? The evidence for it, against a noise of 3:
+    Log Bayes factor of an observation variance of 1 against 9:
 
     >>> noisier = ClusteredParticleFilter(
     ...     LocalLevel(0.0, 1.0, observation_variance=9.0),
@@ -178,7 +178,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
 
     @fit_context
     def fit(self, X, y=None, *, inputs=None):
-        """Forget everything, then learn the rows once, in the order given.
+        """Learn the rows in order, starting a new run.
 
         Parameters
         ----------
@@ -197,10 +197,10 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         Raises
         ------
         ValueError
-            If a name is no parameter of the model, or a prior no continuous
-            distribution; and what `ClusteredParticleFilter.fit` raises.
+            If a name is not a parameter of the model, or a prior is not a continuous
+            distribution; also as in `ClusteredParticleFilter.fit`.
         FloatingPointError
-            If the likelihood of a row vanishes at all draws.
+            If the likelihood of a row is zero at all draws.
         """
         return self._learn(X, inputs, lambda X: self._tasks(len(X), "row", X))
 
@@ -208,8 +208,8 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
     def partial_fit(self, X, y=None, *, inputs=None):
         """Learn more rows, in the order given.
 
-        Any way of cutting the same rows into calls gives the same state. A call that
-        raises has learnt nothing.
+        The result does not depend on how rows are split into calls. A call that raises
+        leaves the sampler unchanged.
 
         Parameters
         ----------
@@ -228,17 +228,17 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         Raises
         ------
         ValueError, FloatingPointError
-            As `fit`; also if a parameter changed since the stream began.
+            As in `fit`; also if a parameter changed since the stream started.
         """
         return self._learn(X, inputs, lambda X: range(len(X)))
 
     def intervals(self, level=0.9):
-        """Credible intervals of the parameters.
+        """Return credible intervals of the parameters.
 
         Parameters
         ----------
         level : float, default=0.9
-            Posterior probability, the same in both tails outside.
+            Posterior probability of the central intervals.
 
         Returns
         -------
@@ -254,9 +254,9 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         }
 
     def filter(self, X, *, inputs=None, random_state=None):
-        """Filter rows that follow those learnt, and learn nothing.
+        """Filter rows that follow those learnt, without learning them.
 
-        Each row changes the weights of the draws, which are not moved.
+        Each row changes the weights of the draws; the draws are not moved.
 
         Parameters
         ----------
@@ -265,13 +265,13 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise. With None it is that with which `partial_fit` would go on,
-            here and in the methods below.
+            Seed of the noise. None: the same noise as in `partial_fit`, here and in the
+            methods below.
 
         Returns
         -------
         means : ndarray of shape (n_timesteps, n_states)
-            Mean of the state at each row, given the rows up to it, parameters
+            Mean of the state at each row, given the rows up to it, with parameters
             integrated out.
         stds : ndarray of shape (n_timesteps, n_states)
             Standard deviations.
@@ -297,7 +297,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         inputs=None,
         random_state=None,
     ):
-        """Simulate the rows that come next, or the states behind them.
+        """Forecast the next rows, or their states, by simulation.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (h, n_inputs) or None, default=None
             Inputs of the rows ahead.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
@@ -322,7 +322,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         Raises
         ------
         ValueError
-            As `ClusteredParticleFilter.forecast`.
+            As in `ClusteredParticleFilter.forecast`.
         """
         check_is_fitted(self)
         check_scalar(h, "h", Integral, min_val=1)
@@ -338,7 +338,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         return summarised(np.concatenate(samples), np.ravel(quantiles).astype(float))
 
     def log_likelihoods(self, X, *, inputs=None, random_state=None):
-        """Log density of each row given the rows before it, and those learnt.
+        """Return the log density of each row given the rows before it.
 
         Parameters
         ----------
@@ -347,13 +347,13 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
         log_likelihoods : ndarray of shape (n_timesteps,)
-            Natural logarithms of the densities, parameters integrated out; 0 for a
-            missing row, and -inf from a row on that is impossible at all draws, with a
+            Log densities, with parameters integrated out; 0 for a missing row, and -inf
+            from the first row of zero likelihood at all draws, with a
             `ConvergenceWarning`.
         """
         trackers, X, inputs, seeds = self._asked(X, inputs, random_state)
@@ -367,7 +367,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         return self._weights_after(evidences)[0]
 
     def score(self, X, y=None, *, inputs=None, random_state=None):
-        """Mean of `log_likelihoods`.
+        """Return the mean of `log_likelihoods`.
 
         Parameters
         ----------
@@ -378,7 +378,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row.
         random_state : int, RandomState instance or None, default=None
-            Seeds the noise.
+            Seed of the noise.
 
         Returns
         -------
@@ -388,7 +388,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         found = self.log_likelihoods(X, inputs=inputs, random_state=random_state)
         return float(np.mean(found))
 
-    # What is known after the last row.
+    # State after the last row.
 
     @property
     def posterior_(self):
@@ -400,13 +400,13 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
     @property
     @small_is_zero
     def weights_(self):
-        """Their weights."""
+        """Weights of the draws."""
         weights = np.exp(self._population.log_weights)
         return weights / weights.sum()
 
     @property
     def log_evidence_(self):
-        """Log density of the rows learnt."""
+        """Log evidence of the rows learnt."""
         return float(self._population.log_evidence)
 
     @property
@@ -438,12 +438,12 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
 
     @property
     def n_particles_(self):
-        """Particles of each filter."""
+        """Current number of particles of each filter."""
         return self._population.n_particles
 
     @property
     def n_samples_seen_(self):
-        """Rows since the last `fit`."""
+        """Number of rows since the last `fit`."""
         return len(self._series.X)
 
     # The steps of `fit` and of `partial_fit`.
@@ -452,7 +452,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         return False  # a row costs far more than its validation
 
     def _learn(self, X, inputs, steps):
-        """Learn rows one after another, in the order of `steps`."""
+        """Learn rows in order, one for each of `steps`."""
         begun = self._streaming() and "_population" in vars(self)
         X = self._rows(X, reset=not begun)
         inputs = self._checked_inputs(inputs, len(X), begin=not begun)
@@ -491,12 +491,12 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         return self
 
     def _drawn_from(self, priors, generator):
-        """Draw the parameters before row 0."""
+        """Draw the parameters from the prior."""
         positions = priors.draw(self.n_draws, generator)
         even = even_log_weights(self.n_draws)
         return Population(positions, even, (), 0.0, self.estimator.n_particles)
 
-    # What the methods that learn nothing share.
+    # Methods that do not learn.
 
     def _asked(self, X, inputs, random_state):
         """Return filters, validated rows and inputs, and a seed for each filter."""
@@ -506,7 +506,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         return self._population.filters, X, inputs, self._answering(random_state)[1]
 
     def _answering(self, random_state):
-        """Return a generator and a seed for each filter; None goes on from now."""
+        """Return a generator and a seed for each filter; None: the current ones."""
         if random_state is None:
             return continued(self._random_state), [None] * self.n_draws
         seeds = check_random_state(random_state).randint(2**31 - 1, size=self.n_draws)
@@ -514,10 +514,10 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
 
     @small_is_zero
     def _weights_after(self, evidences):
-        """Log densities of rows, and the weights of the draws before and after them.
+        """Return log densities of rows, and the weights of the draws around them.
 
-        From a row on that is impossible at all draws, the log densities are -inf and
-        the weights stay as they were before it.
+        From the first row of zero likelihood at all draws, the log densities are -inf
+        and the weights do not change.
 
         Parameters
         ----------
@@ -555,20 +555,20 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
 
 @contextmanager
 def _silent_underflow():
-    """Silence the warnings of filters: a likelihood of 0 is an answer at one draw."""
+    """Silence the filters' warnings of a zero likelihood, which is allowed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
 
 
 def _evidences_and_moments(tracker, X, inputs, seed):
-    """Yield the log density, the means and the deviations at each row."""
+    """Yield the log density, means and standard deviations at each row."""
     for step, _ in tracker._run(X, inputs, seed):
         yield step.evidence, *moments(step.cloud.weights, step.cloud.particles)
 
 
 def _quantiles(values, weights, levels):
-    """Weighted quantiles: the smallest values that reach the levels."""
+    """Return weighted quantiles, the smallest values that reach the levels."""
     order = np.argsort(values)
     reached = np.cumsum(weights[order])
     places = np.searchsorted(reached, levels * reached[-1])

@@ -1,19 +1,19 @@
-"""Proposals of parameters on the line, fitted to the draws that they will move."""
+"""Proposals of transformed parameters, fitted to the draws."""
 
 import numpy as np
 
-DEGREES = 5.0  # of freedom: tails heavier than those of most posteriors
+DEGREES = 5.0  # degrees of freedom: heavier tails than most posteriors
 LEAST_SHARE = 1e-6  # of a variance, added to the diagonal
 LEAST_VARIANCE = 1e-12
 
 
 def fitted_proposals(positions, weights):
-    """Return a function that proposes positions, in two ways by turns.
+    """Return a function that proposes positions by two alternating proposals.
 
-    The first draws from Student's distribution with the mean and the covariance of the
-    draws, wherever they are; the second makes random steps of ``2.38 ** 2 /
-    n_parameters`` times this covariance, which also serve where the posterior has
-    another shape.
+    The first is an independent draw from a Student distribution with the mean and the
+    covariance of the draws; the second is a random walk with ``2.38 ** 2 /
+    n_parameters`` times this covariance, which also works for other shapes of the
+    posterior.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def fitted_proposals(positions, weights):
     -------
     propose : callable
         ``propose(number, positions, generator)`` returns new positions, and the log
-        ratios of the density of the way back to that of the way there, (n_draws,).
+        ratios of reverse to forward proposal densities, (n_draws,).
     """
     n_parameters = positions.shape[1]
     mean = weights @ positions

@@ -1,4 +1,4 @@
-"""Parameters with weights, each with a particle filter, moved from row to row.
+"""Weighted parameters, each with a particle filter, updated row by row.
 
 The algorithm of N. Chopin, P. E. Jacob and O. Papaspiliopoulos, "SMC^2: an efficient
 algorithm for sequential analysis of state space models", JRSS B 75, 2013.
@@ -17,10 +17,10 @@ from ._sampling import even_log_weights
 from ._smc2_moves import fitted_proposals
 from ._tempering import next_exponent
 
-FEW_ACCEPTED = 0.25  # share of moves below which the filters' noise is measured
+FEW_ACCEPTED = 0.25  # acceptance rate below which the filters' noise is estimated
 MOST_NOISE = 1.0  # variance of a log-likelihood above which filters double
-MOST_GROWTH = 16  # times the particles at first
-N_PAIRS = 10  # of runs at the same parameters, from which it is estimated
+MOST_GROWTH = 16  # largest factor of the initial number of particles
+N_PAIRS = 10  # of runs at the same parameters, to estimate the variance
 
 
 class Population(NamedTuple):
@@ -37,7 +37,7 @@ class Population(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Draws within the stages of a row: no weights, and what their density needs."""
+    """Unweighted draws within the stages of a row, with terms of their density."""
 
     positions: np.ndarray  # (n_draws, n_parameters)
     log_priors: np.ndarray  # (n_draws,)
@@ -46,15 +46,15 @@ class Draws(NamedTuple):
     gains: np.ndarray  # (n_draws,), log-likelihood of the last row
 
     def log_density(self, exponent):
-        """Log density, up to a constant, with the last row to the power `exponent`."""
+        """Return the log density with the last row to the power `exponent`."""
         return self.log_priors + self.before + exponent * self.gains
 
     def take(self, places):
-        """Return the draws at these places."""
+        """Return the draws at given indices."""
         return Draws(*(part[places] for part in self))
 
     def where(self, chosen, others):
-        """Return the draws, with those of `others` where they were chosen."""
+        """Return the draws, replaced by `others` where `chosen`."""
         parts = zip(self, others, strict=True)
         return Draws(
             *(
@@ -76,17 +76,17 @@ class Series(NamedTuple):
         return Series(self.X[start:stop], inputs)
 
     def followed_by(self, X, inputs):
-        """Return the rows with more rows after them."""
+        """Return the rows with more rows appended."""
         both = None if inputs is None else np.concatenate([self.inputs, inputs])
         return Series(np.concatenate([self.X, X]), both)
 
     def copied(self):
-        """Return rows that nobody else can change."""
+        """Return a copy of the rows."""
         return Series(*(None if part is None else part.copy() for part in self))
 
 
 class Target:
-    """The posterior of parameters on the line, with filters for its likelihood."""
+    """The posterior of transformed parameters, with likelihoods by filters."""
 
     def __init__(self, estimator, priors):
         self.estimator = estimator
@@ -107,9 +107,9 @@ class Target:
                 **values,
                 n_particles=n_particles,
                 random_state=int(seeds[i]),
-                underflow="warn",  # a likelihood of 0 is an answer here
+                underflow="warn",  # a likelihood of 0 is allowed here
             )
-            tracker._checks_moves = bool(i == possible[0])  # one stands for all
+            tracker._checks_moves = bool(i == possible[0])  # one check suffices
             with naming(values):
                 if last:
                     tracker = tracker._started(*series.rows(0, last))
@@ -122,36 +122,36 @@ class Target:
 
 
 def differences(after, before):
-    """Return ``after - before``; minus infinity where the likelihood vanished."""
+    """Return ``after - before``; minus infinity at zero likelihood."""
     with np.errstate(invalid="ignore"):
         return np.where(before > -np.inf, after - before, -np.inf)
 
 
 def learn_row(population, target, series, n_moves, generator):
-    """Weigh the parameters by the last row of a series, and move them where needed.
+    """Weight the draws by the last row of a series, and move them if needed.
 
-    A row that would leave less than half of the effective draws is weighed in stages,
-    each by a power of its likelihood. After each stage but the last the draws are
-    resampled, and moved by particle marginal Metropolis-Hastings steps that leave the
-    distribution of the stage as it is.
+    A row that would halve the effective sample size is weighted in stages, each by a
+    power of its likelihood. After each stage but the last the draws are resampled, and
+    moved by particle marginal Metropolis-Hastings steps that leave the distribution of
+    the stage invariant.
 
     Parameters
     ----------
     population : Population
-        Draws that have learnt all rows but the last; without filters before row 0.
+        Draws that have learnt all rows but the last; without filters before any row.
     target : Target
         The posterior.
     series : Series
-        All rows, and the one to be learnt last.
+        All rows; the last one is learnt.
     n_moves : int
-        Metropolis steps of each draw in a stage.
+        Number of Metropolis steps of each draw in a stage.
     generator : numpy.random.Generator
         Random numbers.
 
     Returns
     -------
     population : Population
-        Draws that have learnt the row, too.
+        Draws that have learnt all rows.
     """
     draws = _moved_on(population, target, series, generator)
     log_weights, exponent = population.log_weights, 0.0
@@ -182,7 +182,7 @@ def learn_row(population, target, series, n_moves, generator):
 
 
 def _moved_on(population, target, series, generator):
-    """Let each filter learn the last row, or begin with it."""
+    """Update each filter by the last row, or start it there."""
     if not population.filters:
         n_particles = population.n_particles
         return target.run(population.positions, series, n_particles, generator)
@@ -201,7 +201,7 @@ def _moved_on(population, target, series, generator):
 def _rejuvenated(
     target, series, n_moves, generator, population, draws, weights, exponent
 ):
-    """Resample and move draws; double the particles where they are too few.
+    """Resample and move draws; double the number of particles if it is too small.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def _rejuvenated(
 
 
 def _noise(draws, target, series, n_particles, generator):
-    """Variance of the log-likelihood's estimate, from pairs of runs at some draws."""
+    """Return the variance of the estimated log-likelihood, from pairs of runs."""
     n = len(draws.positions)
     places = np.linspace(0, n - 1, min(N_PAIRS, n)).astype(int)
     runs = [

@@ -1,4 +1,4 @@
-"""Smoothing: the distribution of every state given all rows of a run.
+"""Smoothing: distributions of the states given all rows of a run.
 
 A run is a list of `Step`, one for each row.
 """
@@ -8,29 +8,29 @@ import numpy as np
 from ._cloud import moments
 from ._density import transition_density
 
-N_MOVES = 4  # of Metropolis, for each state of a trajectory
-FEWEST_ANCESTORS = 30  # effective, at the first row, for tracing to be trusted
+N_MOVES = 4  # number of Metropolis moves per state of a trajectory
+FEWEST_ANCESTORS = 30  # least effective number of ancestors at the first row
 
 
 def smoothed(run, rows, model, generator):
-    """Means and standard deviations of the states, each (n_timesteps, n_states)."""
+    """Return means and standard deviations of states, each (n_timesteps, n_states)."""
     paths = trajectories(run, rows, model, len(run[-1].cloud.weights), generator)
     means, stds = paths.mean(axis=0), paths.std(axis=0)
     last = run[-1].cloud
-    means[-1], stds[-1] = moments(last.weights, last.particles)  # without drawing
+    means[-1], stds[-1] = moments(last.weights, last.particles)  # exact, without draws
     return means, stds
 
 
 def trajectories(run, rows, model, n_trajectories, generator):
     """Draw trajectories of the states given all rows.
 
-    Backward sampling by Metropolis [1]_: the predecessor of a state is first the one
-    that it was moved from; then candidates drawn by their weights replace it, accepted
-    by the ratio of the densities of the move. The cost is that of a few evaluations of
-    the density for each state drawn, whatever the number of particles.
+    Backward sampling by Metropolis moves [1]_: the predecessor of a state is initially
+    its ancestor; candidates drawn by their weights then replace it, with the ratio of
+    the transition densities as the acceptance ratio. This takes a few evaluations of
+    the density for each state, whatever the number of particles.
 
-    Where the density of a move is not known, the ancestors are traced instead, if
-    enough of them are distinct.
+    If the transition density is unknown, the ancestors are used instead, if enough of
+    them are distinct.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ def trajectories(run, rows, model, n_trajectories, generator):
     model : CalledModel
         The state-space model.
     n_trajectories : int
-        How many to draw.
+        Number of trajectories.
     generator : numpy.random.Generator
         Random numbers.
 
     Returns
     -------
     trajectories : ndarray of shape (n_trajectories, n_timesteps, n_states)
-        The trajectories, in no order that matters.
+        The trajectories, in arbitrary order.
 
     References
     ----------
@@ -88,15 +88,15 @@ def trajectories(run, rows, model, n_trajectories, generator):
 
 
 def _at(sums, positions):
-    """Particles at positions in [0, 1) of the distribution function of the weights."""
+    """Return the particles at quantiles in [0, 1) of the weights."""
     found = np.searchsorted(sums, positions * sums[-1], side="right")
     return np.minimum(found, np.searchsorted(sums, sums[-1]))
 
 
 def _density_of_moves(run, rows, model):
-    """Return the log density by which a state came from a particle of row t.
+    """Return the log density of moves from particles of row t to a state.
 
-    It includes the likelihood of row t + 1 where that depends on the state before.
+    It includes the likelihood of row t + 1 if that depends on the state before.
     """
     if len(run) == 1:
         return None
@@ -125,7 +125,7 @@ def _density_of_moves(run, rows, model):
 
 
 def _refuse_few_ancestors(run, model):
-    """Refuse to trace ancestors where a few stand for all."""
+    """Raise ValueError if there are too few distinct ancestors."""
     places, weights = np.arange(len(run[-1].cloud.weights)), run[-1].cloud.weights
     for step in run[:0:-1]:
         if step.ancestors is not None:

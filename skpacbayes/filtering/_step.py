@@ -1,4 +1,4 @@
-"""One row of a particle filter: the cloud is moved on, weighed, and replaced."""
+"""One step of a particle filter: resample, move and weight the cloud."""
 
 import math
 
@@ -9,12 +9,12 @@ from .._base import warn_user
 from ._cloud import Cloud, Step, forecast, weigh
 from ._tempering import tempered
 
-FEWEST = 1.5  # effective particles: one has most of the weight
-ENOUGH = 50  # particles, of which so few is a collapse
+FEWEST = 1.5  # effective sample size below which one particle dominates
+ENOUGH = 50  # least number of particles for a warning
 
 
 def look(cloud, row, model, sampling, generator):
-    """Move the cloud to the time of a row, and weigh it by the row.
+    """Move the cloud to the time of a row, and weight it by the row.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def look(cloud, row, model, sampling, generator):
     model : CalledModel
         The state-space model.
     sampling : Bootstrap or QuasiMonteCarlo
-        How ancestors and noise are drawn.
+        Sampling scheme of ancestors and noise.
     generator : numpy.random.Generator
         Random numbers.
 
@@ -34,7 +34,7 @@ def look(cloud, row, model, sampling, generator):
     ahead : Ahead
         The cloud at the row.
     weighting : Weighting
-        What the row says of it.
+        Its weights given the row.
     """
     if sampling.tempering is not None:
         return tempered(cloud, row, model, sampling, generator)
@@ -43,10 +43,10 @@ def look(cloud, row, model, sampling, generator):
 
 
 def advance(cloud, row, model, sampling, generator, underflow="warn"):
-    """Move the cloud on by one row: resample, move, weigh (a bootstrap filter's step).
+    """Update the cloud by one row: resample, move, weight.
 
-    The arguments are those of `look`; `underflow`, "warn" or "raise", says what to do
-    where the likelihood vanishes (`Collapses` warns). Returns the `Step`.
+    The arguments are those of `look`; `underflow`, "warn" or "raise": what to do if the
+    likelihood is zero at all particles (`Collapses` warns). Returns the `Step`.
     """
     ahead, weighting = look(cloud, row, model, sampling, generator)
     time = ahead.moved.time
@@ -77,13 +77,13 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
 
 
 class Collapses:
-    """Rows with which no particle agrees, or hardly one: for a warning of each."""
+    """Rows of zero likelihood, and rows that leave one particle, for warnings."""
 
     def __init__(self):
         self._times, self._n, self._vanished = [], 0, []
 
     def note(self, step, row):
-        """Note a step whose row leaves the weight to one particle, or to none."""
+        """Record a step whose row leaves weight to one particle, or to none."""
         cloud = step.cloud
         if step.evidence == -math.inf:
             self._vanished.append(cloud.time)
@@ -92,7 +92,7 @@ class Collapses:
             self._n = len(cloud.weights)
 
     def warn(self):
-        """Warn if there were such rows, and particles enough to hope for more."""
+        """Warn if there were such rows, and there are enough particles."""
         if self._vanished:
             first, count = self._vanished[0], len(self._vanished)
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"

@@ -1,11 +1,11 @@
-"""Rows that surprise are weighed in stages, with moves of the particles in between.
+"""Tempering: surprising rows are weighted in stages, with moves in between.
 
-A particle is a function of standard normals. The distribution of these is reached from
-the standard normal one in stages: stage `e` weighs by the likelihood of the row to the
-power of `e`. After each stage but the last the particles are resampled, and their
-normals of the last rows are moved by Metropolis steps that leave the distribution of
-the stage as it is (preconditioned Crank-Nicolson, Cotter et al. 2013). The likelihood
-of all rows stays unbiased, because the exponents are chosen on other particles.
+A particle is a function of standard normal noise. The posterior of the noise is reached
+in stages: stage `e` weights by the likelihood of the row to the power of `e`. After
+each stage but the last the particles are resampled, and their noise of the last rows is
+updated by Metropolis steps that leave the distribution of the stage invariant
+(preconditioned Crank-Nicolson, Cotter et al. 2013). The likelihood estimate stays
+unbiased, because the exponents are chosen on other particles.
 """
 
 from typing import NamedTuple
@@ -17,15 +17,15 @@ from ._resampling import draw, one_cell
 from ._sampling import even_log_weights
 
 N_MOVES = 3  # Metropolis steps after each stage
-SMALLEST = 0.02  # step, as a share of a normal drawn anew; the largest is 1
-LEAST_SIZE = 0.5  # effective share of the particles that each stage keeps
+SMALLEST = 0.02  # smallest step size, relative to an independent draw
+LEAST_SIZE = 0.5  # share of the effective sample size that each stage keeps
 MOST_STAGES = 100
-PILOT_SHARE, LEAST_PILOT = 8, 64  # one in so many particles, and at least so many
+PILOT_SHARE, LEAST_PILOT = 8, 64  # particles per pilot particle; least number of these
 N_HALVINGS = 30
 
 
 class Recent(NamedTuple):
-    """The last rows, and the noise that moved each particle through them."""
+    """The last rows, with the noise of each particle."""
 
     time: int  # of the first of the rows
     before: np.ndarray | None  # (n_particles, n_states), one row earlier
@@ -34,12 +34,12 @@ class Recent(NamedTuple):
     noise: np.ndarray  # (n_rows, n_particles, n_noise)
 
     def take(self, ancestors):
-        """Return the same of other particles."""
+        """Return the same for given ancestors."""
         before = None if self.before is None else self.before.take(ancestors, axis=0)
         return self._replace(before=before, noise=self.noise.take(ancestors, axis=1))
 
     def walk(self, noise, model):
-        """Move the particles through the rows by some noise.
+        """Move the particles through the rows by given noise.
 
         Returns
         -------
@@ -61,7 +61,7 @@ class Recent(NamedTuple):
         return particles, earlier, last
 
     def shortened(self, n_rows, model):
-        """Forget all rows but the last `n_rows`."""
+        """Return the same for the last `n_rows` rows."""
         recent = self
         while len(recent.rows) > n_rows:
             first = recent._replace(rows=recent.rows[:1])
@@ -76,14 +76,14 @@ class Recent(NamedTuple):
 
 
 def tempered(cloud, row, model, sampling, generator):
-    """Move the cloud to the time of a row, and weigh it in stages.
+    """Move the cloud to the time of a row, and weight it in stages.
 
     Returns
     -------
     ahead : Ahead
         The cloud after all stages, with its recent noise.
     weighting : Weighting
-        What the row says of it.
+        Its weights given the row.
     """
     n_rows = 1 if hasattr(model.model, "observe") else sampling.tempering
     exponents = _exponents(cloud, row, model, sampling, n_rows, generator)
@@ -111,7 +111,7 @@ def tempered(cloud, row, model, sampling, generator):
 
 
 def _log_weights_by(moved, row, model):
-    """Log weights of particles by one row, the ratios of a proposal included."""
+    """Return log weights of particles by one row, with ratios of a proposal."""
     log_weights = np.zeros(len(moved.particles))
     if row.silent:
         return log_weights
@@ -122,9 +122,9 @@ def _log_weights_by(moved, row, model):
 
 
 def _recent(cloud, ancestors, noise, row, n_rows, model):
-    """Return the recent rows and noise of particles after one more row.
+    """Return the recent rows and noise of particles after another row.
 
-    `ancestors` (n_particles,) are places in the cloud, None where all stay.
+    `ancestors` (n_particles,) are indices in the cloud; None: no resampling.
     """
     if cloud is None:
         return Recent(0, None, None, (row,), noise[None])
@@ -141,9 +141,9 @@ def _recent(cloud, ancestors, noise, row, n_rows, model):
 
 
 def _exponents(cloud, row, model, sampling, n_rows, generator):
-    """Choose the exponents of the stages, the last of which is 1, on a few particles.
+    """Choose the exponents of the stages, the last of which is 1, by a pilot run.
 
-    These are drawn from the cloud, and then thrown away.
+    The particles of the pilot run are drawn from the cloud, and not used otherwise.
     """
     n_all = sampling.n_particles
     n = min(n_all, max(LEAST_PILOT, n_all // PILOT_SHARE))
@@ -177,7 +177,7 @@ def _exponents(cloud, row, model, sampling, n_rows, generator):
 
 @small_is_zero
 def next_exponent(log_weights, last, before):
-    """Largest exponent that keeps enough effective particles, at most 1."""
+    """Return the largest exponent, at most 1, that keeps the effective size."""
 
     def size(exponent):
         logs = log_weights + (exponent - before) * last
@@ -198,10 +198,10 @@ def next_exponent(log_weights, last, before):
 
 
 def _anneal(recent, log_weights, choose, resample, model, generator):
-    """Weigh by the last row in stages; resample and move the particles in between.
+    """Weight by the last row in stages, resampling and moving particles in between.
 
-    `choose` gives the next exponent for log-weights, log-likelihoods and the exponent
-    before; `resample` gives ancestors and log-weights for particles and weights.
+    `choose` maps log weights, log-likelihoods and the exponent before to the next
+    exponent; `resample` maps particles and weights to ancestors and log weights.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def _anneal(recent, log_weights, choose, resample, model, generator):
     particles : ndarray of shape (n_particles, n_states)
     weighting : Weighting
     ancestors : ndarray of shape (n_particles,)
-        Places of the particles before the stages; None where there was one stage.
+        Indices of the particles before the stages; None with a single stage.
     """
     particles, earlier, last = recent.walk(recent.noise, model)
     exponent, evidence, ancestors = 0.0, 0.0, None
@@ -228,7 +228,7 @@ def _anneal(recent, log_weights, choose, resample, model, generator):
 
 
 def _moved(recent, particles, earlier, last, exponent, model, generator):
-    """Move the noise of the recent rows; the distribution stays as it is."""
+    """Update the noise of the recent rows by invariant Metropolis steps."""
     n, noise = len(last), recent.noise
     for _ in range(N_MOVES):
         sizes = np.exp(generator.random(n) * np.log(SMALLEST))[:, None]

@@ -1,7 +1,7 @@
 """State-space models for :class:`ClusteredParticleFilter`, and how to write one.
 
 A model is a scikit-learn estimator without `fit`: parameters in ``__init__``, and three
-pure functions of all particles at once. The filter hands them the noise.
+pure functions of all particles at once. The filter passes them the noise.
 
 - ``n_noise``: number of standard normals that move one particle.
 - ``initial(z)``: states at row 0, (n_particles, n_states), from the noise `z`,
@@ -10,33 +10,33 @@ pure functions of all particles at once. The filter hands them the noise.
 - ``log_likelihood(x, y, t)``: log density of row `t`, `y` of shape (n_features,), in
   each state, (n_particles,).
 
-A function that has one of these arguments gets it by name:
+A function may have these further arguments, passed by name:
 
-- ``y_prev``, the row before, (n_features,), with NaN where it is missing; in a forecast
+- ``y_prev``, the row before, (n_features,), with NaN for missing values; in a forecast
   each particle has its own, (n_particles, n_features). Write ``y_prev[..., 0]``.
 - ``x_prev`` (`log_likelihood`, `observation`): the states at the row before, of which
   each of `x` comes; None at row 0.
 - ``u``: the inputs of the row, (n_inputs,), given to the filter as ``inputs=``.
 
-What else a model may have:
+Optional members of a model:
 
 - ``observation(x, z, t)``: a row drawn in each state, (n_particles, n_features), from
   ``n_noise_observation`` normals (by default as many as features). Forecasts need it.
 - ``log_transition(x, x_next, t)``: log density of moving from each row of `x` to that
-  of `x_next`, up to a constant, for smoothing where the noise is not simply added. It
-  is compared with `transition` when the filter learns.
-- ``proposal(x, y, t)``: how row `t` guides the noise, as the pair of its location and
-  scale: particles move by ``location + scale * z`` and are weighed accordingly. Both
-  are (n_noise,), (n_particles, n_noise), or the scale lower triangular matrices,
-  (1 or n_particles, n_noise, n_noise). ``initial_proposal(y)`` is that of row 0.
-- ``log_lookahead(x, y, t)``: log of a guess of the density of row `t` given the states
+  of `x_next`, up to a constant, for smoothing if the noise is not additive. It is
+  checked against `transition` when the filter learns.
+- ``proposal(x, y, t)``: location and scale of the noise given row `t`: particles move
+  by ``location + scale * z`` and are weighted accordingly. Both are (n_noise,),
+  (n_particles, n_noise), or the scale lower triangular matrices, (1 or n_particles,
+  n_noise, n_noise). ``initial_proposal(y)`` is that of row 0.
+- ``log_lookahead(x, y, t)``: log of an approximate density of row `t` given the states
   at row ``t - 1``, for ``proposal="auxiliary"``.
-- ``handles_missing = True``: the model is shown rows with some NaN. By default a row
-  with a NaN is missing as a whole, and never shown; where something was observed of it,
-  there is a warning.
-- ``observe(X)``: returns a model that has seen the rows `X`. It is shown the rows that
-  the filter learns: all of them before `fit` runs, each one after its step in
-  `partial_fit`.
+- ``handles_missing = True``: the model is called with rows with some NaN. By default a
+  row with a NaN is treated as missing as a whole, with a warning if it is partly
+  observed.
+- ``observe(X)``: returns a model that has observed the rows `X`. It is called with the
+  rows that the filter learns: in `fit` with all rows before filtering, in `partial_fit`
+  with each row after its step.
 """
 
 import copy
@@ -57,11 +57,12 @@ class LocalLevel(BaseEstimator):
     """A random walk in each feature, observed with noise.
 
     ``x_t = x_{t-1} + N(0, transition_variance)``, ``y_t = x_t + N(0,
-    observation_variance)``, features independent. What is None is estimated from the
-    rows by moments of the differences `d` of a feature's values, one to the next that
-    is not missing: the observation variance is minus the mean product of neighbouring
-    differences, at least 0.05 times their mean square; the transition variance is the
-    rest of the latter, at least 0.01 times of it, over the mean number of rows between.
+    observation_variance)``, features independent. Parameters that are None are
+    estimated by moments of the differences `d` between consecutive non-missing values
+    of a feature. The observation variance is minus the mean product of neighbouring
+    differences, at least 0.05 times their mean square. The transition variance is the
+    remaining mean square, at least 0.01 times the mean square, over the mean number of
+    rows between values.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ class LocalLevel(BaseEstimator):
         Mean of the state at row 0. If None, the first value of the feature; in a stream
         that starts with a gap, 0 until the first value, which moves the state there.
     initial_variance : float, array-like or None, default=None
-        Its variance. If None, the mean of ``d_t ** 2``.
+        Variance of the state at row 0. If None, the mean of ``d_t ** 2``.
     transition_variance, observation_variance : float, array-like or None, default=None
         Variances, in squared units of X.
     """
@@ -94,7 +95,7 @@ class LocalLevel(BaseEstimator):
         return len(self.first_)
 
     def observe(self, X):
-        """Return the model that has seen the rows of X, too."""
+        """Return the model after observing the rows of X."""
         begun = hasattr(self, "first_")
         if begun and all(getattr(self, name) is not None for name in PARAMETERS):
             return self  # nothing to estimate
@@ -107,8 +108,8 @@ class LocalLevel(BaseEstimator):
             model.age_ = np.zeros(X.shape[1])  # rows since the last value
         new = known.any(axis=0) & ~model.seen_
         first = np.where(new, X[known.argmax(axis=0), np.arange(X.shape[1])], 0.0)
-        # Particles drawn before the first value lie about 0 and must be moved. Before
-        # the model has seen any row there are none, and `initial` starts at the value.
+        # Particles drawn before the first value are about 0 and must be moved. Before
+        # any row there are no particles, and `initial` starts at the value.
         moves = begun and self.initial_mean is None
         model.jump_ = first if moves else np.zeros(X.shape[1])
         model.first_, model.seen_ = model.first_ + first, model.seen_ | new
@@ -126,9 +127,9 @@ class LocalLevel(BaseEstimator):
         return model
 
     def _add_steps(self, X):
-        """Sum squares and products of steps, in order: no cut changes the sums.
+        """Sum squares and products of steps in order, independently of the calls.
 
-        Returns which features have steps whose squares vanish, (n_features,).
+        Returns the mask (n_features,) of features whose squared steps underflow.
         """
         values = np.concatenate([self.last_[None], X])
         steps, latest, gaps = values[1:] - values[:-1], values, 1.0
@@ -183,7 +184,7 @@ class LocalLevel(BaseEstimator):
         return moved + self.jump_ if t == self.n_rows_ else moved
 
     def log_likelihood(self, x, y, t):
-        """Log density of the features of row t whose level and scale are known.
+        """Return the log density of the features of row t of known level and scale.
 
         A feature counts from its third value in a stream (the first gives the level,
         the second the scale), from its first after `fit`.
@@ -250,20 +251,19 @@ PARAMETERS = (
 
 
 class LinearObservations(BaseEstimator):
-    """Base of models with added noise, seen through a matrix with Gaussian noise.
+    """Base class of models with additive noise and linear Gaussian observations.
 
-    ``x_t = f(x_{t-1}, t) + L z``, ``y_t = G x_t + N(0, R)``. A subclass has
-    `initial`, `transition`, `n_noise`, and the attributes `observation_matrix`, `G` of
-    shape (n_features, n_states), and `observation_covariance`, `R`, positive definite.
-    Then particles are moved by the optimal proposal, in which row t decides the noise
-    as far as it can, and the ancestors may be drawn by the density of row t
-    (``proposal="auxiliary"``). A row that is partly observed says what its other
-    features say, unless a subclass has a `log_likelihood` or a proposal of its own and
-    does not say ``handles_missing = True``.
+    ``x_t = f(x_{t-1}, t) + L z``, ``y_t = G x_t + N(0, R)``. A subclass has `initial`,
+    `transition`, `n_noise`, and the attributes `observation_matrix`, `G` of shape
+    (n_features, n_states), and `observation_covariance`, `R`, positive definite.
+    Particles are then moved by the optimal proposal given row t, and ancestors may be
+    drawn by the density of row t (``proposal="auxiliary"``). Partly observed rows are
+    used, unless a subclass has its own `log_likelihood` or proposal and does not set
+    ``handles_missing = True``.
 
     Examples
     --------
-    A pendulum, of which only the angle is measured:
+    A pendulum whose angle is measured, but not its speed:
 
     >>> import numpy as np
     >>> from skpacbayes.filtering import ClusteredParticleFilter
@@ -285,14 +285,14 @@ class LinearObservations(BaseEstimator):
     handles_missing = True
 
     def __init_subclass__(cls, **kwargs):
-        """Show a subclass rows that are partly observed if it reads none of its own."""
+        """Set `handles_missing` unless a subclass overrides functions of a row."""
         super().__init_subclass__(**kwargs)
         readers = "log_likelihood", "log_lookahead", "proposal", "initial_proposal"
         if any(name in vars(cls) for name in readers):
             cls.handles_missing = vars(cls).get("handles_missing", False)
 
     def log_likelihood(self, x, y, t):
-        """Log density of row t, or of what was observed of it."""
+        """Return the log density of the observed features of row t."""
         y, matrix, covariance = self._observed(y)
         gaps = matrix @ x.T
         gaps -= y[:, None]
@@ -321,16 +321,16 @@ class LinearObservations(BaseEstimator):
         return gaussian_log_density(y[:, None] - matrix @ center.T, spread)
 
     def _moves(self, x, t, y_prev, u):
-        """Centers f(x), (n_particles, n_states), and the factor L of the transition."""
+        """Return f(x), (n_particles, n_states), and the factor L of the transition."""
         given = {"y_prev": y_prev, "u": u}
         asked = _names_of(type(self).transition)
         given = {name: value for name, value in given.items() if name in asked}
         return self._parts(lambda x, z: self.transition(x, z, t, **given), x)
 
     def _parts(self, move, x):
-        """Centers and factor of ``move(x, z)``, the factor at the first state.
+        """Return centre and factor of ``move(x, z)``, the factor at the first state.
 
-        Where it depends on the state the proposal is less than optimal, and as right.
+        If the factor depends on the state, the proposal is valid but not optimal.
         """
         n_noise = self.n_noise
         if x is None:
@@ -351,10 +351,10 @@ class LinearObservations(BaseEstimator):
         return (y - center @ matrix.T) @ gain, scale
 
     def _observed(self, y):
-        """Features of a row that were observed, their matrix and their covariance."""
+        """Return the observed features of a row, with their matrix and covariance."""
         matrix = np.ascontiguousarray(self.observation_matrix, dtype=float)
         covariance = np.asarray(self.observation_covariance, dtype=float)
-        if len(matrix) != len(y):  # one feature would be broadcast to all
+        if len(matrix) != len(y):  # a single feature would be broadcast
             raise ValueError(
                 f"observation_matrix has {len(matrix)} rows, yet X has {len(y)} "
                 "features."
@@ -366,7 +366,7 @@ class LinearObservations(BaseEstimator):
 
 
 class LinearGaussian(LinearObservations):
-    """Linear dynamics with Gaussian noise, which the Kalman filter solves exactly.
+    """Linear Gaussian state-space model, with an exact Kalman filter.
 
     ``x_t = F x_{t-1} + N(0, Q)``, ``y_t = G x_t + N(0, R)``, ``x_0 = N(m, P)``.
 
@@ -381,9 +381,9 @@ class LinearGaussian(LinearObservations):
     observation_covariance : array-like of shape (n_features, n_features)
         R, positive definite.
     initial_mean : array-like of shape (n_states,) or None, default=None
-        m; None is zero.
+        m. None: zero.
     initial_covariance : array-like of shape (n_states, n_states) or None, default=None
-        P, positive definite; None is Q.
+        P, positive definite. None: Q.
     """
 
     def __init__(
@@ -472,7 +472,7 @@ class LinearGaussian(LinearObservations):
         return np.array(means), np.array(covariances), np.array(log_likelihoods)
 
     def _check_form(self):
-        """Refuse matrices of the wrong shape, and covariances that are none."""
+        """Raise ValueError for matrices of wrong shape or indefinite covariances."""
         n, m = self.n_noise, len(self.observation_matrix)
         shapes = {
             "transition_matrix": (n, n),
@@ -508,7 +508,7 @@ class LinearGaussian(LinearObservations):
 
 
 class StochasticVolatility(BaseEstimator):
-    """A return whose log-variance is an autoregression of order one.
+    """Stochastic volatility: the log-variance is an autoregression of order one.
 
     ``x_t = phi x_{t-1} + sigma e_t``, started in its stationary distribution, and ``y_t
     = beta exp(x_t / 2) N(0, 1)``: section 4.1 of Fan and Heller. The innovation `e_t`
@@ -523,8 +523,8 @@ class StochasticVolatility(BaseEstimator):
     beta : float, default=0.7
         Standard deviation of y where the log-variance is 0.
     leverage : float in (-1, 1), default=0.0
-        Correlation of a return with the next innovation: negative where losses are
-        followed by larger swings than gains.
+        Correlation of a return with the next innovation; negative if losses are
+        followed by a higher volatility than gains.
     """
 
     n_noise = 1
@@ -578,7 +578,7 @@ class StochasticVolatility(BaseEstimator):
         center, whole = self.phi * x, np.full((1, 1), float(self.sigma))
         if self.leverage == 0 or y_prev is None:
             return center, whole
-        # one row for all particles, or one each; where it is missing, so is its normal
+        # a common row, or one per particle; if missing, so is its normal
         before = np.asarray(y_prev, dtype=float)[..., :1]
         normal = before / self.beta * np.exp(-0.5 * x)
         known = ~np.isnan(normal)
@@ -588,19 +588,19 @@ class StochasticVolatility(BaseEstimator):
 
 
 class TerrainNavigation(BaseEstimator):
-    """A flight over a map, which measures its height above the ground.
+    """Terrain navigation: an aircraft measures its height above the ground.
 
     ``x_t = x_{t-1} + velocity + N(0, position_std ** 2)`` in the cells of the map, and
     ``y_t = altitude - height(x_t) + N(0, height_std ** 2)``: section 4.2 of Fan and
-    Heller. The start is anywhere on the map; off the map the likelihood is 0.
+    Heller. The start is uniform on the map; off the map the likelihood is 0.
 
     Parameters
     ----------
     heights : array-like of shape (n_rows, n_columns)
         Height of the ground, interpolated linearly between the cells.
     velocity : array-like of shape (2,) or (n_timesteps, 2)
-        Displacement of a step, in cells: rows, then columns. Row `t` of several is
-        that from row ``t - 1`` to row `t`.
+        Displacement of a step, in cells: rows, then columns. If there are several, row
+        `t` is the displacement from time ``t - 1`` to `t`.
     altitude : float, default=0.0
         Height of the flight, in the units of `heights`; 0 if X holds minus the height
         of the ground.
@@ -672,7 +672,7 @@ class TerrainNavigation(BaseEstimator):
 
 
 def check_spreads(model, *names, zero=False):
-    """Refuse spreads that are negative, not finite, or zero where `zero` is False."""
+    """Raise ValueError for negative or infinite spreads, or zero ones if not `zero`."""
     for name in names:
         values = np.asarray(getattr(model, name), dtype=float)
         sound = np.isfinite(values) & ((values >= 0) if zero else (values > 0))

@@ -1,4 +1,4 @@
-"""Hidden Markov models whose emissions need no shape."""
+"""Hidden Markov models with nonparametric emissions."""
 
 from ._dirichlet_process import DirichletProcessHMM
 

@@ -41,8 +41,8 @@ from ._dirichlet_process_product_model import (
 from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 
-_LARGEST = 12  # number of states that "auto" tries, at most
-# Exponentials that are too small for a float are zero, also after `np.seterr`.
+_LARGEST = 12  # largest number of states that "auto" tries
+# Exponentials may underflow to zero, also after `np.seterr`.
 _small_is_zero = np.errstate(under="ignore")
 
 
@@ -51,217 +51,213 @@ class DirichletProcessHMM(
 ):
     """Hidden Markov model whose emissions are Dirichlet process mixtures.
 
-    `partial_fit` keeps all rows unless `window` is given: memory, and the cost of the
-    next answer, grow with the length of the stream.
+    `partial_fit` keeps all rows unless `window` is given: memory, and the time of the
+    next result, grow with the length of the stream.
 
-    A hidden state moves by a Markov chain, and each row is a noisy look at it. What the
-    rows of a state look like has no shape given beforehand: they may be skewed, have
-    heavy tails or several modes, where normal emissions find states that are not there.
-    A Gibbs sampler draws from the posterior of the states, the transitions and the
-    shapes (Algorithm 6 of [1]_), in several chains.
+    The hidden states form a Markov chain, and each row is a noisy observation of its
+    state. The distribution of the rows of a state is nonparametric: it may be skewed,
+    heavy-tailed or multimodal, where a model with normal emissions would find spurious
+    states. A Gibbs sampler draws the states, the transitions and the emission
+    distributions from their posterior (Algorithm 6 of [1]_), in several chains.
 
     Parameters
     ----------
     n_states : int or "auto", default=2
-        Number of states. "auto" tries one, two, three and so on, at most 12, and takes
-        the smallest number that is not clearly worse than the best (see Notes).
+        Number of states. "auto" compares up to 12 states, and chooses the smallest
+        number that is not clearly worse than the best (see Notes).
     emission : {"auto", "translated", "per_state", "poisson", "categorical"} or \
             list of str, default="auto"
-        "per_state": each state has a shape of its own. "translated": all states have
-        one shape, each at a location of its own, the model of [2]_; where regimes
-        differ in spread or shape it fails. "poisson": counts; each state has a mixture
-        of Poisson distributions, so that they may be overdispersed. "categorical": each
-        distinct value of a feature is a category, without an order; names are given as
-        codes, of `sklearn.preprocessing.OrdinalEncoder`. A list names the kind of each
-        feature, in their order: "normal" (as "per_state"), "poisson" or "categorical".
-        "auto" takes what predicts best of the first two and, where all values of a
-        feature are whole numbers from 0, of "poisson" for it; where these vary little,
-        "poisson" alone. Beside features with other values, whole numbers that vary less
-        than counts do, or have two values, are normal.
+        Emission distributions. "per_state": each state has its own mixture of normals.
+        "translated": all states have the same mixture, shifted to the location of the
+        state, the model of [2]_; use it only if states do not differ in spread or
+        shape. "poisson": for counts; each state has a mixture of Poisson distributions,
+        which may be overdispersed. "categorical": each distinct value of a feature is a
+        category; encode names by `sklearn.preprocessing.OrdinalEncoder`. A list has the
+        kind of each feature: "normal" (as "per_state"), "poisson" or "categorical".
+        "auto" chooses, by predictive score, among the first two and, for features of
+        non-negative integers, "poisson"; if these vary little, it is "poisson". If
+        there are also other features, integers that are underdispersed, or have two
+        values, are normal.
     n_atoms : int, default=10
-        Largest number of Gaussians that a shape mixes: where its Dirichlet process is
-        truncated.
+        Number of atoms (normals, Poisson distributions or tables) in each mixture: the
+        truncation level of the Dirichlet process.
     concentration : float, default=1.0
-        Concentration of the Dirichlet process. The larger, the more atoms are used.
+        Concentration of the Dirichlet process. A larger value uses more atoms.
     transition_prior : float, default=1.0
-        Parameter of the Dirichlet prior of the rows of the transition matrix.
+        Parameter a of the Dirichlet prior of the rows of the transition matrix.
     min_transition : float, default=1e-3
-        Smallest probability of a transition, at most 1 / `n_states`. 0 allows
-        transitions that never happen, for which the theorem of [1]_ does not hold.
+        Smallest probability of a transition, at most 1 / `n_states`. The theorem of
+        [1]_ does not hold for 0.
     startprob : {"stationary", "dirichlet"}, default="stationary"
         Distribution of the first state: the stationary distribution of the transition
-        matrix, or one of its own with a Dirichlet prior.
+        matrix, or a free distribution with a Dirichlet prior.
     duration : {"geometric", "negative_binomial"}, default="geometric"
-        How long a state lasts. "geometric", as in every Markov chain: most often for
-        one row. "negative_binomial": for r rows, learnt for each state, and a negative
-        binomial number more (a hidden semi-Markov model, see Notes). Needed where
-        states last about equally long each time.
+        Distribution of the durations of states. "geometric": that of a Markov chain,
+        with mode 1. "negative_binomial": r rows, with r learnt for each state, plus a
+        negative binomial number (a hidden semi-Markov model, see Notes). Use it if each
+        visit to a state lasts about equally long.
     covariance_type : {"auto", "diag", "full"}, default="auto"
-        Covariances of the atoms. "auto" takes what predicts better; with more than 20
-        features it is "diag". Where there are counts or categories, all features are
-        independent given their atom.
+        Covariances of the atoms. "auto" chooses by predictive score; with more than 20
+        features it is "diag". With counts or categories, all features are independent
+        given the atom.
     n_iter : int, default=500
-        Sweeps of each chain after the burn-in.
-    burn_in : int, default=300
-        First sweeps of each chain, whose draws are dropped: those that chose its start
-        and, of the first chain, the model are among them.
+        Number of sweeps of each chain after the burn-in.
+            burn_in : int, default=300
+                Number of first sweeps of each chain that are dropped. They include
+                those that choose its start and, in the first chain, the model.
     thin : int, default=1
         Keep every `thin`-th sweep after the burn-in.
     n_chains : int, default=2
         Number of chains.
     window : int or None, default=None
-        Rows that `partial_fit` keeps, the last ones; None keeps all. With a window the
-        cost of a row is bounded, and what happened before it is forgotten (see Notes).
+        Number of the latest rows that `partial_fit` keeps; None: all. With a window the
+        cost of a row is bounded, and earlier rows are forgotten (see Notes).
     random_state : int, RandomState instance or None, default=None
-        Seeds the chains and, unless it is given another, `sample`.
+        Seed of the chains and, by default, of `sample`.
     n_jobs : int, default=None
-        Threads for the chains.
+        Number of threads for the chains. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors.
 
     Attributes
     ----------
     n_states_ : int
         Number of states.
     n_states_scores_ : ndarray of shape (n_tried,)
-        With ``n_states="auto"``, the predictive score of one, two, three and so on
-        states, in nats per row (see Notes); else empty.
+        With ``n_states="auto"``, the predictive scores of 1, 2, ... states, in nats per
+        row (see Notes); otherwise empty.
     emission_ : {"translated", "per_state", "poisson", "categorical"} or list of str
-        The emission that was chosen.
+        Emission distributions, given or chosen.
     covariance_type_ : {"diag", "full"}
-        The covariances that were chosen.
+        Covariances of the atoms, given or chosen.
     transmat_ : ndarray of shape (n_states, n_states)
-        Posterior mean of the probabilities of transitions, from row to column. With
-        negative binomial durations, of such moves in the long run, so that in each of
-        `transmat_samples_` a state j lasts 1 / (1 - p[j, j]) rows on average.
+        Posterior mean of the transition probabilities, from row to column. With
+        negative binomial durations these are long-run frequencies, so that in each of
+        `transmat_samples_` state j lasts 1 / (1 - p[j, j]) rows on average.
     transmat_samples_ : ndarray of shape (n_draws, n_states, n_states)
-        The draws that it is the mean of.
-    n_stages_samples_ : ndarray of shape (n_draws, n_states)
-        The least number of rows that a state lasts, r, in each draw; 1 with geometric
-        durations.
+        Draws of the transition probabilities.
+        n_stages_samples_ : ndarray of shape (n_draws, n_states)
+        Draws of r, the least duration of each state; 1 with geometric durations.
     input_effects_ : ndarray of shape (n_states, n_inputs)
-        Posterior mean of the effects of inputs: what one unit more adds to the log odds
-        of moving to a state, against the mean over the states; `transmat_` is at the
-        mean inputs. Without inputs, of shape (n_states, 0).
+        Posterior mean of the effects of inputs: change per unit of an input in the log
+        odds of moving to a state, relative to the mean over the states. `transmat_` is
+        for the mean inputs. Without inputs the shape is (n_states, 0).
     input_effects_samples_ : ndarray of shape (n_draws, n_states, n_inputs)
         The draws that it is the mean of.
     startprob_ : ndarray of shape (n_states,)
         Posterior mean of the distribution of the first state.
     locations_ : ndarray of shape (n_states, n_features)
         Posterior mean of the median of each feature in each state; NaN for categories.
-        Not defined where all features are categories.
+        Not available if all features are categories.
     state_probabilities_ : ndarray of shape (n_states,)
-        Probabilities of the state at the last row that was learnt, given the rows up to
-        it: which regime holds now?
+        Probabilities of the current state, at the last row that was learnt, given the
+        rows up to it.
     categories_ : list of ndarray of shape (n_categories,)
-        The sorted values of each feature that is categorical, none of others; empty
-        where no feature is categorical.
+        Sorted values of each categorical feature, with empty arrays for other features.
+        The list is empty if no feature is categorical.
     log_likelihoods_ : ndarray of shape (n_chains, burn_in + n_iter)
-        Log density of all rows at each sweep, states and atoms summed out.
+        Log-likelihood of all rows at each sweep, with states and atoms summed out.
     r_hat_ : float
         Rank-normalised split R-hat of the log-likelihoods after `burn_in` [3]_: near 1
-        where the chains agree, infinite where there are less than four sweeps.
+        if the chains agree, infinite with fewer than four sweeps.
     n_iter_ : int
-        Sweeps of each chain after the burn-in, the last time.
+        Number of sweeps of each chain after the burn-in, in the last run.
     n_samples_seen_ : int
-        Rows since the last `fit`.
-    n_features_in_ : int
+        Number of rows since the last `fit`.
+        n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had string names.
+        Names of the features, if X has feature names that are all strings.
 
     Notes
     -----
-    With x_t the state and y_t the row, in units of the interquartile range of each
-    feature about its median:
+    Let x_t be the state and y_t the row, with each feature centred at its median and
+    scaled by its interquartile range:
 
     - x_1 ~ f_0, x_t ~ Q[x_(t-1)]; rows of Q iid Dirichlet(a, ..., a), restricted to
       entries of at least q; f_0 the stationary distribution of Q, or Dirichlet(a, ...).
     - Negative binomial durations: a state passes through r stages in series. In each
       it stays with probability Q_jj; it leaves the last one for another state, the
-      others for the next stage [9]_. r is 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24 or
-      32, all as probable beforehand; f_0 is the stationary distribution of the stages.
+      others for the next stage [9]_. The prior of r is uniform on 1, 2, 3, 4, 5, 6, 8,
+      10, 12, 16, 20, 24 and 32; f_0 is the stationary distribution of the stages.
     - With inputs u_t, in units of their deviation about their mean: from i to j with a
-      probability proportional to Q_ij exp(u_t' b_j), a multinomial logit [10]_. An
-      input's effects b_j are iid Student with 4 degrees of freedom, of one scale,
-      which centred are `input_effects_`; f_0 ~ Dirichlet(a, ...), as no distribution is
-      stationary.
+      probability proportional to Q_ij exp(u_t' b_j), a multinomial logit [10]_. The
+      effects b_j of an input are iid Student with 4 degrees of freedom and a common
+      scale; centred, they are `input_effects_`. f_0 ~ Dirichlet(a, ...), as no
+      distribution is stationary.
     - y_t ~ sum_l w_l N(m_x + mu_l, S_l): "translated"; sum_l w_xl N(mu_xl, S_xl):
-      "per_state". w breaks a stick, with pieces Beta(1, `concentration`).
+      "per_state". The prior of w is stick-breaking with Beta(1, `concentration`).
     - Variances are inverse gamma(2, b), covariances inverse Wishart with these margins;
-      mu_l ~ N(c, 20 S_l). Each shape learns its scale b ~ gamma(1/2, 2) for each
+      mu_l ~ N(c, 20 S_l). Each mixture has its own scale b ~ gamma(1/2, 2) for each
       feature, and with "per_state" its origin c ~ N(0, 10 I); with "translated", c = 0
       and m_j ~ N(0, 10 I).
     - Counts: y_t ~ sum_l w_xl prod_f Poisson(lambda_xlf), lambda ~ gamma(1, rho_xf) and
-      rho ~ gamma(1, mean of the feature over all rows). Categories: tables with
-      Jeffreys' prior take the place of the Poisson distributions. Features of several
-      kinds: the product is over the features, each of its kind, normal ones with the
-      prior above.
+      rho ~ gamma(1, mean of the feature over all rows). Categories: probability tables
+      with Jeffreys' prior instead of Poisson distributions. Features of several kinds:
+      the product is over the features, each with its kind of distribution.
 
-    A sweep draws all x by a filter forwards and a pass backwards, atoms summed out;
-    then the atoms; b and c; w, mu and S; m; and Q. Before it, a Metropolis step takes
-    another r of a state, its mean duration as it is, with all x summed out. In one
-    sweep of four a Metropolis step splits an atom or merges two, their parameters
-    summed out [5]_ (not of counts and categories, nor of rows with these); in each
-    sweep neighbouring atoms may change places on the stick [6]_. Without these moves
-    chains need thousands of sweeps to forget how many atoms they began with. Because
+    A sweep draws all x by forward filtering and backward sampling, with atoms summed
+    out; then the atoms; b and c; w, mu and S; m; and Q. Before it, a Metropolis step
+    proposes another r for a state with the same mean duration, with all x summed out.
+    In one sweep of four a Metropolis step splits an atom or merges two, with their
+    parameters integrated out [5]_ (only if all features are normal); in each sweep
+    neighbouring atoms may be exchanged in the stick-breaking order [6]_. Without these
+    moves chains need thousands of sweeps to forget their initial number of atoms. As
     x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
-    distribution: that is the proposal of a Metropolis step, whose
-    ratio is that of the stationary probabilities of the first states. The restriction
-    to q is by rejection, or else by slice sampling [4]_.
+    distribution: that is the proposal of a Metropolis step, whose ratio is that of the
+    stationary probabilities of the first states. The restriction to q is by rejection
+    sampling, or by slice sampling [4]_.
 
-    What "auto" chooses is the model with the highest predictive score: the mean over
-    rows of the log predictive density given the rows before, less its variance over
-    draws (WAIC [7]_), from 60 sweeps of a short chain. The smallest number of states
-    is taken that is within three standard errors of the best; numbers are tried until
-    two more states in a row do not improve the score. It is one where the order of the
-    rows gains at most 5 nats in total over a mixture of the states: as shapes such a
-    mixture may predict better than one, but there are no regimes.
+    "auto" chooses the model with the highest predictive score: the mean over rows of
+    the log predictive density given the rows before, minus its variance over draws
+    (WAIC [7]_), from 60 sweeps of a short chain. The number of states is the smallest
+    within three standard errors of the best; numbers are tried until two successive
+    ones do not improve the score. It is 1 if the order of the rows gains at most 5 nats
+    in total over a mixture of the states, as there are then no regimes.
 
-    Given the states, effects of inputs move by a Metropolis step that proposes from the
-    normal distribution at the end of a Newton step or, in one sweep of four, by
-    elliptical slice sampling; and given gamma variables, one for each move, the rows of
-    Q are gamma variables over their sum.
+    Given the states, effects of inputs are updated by a Metropolis step with the normal
+    approximation at a Newton step as the proposal or, in one sweep of four, by
+    elliptical slice sampling; given one auxiliary gamma variable per move, the rows of
+    Q are normalised gamma variables.
 
-    A row that is partly observed has the marginal distribution of the features that
-    were seen. Values that repeat are taken as rounded to the median gap between
-    distinct values, whose variance is added to the squares of an atom: no atom shrinks
-    to a point.
+    A partly observed row has the marginal distribution of its observed features.
+    Repeated values are treated as rounded to the median gap between distinct values,
+    and the variance of the rounding error is added to the squares of an atom, so that
+    no atom degenerates to a point.
 
-    A chain has up to five starts. The first is k-means that sees rows beyond the 5 %
-    and 95 % quantiles there, so that outliers make no state. Groups of rows need not be
-    states: so with 40 such groups as symbols, the likeliest of five short chains of a
-    hidden Markov model of these is the second. States may differ in spread or
-    correlation alone: the likeliest of five short chains of a hidden Markov model with
-    one Gaussian a state is the third, from which each shape begins with one atom. The
-    last two are as the second; their symbols are the states of a model with twelve
-    Gaussians, which needs 120 rows. After 15 sweeps from each start, the next 15 from
-    the three likeliest are scored; another than the first is taken if its predictive
-    score is higher by more than 15 nats in total. In the burn-in, a chain whose
-    predictive score is more than 15 nats in total below that of the best chain goes on
-    from where that one is: R-hat tells how well the chains move about the best region
-    that one of them found, not whether there are others. States have no
-    names: after each sweep those of the draw are assigned to the labels that the rows
-    had before, and those of the chains to each other's. Where R-hat is above 1.1 there
-    is a warning, and only the chain with the largest mean log-likelihood has its draws
-    kept. There is a warning, too, where less than 95 % of the rows have the same most
-    probable state in all chains, where the rows hardly tell the states apart, where
-    "translated" predicts clearly worse than "per_state" would, or "poisson" worse than
-    "categorical", and where neighbouring rows of a state have a correlation above 1/2,
-    or rows farther apart, up to 400, one above 0.4: then rows depend on those before
-    beyond their states, as in an autoregression or a season; and where rows have a
-    correlation above 0.15 with time beyond their states, a trend. And there is one
-    where the order of the rows gains at most 5 nats in total over a mixture of the
-    states asked for; and where sequences begin in other states than the stationary
-    distribution says, which distorts the transitions.
+    A chain has up to five starts: (1) k-means on rows clipped to the 5 % and 95 %
+    quantiles, so that outliers do not make a state; (2) the likeliest of five short
+    chains of a hidden Markov model whose symbols are 40 groups of k-means, as groups
+    need not be states; (3) the likeliest of five short chains of a hidden Markov model
+    with one normal per state, for states that differ in spread or correlation alone;
+    (4, 5) as (2), with the twelve states of a normal hidden Markov model as symbols, if
+    there are at least 120 rows. After 15 sweeps from each start, the next 15 sweeps
+    from the three likeliest are scored; a start other than the first is used if its
+    predictive score is higher by more than 15 nats in total. In the burn-in, a chain
+    whose predictive score is more than 15 nats in total below that of the best chain
+    continues from the state of the best chain: R-hat then measures mixing about the
+    best mode found, not whether there are other modes. Labels of states are matched
+    after each sweep to those of the draw before, and between chains.
 
-    Answers for new rows are means over 100 of the draws at most; there an atom without
-    rows has its prior predictive distribution, Student's with 4 degrees of freedom, so
-    that a row far from all that was seen is improbable, not impossible.
+        `fit` warns in these cases. R-hat is above 1.1; then only the draws of the chain
+        with the largest mean log-likelihood are kept. Less than 95 % of the rows have
+        the same most probable state in all chains. The states are hardly separated.
+        "translated" predicts clearly worse than "per_state" would, or "poisson" than
+        "categorical". Rows depend on earlier rows beyond their states, as with an
+        autoregression or a season: neighbouring rows of a state have a correlation
+        above 1/2, or rows up to 400 apart one above 0.4. Rows have a correlation above
+        0.15 with time beyond their states, a trend. The order of the rows gains at most
+        5 nats in total over a mixture of the states. The first states of sequences
+        contradict the stationary distribution, which distorts the transitions.
 
-    With a `window`, an answer runs the chains on the rows of the window only if half a
-    window of rows has come since they were last run. Else the 100 draws are weighed by
-    their predictive densities of the rows since, which is the update of Bayes' formula
-    [8]_, and the states are filtered with each: a row costs 100 x n_states x n_atoms
-    exponentials. Answers are then of the draws that are drawn by these weights.
+    Results for new rows are means over at most 100 draws. An atom without rows has its
+    prior predictive distribution, Student's with 4 degrees of freedom, so that the
+    density of a row far from all others is small but positive.
+
+    With a `window`, the chains run again, on the rows of the window, only if half a
+    window of rows has come since their last run. Otherwise the 100 draws are reweighted
+    by their predictive densities of the rows since (importance sampling [8]_), and
+    resampled; the states are filtered with each draw: a row costs 100 x n_states x
+    n_atoms exponentials.
 
     Within a stream `n_iter`, `burn_in`, `thin` and `n_jobs` may change; they take
     effect when the chains are next run.
@@ -299,7 +295,7 @@ class DirichletProcessHMM(
 
     Examples
     --------
-    A machine runs at two speeds, and its sensor sometimes errs wildly:
+    A machine runs at two speeds, and its sensor has heavy-tailed errors:
 
     >>> import numpy as np
     >>> from skpacbayes.hmm import DirichletProcessHMM
@@ -316,14 +312,14 @@ class DirichletProcessHMM(
     >>> float(max(np.mean(states == speed), np.mean(states != speed))) > 0.97
     True
 
-    How long does it stay? Every draw has an answer:
+    Posterior interval of the mean duration of a state:
 
     >>> stays = 1 / (1 - model.transmat_samples_[:, 0, 0])
     >>> low, high = np.quantile(stays, [0.05, 0.95])
     >>> bool(low < 50 < high)
     True
 
-    A value that was not observed costs nothing but what it would have said:
+    Missing values are allowed:
 
     >>> X[120:123] = np.nan
     >>> bool(model.predict_proba(X)[121].max() > 0.9)
@@ -406,7 +402,7 @@ class DirichletProcessHMM(
 
     @fit_context
     def fit(self, X, y=None, lengths=None, groups=None, *, inputs=None):
-        """Draw from the posterior given sequences of rows.
+        """Sample the posterior given sequences of rows.
 
         Parameters
         ----------
@@ -417,12 +413,12 @@ class DirichletProcessHMM(
         lengths : array-like of shape (n_sequences,), default=None
             Number of rows of each sequence; None for one sequence.
         groups : array-like of shape (n_timesteps,), default=None
-            The sequence of each row, in place of `lengths`: neighbouring rows of equal
-            value are a sequence. Metadata routing splits it as it splits X.
+            Label of the sequence of each row, instead of `lengths`: consecutive rows
+            with equal labels are a sequence. Metadata routing splits it with X.
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
-            What is known of each row and may change the probabilities of moving into
-            it from the row before, such as controls, the hour or the weather (see
-            Notes). That of the first row of a sequence is not used.
+            Known covariates of each row that may change the probabilities of the
+            transition into it, such as controls, the hour or the weather (see Notes).
+            The inputs of the first row of a sequence are not used.
 
         Returns
         -------
@@ -433,11 +429,10 @@ class DirichletProcessHMM(
         ------
         ValueError
             If `min_transition` exceeds 1 / `n_states`, `lengths` do not sum to the
-            number of rows, inputs and rows differ in number, there are inputs and
-            `duration` is "negative_binomial", `emission` is a list and not of a kind
-            for each feature, or a value that is to be a count is negative, not whole,
-            or above 1e9. An answer for other rows is refused, too, where these have a
-            new category; NaN in its place is a missing value.
+            number of rows, inputs and rows differ in number, inputs are combined with
+            negative binomial durations, `emission` is a list of the wrong length, or a
+            count is negative, not an integer, or above 1e9. Other methods also raise it
+            for new categories; replace them by NaN.
         """
         X = self._rows(X, reset=True)
         inputs = self._begin_inputs(inputs, X)
@@ -451,10 +446,10 @@ class DirichletProcessHMM(
     def partial_fit(self, X, y=None):
         """Continue the last sequence.
 
-        The rows are kept, and the chains go on, from where they stand, when an answer
-        is next asked for. That costs `burn_in` + `n_iter` sweeps over all rows that are
-        kept, however many calls there were; and any way of cutting rows into calls
-        gives the same state. With a `window` most answers cost no sweep.
+        The rows are kept, and the chains continue from their current states when a
+        result is next needed. That costs `burn_in` + `n_iter` sweeps over all rows that
+        are kept, whatever the number of calls; the result does not depend on how rows
+        are split into calls. With a `window` most results need no sweep.
 
         Parameters
         ----------
@@ -471,8 +466,8 @@ class DirichletProcessHMM(
         Raises
         ------
         ValueError
-            If a parameter of the model changed since the stream began, a value that is
-            to be a count is none, or the model was fitted with inputs.
+            If a parameter of the model changed since the stream started, a count is not
+            valid, or the model was fitted with inputs.
         """
         if self._streaming():
             if self._series.inputs is not None:
@@ -494,7 +489,7 @@ class DirichletProcessHMM(
         return self
 
     def predict(self, X, lengths=None, groups=None, *, inputs=None):
-        """Most probable state of each row given its whole sequence.
+        """Predict the most probable state of each row given its whole sequence.
 
         Parameters
         ----------
@@ -503,7 +498,7 @@ class DirichletProcessHMM(
         lengths : array-like of shape (n_sequences,), default=None
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
-            The sequence of each row, in place of `lengths`.
+            Label of the sequence of each row, instead of `lengths`.
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row, as in `fit`.
 
@@ -516,7 +511,7 @@ class DirichletProcessHMM(
 
     @_small_is_zero
     def predict_proba(self, X, lengths=None, groups=None, *, inputs=None):
-        """Probabilities of the states of each row given its whole sequence.
+        """Predict the probabilities of the states of each row given its sequence.
 
         Parameters
         ----------
@@ -525,14 +520,14 @@ class DirichletProcessHMM(
         lengths : array-like of shape (n_sequences,), default=None
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
-            The sequence of each row, in place of `lengths`.
+            Label of the sequence of each row, instead of `lengths`.
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row, as in `fit`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_timesteps, n_states)
-            By forward-backward, the mean over draws.
+            Smoothed probabilities (forward-backward), averaged over draws.
         """
         rows, _ = self._new_rows(X, lengths, groups, inputs)
         found = self._answer()
@@ -540,7 +535,7 @@ class DirichletProcessHMM(
 
     @_small_is_zero
     def decode(self, X, lengths=None, groups=None, *, inputs=None):
-        """Most probable path of states, at the posterior mean of the parameters.
+        """Return the most probable path at the posterior mean of the parameters.
 
         Parameters
         ----------
@@ -549,16 +544,16 @@ class DirichletProcessHMM(
         lengths : array-like of shape (n_sequences,), default=None
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
-            The sequence of each row, in place of `lengths`.
+            Label of the sequence of each row, instead of `lengths`.
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row, as in `fit`.
 
         Returns
         -------
         log_probability : float
-            Log density of the rows together with the path.
+            Joint log density of the rows and the path.
         states : ndarray of shape (n_timesteps,)
-            The path, of Viterbi's algorithm. With negative binomial durations, the
+            The path, by Viterbi's algorithm. With negative binomial durations, the
             states of the most probable path of stages.
         """
         rows, log_volume = self._new_rows(X, lengths, groups, inputs)
@@ -570,7 +565,7 @@ class DirichletProcessHMM(
 
     @_small_is_zero
     def score_samples(self, X, lengths=None, groups=None, *, inputs=None):
-        """Log predictive density of each row given those before it in its sequence.
+        """Return the log predictive density of each row given those before it.
 
         Parameters
         ----------
@@ -579,15 +574,15 @@ class DirichletProcessHMM(
         lengths : array-like of shape (n_sequences,), default=None
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
-            The sequence of each row, in place of `lengths`.
+            Label of the sequence of each row, instead of `lengths`.
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row, as in `fit`.
 
         Returns
         -------
         log_densities : ndarray of shape (n_timesteps,)
-            Natural logarithms of the mean density over draws, of counts and categories
-            the probability; 0 for a row of which nothing was observed.
+            Log of the density (for counts and categories, the probability) averaged
+            over draws; 0 for a row that is missing as a whole.
         """
         rows, log_volume = self._new_rows(X, lengths, groups, inputs)
         found = self._answer()
@@ -597,7 +592,7 @@ class DirichletProcessHMM(
         return log_densities - log_volume
 
     def score(self, X, y=None, lengths=None, groups=None, *, inputs=None):
-        """Mean of `score_samples`: the log predictive density per step.
+        """Return the mean of `score_samples`, the log predictive density per row.
 
         Parameters
         ----------
@@ -608,7 +603,7 @@ class DirichletProcessHMM(
         lengths : array-like of shape (n_sequences,), default=None
             Number of rows of each sequence.
         groups : array-like of shape (n_timesteps,), default=None
-            The sequence of each row, in place of `lengths`.
+            Label of the sequence of each row, instead of `lengths`.
         inputs : array-like of shape (n_timesteps, n_inputs) or None, default=None
             Inputs of each row, as in `fit`.
 
@@ -628,23 +623,24 @@ class DirichletProcessHMM(
         n_steps : int, default=1
             Number of steps ahead.
         X : array-like of shape (n_timesteps, n_features), default=None
-            The sequence, one only, in the order of time; NaN is a missing value. None
-            for the last sequence that was learnt.
+            A single sequence, in the order of time; NaN is a missing value. None: the
+            last sequence that was learnt.
         quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
-            Levels, between 0 and 1.
+            Levels of the quantiles, between 0 and 1.
         inputs : array-like of shape (n_steps, n_inputs) or None, default=None
-            Inputs of the steps ahead; where X is given, those of its rows come first,
-            (n_timesteps + n_steps, n_inputs). Needed if the model was fitted with some.
+            Inputs of the steps ahead; if X is given, preceded by those of its rows, of
+            shape (n_timesteps + n_steps, n_inputs). Needed if the model was fitted with
+            inputs.
 
         Returns
         -------
         forecast : Forecast
             A named tuple: `quantiles` (n_quantiles, n_steps, n_features) of each
             feature at each step; `state_probabilities` (n_steps, n_states). Both are of
-            the posterior predictive distribution, the mean over draws. Where there are
-            categories, `category_probabilities` has, for each feature, an array
-            (n_steps, n_categories), in the order of `categories_`; their quantiles are
-            NaN, and None where all features are categories.
+            the posterior predictive distribution, averaged over draws. With categories,
+            `category_probabilities` has, for each feature, an array (n_steps,
+            n_categories) in the order of `categories_`; the quantiles of categories are
+            NaN, and `quantiles` is None if all features are categories.
         """
         check_count("n_steps", n_steps)
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
@@ -689,16 +685,16 @@ class DirichletProcessHMM(
         n_samples : int, default=1
             Number of rows.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draw; None for the `random_state` of the estimator.
+            Seed of the draw. None: the `random_state` of the estimator.
         inputs : array-like of shape (n_samples, n_inputs) or None, default=None
-            Inputs of the rows. Needed if the model was fitted with some.
+            Inputs of the rows. Needed if the model was fitted with inputs.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Rows, all with the parameters of one of the draws.
+            Rows, all drawn with the parameters of one posterior draw.
         states : ndarray of shape (n_samples,)
-            Their states.
+            States of the rows.
         """
         check_count("n_samples", n_samples)
         seed = self.random_state if random_state is None else random_state
@@ -714,23 +710,22 @@ class DirichletProcessHMM(
 
     @_small_is_zero
     def emission_density(self, grid, state=None, quantiles=None):
-        """Density of the emissions: its posterior mean, or quantiles.
+        """Return the density of the emissions: its posterior mean, or quantiles.
 
         Parameters
         ----------
         grid : array-like of shape (n_points,) or (n_points, n_features)
-            Points; one dimension will do for one feature. NaN leaves a feature out, so
-            that the density is that of the others.
+            Points. NaN marginalises a feature out.
         state : int or None, default=None
-            Which state; None for all.
+            The state; None: all states.
         quantiles : array-like of shape (n_quantiles,), default=None
-            Levels, from 0 to 1, of the posterior distribution of the density at each
-            point; None for its mean.
+            Levels in [0, 1] of quantiles of the posterior distribution of the density
+            at each point. None: its mean.
 
         Returns
         -------
         density : ndarray of shape ([n_quantiles,] n_points[, n_states])
-            Density of the points in the state, or in each.
+            Density of the points in the state, or in each state.
         """
         found = self._answer()
         draws, k = found.used_draws(), found.model.n_states
@@ -749,18 +744,18 @@ class DirichletProcessHMM(
 
     @_small_is_zero
     def duration_probabilities(self, n_steps):
-        """Probabilities of how many rows each state lasts.
+        """Return the distribution of the duration of each state.
 
         Parameters
         ----------
         n_steps : int
-            The longest duration that is asked for.
+            Longest duration.
 
         Returns
         -------
         probabilities : ndarray of shape (n_states, n_steps)
-            Of lasting 1, 2, ..., `n_steps` rows, the mean over draws. After a fit with
-            inputs, while these are at their mean.
+            Probabilities of durations of 1, 2, ..., `n_steps` rows, averaged over
+            draws. After a fit with inputs, these are for the mean inputs.
         """
         check_count("n_steps", n_steps)
         found = self._answer()
@@ -785,12 +780,12 @@ class DirichletProcessHMM(
 
     @property
     def emission_(self):
-        """The emission that was chosen."""
+        """Emission distributions, given or chosen."""
         return self._answer().model.emission
 
     @property
     def covariance_type_(self):
-        """The covariances that were chosen."""
+        """Covariances of the atoms, given or chosen."""
         return "full" if self._answer().model.full else "diag"
 
     @property
@@ -867,7 +862,7 @@ class DirichletProcessHMM(
 
     @property
     def n_iter_(self):
-        """Sweeps of each chain after the burn-in, the last time."""
+        """Number of sweeps of each chain after the burn-in, in the last run."""
         return self._answer().n_iter
 
     # Steps of `fit` and `partial_fit`.

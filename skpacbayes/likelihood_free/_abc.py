@@ -30,98 +30,100 @@ from ._abc_support import Support, shares_beyond, warn_beyond
 from ._abc_table import Table, refuse_counts, within_reach
 from ._simulate import SimulationTable
 
-FIRST_FIT = 1000  # simulations from which a stream learns its settings
+FIRST_FIT = 1000  # number of simulations after which a stream fixes its settings
 
 
-LEAST_SPREAD = 1e-140  # of parameters that are not all the same
+LEAST_SPREAD = 1e-140  # of parameters that are not constant
 
 
 class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     """Posterior of the parameters of a simulator, by approximate Bayesian computation.
 
     The estimator is fitted to a table of simulations: pairs of parameters drawn from a
-    prior and summaries of data simulated with them. Given observed summaries, it takes
-    the parameters of the k nearest simulations, moves them by local regression to
-    where their summaries would be those observed, and smooths them with a kernel
-    [1]_. The adjustment, the number of neighbors and the bandwidth are those that make
-    held-out pairs most likely. The table is kept: memory grows with it.
+    prior and summaries of data simulated with them. Given observed summaries, the
+    posterior is the kernel density of the parameters of the k nearest simulations,
+    adjusted to the observed summaries by local regression [1]_. The adjustment, the
+    number of neighbors and the bandwidth are chosen by the log density of held-out
+    pairs. The table is kept, so that memory grows with it.
 
     Parameters
     ----------
     n_neighbors : "cv", "rate", int or float, default="cv"
-        Simulations that are accepted: a number, a fraction of the table (a float in
-        (0, 1]), the number chosen by held-out pairs among 10 to 30,000 ("cv"), or
-        Theorem 3.3's order (p + 4) / (m + p + 4) of the size of the table ("rate").
-        A table of fewer raises ValueError when something is asked, as in
-        `sklearn.neighbors`.
+        Number of accepted simulations k. int: the number; float in (0, 1]: a fraction
+        of the table; "cv": chosen by held-out pairs, from 10 to 30,000; "rate": of the
+        order N^((p + 4) / (m + p + 4)) of Theorem 3.3, for N simulations, m summaries
+        and p parameters. If the table has fewer simulations, predictions raise
+        ValueError, as in `sklearn.neighbors`.
     bandwidth : "cv", "silverman", "rate" or float, default="cv"
-        Multiple of Silverman's bandwidth for the accepted draws: a number, 1
-        ("silverman"), the number chosen by held-out pairs among 0.02 to 2 ("cv"; at
-        least 0.7 where a parameter has few values); or a bandwidth of Theorem 3.3's
-        order, whatever k is ("rate"). That of a parameter with few values, as the
-        number of a model, is at least a sixth of the median gap between them.
+        Multiple of Silverman's bandwidth for the accepted draws. "silverman": 1; "cv":
+        chosen by held-out pairs, from 0.02 to 2 (at least 0.7 if a parameter has few
+        distinct values); "rate": a bandwidth of the order of Theorem 3.3, whatever k
+        is. The bandwidth of a parameter with few distinct values, such as a model
+        index, is at least a sixth of the median gap between them.
     adjustment : {"cv", "linear", "heteroscedastic"} or None, default="cv"
-        Local regression that moves the accepted parameters to the observed summaries:
-        their mean ("linear"), or their mean and spread ("heteroscedastic"); None
-        accepts them as they are, equation (5) of [1]_; "cv" lets held-out pairs
-        choose. Where k is below 3 (linear) or 20 (heteroscedastic) for each
-        coefficient, the next simpler is used.
+        Local regression that adjusts the accepted parameters to the observed summaries.
+        "linear": their mean; "heteroscedastic": their mean and standard deviation;
+        None: no adjustment, equation (5) of [1]_; "cv": chosen by held-out pairs. If k
+        is less than 3 (linear) or 20 (heteroscedastic) per coefficient, the next
+        simpler adjustment is used.
     metric : {"mad", "whiten", "regression"} or None, default="mad"
-        Distance between summaries: each divided by its median absolute deviation;
-        decorrelated; the linear prediction of the parameters from the summaries in
-        their place; Euclidean as they are.
+        Distance between summaries. "mad": Euclidean, each summary divided by its median
+        absolute deviation; "whiten": Mahalanobis; "regression": between the linear
+        predictions of the parameters from the summaries; None: Euclidean.
     parameter_transform : {"log", "logit"}, list of these or None, default=None
-        Transform of the parameters in which they are adjusted and smoothed. A list has
-        one entry for each parameter.
+        Transform of the parameters for adjustment and smoothing. A list has one entry
+        for each parameter.
     bounds : array-like of shape (n_parameters, 2) or (2,), default=None
-        Support of the prior of each parameter, infinite where there is no bound; None
-        for that of the :class:`SimulationTable` that `fit` gets, if it gets one. Draws
-        that the adjustment moves beyond a bound are folded back, and kernels are
-        truncated there. "log" needs (low, inf), by default from 0, and "logit" two
-        finite bounds.
+        Support of the prior of each parameter, with infinite values for no bound. None:
+        that of the :class:`SimulationTable` given to `fit`, if any. Adjusted draws
+        beyond a bound are reflected at it, and kernels are truncated there. "log" needs
+        (low, inf), by default (0, inf), and "logit" two finite bounds.
     algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        Search for neighbors. "auto" scans the table, unless there are 100
-        observations or more and at most 6 summaries, or an index is there. The answer
-        is the same. It may change within a stream.
+        Search for neighbors; all give the same result. "auto" scans the table, unless
+        there are at least 100 observations and at most 6 summaries, or an index exists
+        already. It may change within a stream.
     selection : {"local", "global"}, default="local"
-        Whether "cv" chooses for each observation: where the 40 held-out pairs nearest
-        to it favor another candidate by three standard errors, that one is used. Else
-        it chooses once for all observations.
+        "global": "cv" chooses once for all observations. "local": another candidate is
+        used for an observation if the 40 held-out pairs nearest to it favour that
+        candidate by three standard errors.
     n_validation : int, default=300
-        Held-out pairs of "cv" and of `loo_score`.
+        Number of held-out pairs of "cv" and of `loo_score`.
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of the held-out pairs, and `sample`.
+        Seed of the choice of the held-out pairs, and of `sample`.
     n_jobs : int, default=None
-        Threads over observations. It may change within a stream.
+        Number of threads over observations. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors. It may change within
+        a stream.
 
     Attributes
     ----------
     n_neighbors_ : int
-        Neighbors used, for the table as it is, unless an observation has its own.
+        Number of neighbors for the current table, unless `selection="local"` chooses
+        another one for an observation.
     bandwidth_ : float
-        Multiple of Silverman's bandwidth used, likewise.
+        Multiple of Silverman's bandwidth, with the same exception.
     adjustment_ : str or None
-        Adjustment used, likewise.
+        Adjustment, with the same exception.
     scale_ : ndarray of shape (n_directions,)
         Units of the distance in each direction: of each summary, unless `metric` is
         "whiten" or "regression".
     cv_table_ : dict of str to ndarray
-        Columns `adjustment`, `n_neighbors`, `bandwidth`, `mean_score`, the mean
-        log-density of held-out pairs, and `standard_error`, that of its difference
-        from the best; empty if nothing was chosen by them.
+        Columns `adjustment`, `n_neighbors`, `bandwidth`, `mean_score` (mean log density
+        of held-out pairs) and `standard_error` (of the difference from the best mean).
+        Empty if nothing was chosen by held-out pairs.
     n_simulations_ : int or float
-        Simulations in the table; with weights, their sum.
-    n_outputs_ : int
+        Number of simulations in the table, or their total weight.
+        n_outputs_ : int
         Number of parameters.
     n_features_in_ : int
         Number of summaries.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the summaries, where X had string names.
+        Names of the summaries, if X has feature names that are all strings.
 
     See Also
     --------
     simulate : Makes the table.
-    PosteriorDisplay : Draws a posterior.
+    PosteriorDisplay : Plots a posterior.
 
     Notes
     -----
@@ -129,42 +131,41 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
         g(theta | s) = sum_A w_j K((theta - theta*_j) / h) / (h^p sum_A w_j).
 
-    With ``adjustment=None``, w_j = 1 and theta*_j = theta_j. Else w_j = 1 - (d_j /
-    d_(k+1))^2, and theta*_j = m(s) + (theta_j - m(S_j)) with m the weighted linear
-    regression of theta on S [2]_, the residual times sigma(s) / sigma(S_j) if
-    "heteroscedastic" [3]_; residuals are divided by sqrt(1 - (m + 1) / n_eff), as those
-    of a regression with m + 1 coefficients are too small, and multiplied by
-    sqrt(1 + sum a_j^2), with a_j the share of theta_j in m(s), for the error of m(s).
-    h_l = c sd_l (4 / ((p + 2)
-    n_eff))^(1 / (p + 4)), with n_eff = (sum w)^2 / sum w^2. Where a parameter has
-    bounds and no transform, theta*_j is folded back at a bound that it passes, and
-    each kernel is truncated to the bounds and scaled up to mass one. A normal
-    distribution with the mean and deviations of the whole table has the weight
-    1 / (k + 1), so that the log-density of a surprising parameter is finite; `sample`,
-    `predict` and `predict_quantiles` leave it out.
+    With ``adjustment=None``, w_j = 1 and theta*_j = theta_j. Otherwise w_j = 1 - (d_j /
+    d_(k+1))^2, and theta*_j = m(s) + (theta_j - m(S_j)), with m the weighted linear
+    regression of theta on S [2]_; if "heteroscedastic", the residual is multiplied by
+    sigma(s) / sigma(S_j) [3]_. Residuals are divided by sqrt(1 - (m + 1) / n_eff), for
+    the m + 1 coefficients of the regression, and multiplied by sqrt(1 + sum a_j^2),
+    with a_j the weight of theta_j in m(s), for the error of m(s). The bandwidth of
+    parameter l is h_l = c sd_l (4 / ((p + 2) n_eff))^(1 / (p + 4)), with n_eff = (sum
+    w)^2 / sum w^2. If a parameter has bounds and no transform, theta*_j is reflected at
+    a bound that it passes, and each kernel is truncated to the bounds and normalised. A
+    normal distribution with the mean and the standard deviations of the whole table is
+    mixed in with weight 1 / (k + 1), so that log densities are finite; `sample`,
+    `predict` and `predict_quantiles` do not use it.
 
     "cv" compares the three adjustments, numbers of neighbors that grow by a factor of
-    about three, and thirteen bandwidths, by the mean log-density of pairs held out;
-    copies of a pair are held out with it, unless all parameters have few values and
-    summaries repeat too, so that pairs are equal by chance. For each adjustment and k
-    the bandwidth nearest to Silverman's within 1.5 standard errors of the best is
-    taken, then the largest k within one standard error of the best and 0.01 nats.
-    Candidates with 1000 neighbors or more that are hopeless after 50 pairs are dropped.
-    A warning says when the smallest or the largest bandwidth is best and one beyond
-    would be better.
+    about three, and thirteen bandwidths, by the mean log density of held-out pairs.
+    Copies of a pair are held out with it, unless parameters have few distinct values
+    and summaries repeat too, so that pairs are equal by chance. For each adjustment and
+    k, the bandwidth is the nearest to Silverman's within 1.5 standard errors of the
+    best; then k is the largest within one standard error and 0.01 nats of the best.
+    Candidates with at least 1000 neighbors that are far worse after 50 pairs are
+    dropped. `fit` warns if the smallest or the largest bandwidth is best and one beyond
+    it would be better.
 
-    `score` is the mean log-density, so that a grid search maximises the expected
-    Kullback-Leibler divergence gained; for R2 pass `predict` to
-    :func:`sklearn.metrics.r2_score`. On the pairs of the table itself it is
-    optimistic: each is its own neighbour. `loo_score` leaves them out.
+    `score` is the mean log density, so that a grid search minimises the expected
+    Kullback-Leibler divergence of the posterior; for R2 pass the result of `predict` to
+    :func:`sklearn.metrics.r2_score`. On pairs of the table `score` is too optimistic,
+    as each is its own neighbour: use `loo_score`.
 
     Theorem 3.3 gives the rates for m > 4 summaries of compact support and no
-    adjustment. Integer weights equal repeated simulations.
+    adjustment. A simulation of integer weight w counts as w simulations.
 
-    `partial_fit` adds simulations. The metric and what "cv" chose stay those of the
-    last `fit`, or of the first 1000 simulations of a stream; k grows with the table
-    at the rate of Theorem 3.3. While there are fewer, each addition chooses anew when
-    the posterior is next asked for.
+    `partial_fit` adds simulations. The metric and the choices of "cv" stay those of the
+    last `fit`, or of the first 1000 simulations of a stream; k grows with the table at
+    the rate of Theorem 3.3. With fewer simulations, the choices are made again after
+    each addition, when the posterior is next needed.
 
     References
     ----------
@@ -178,8 +179,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     Examples
     --------
-    Twenty normal observations with an unknown mean and deviation. Nobody writes the
-    likelihood down: 5,000 pairs are drawn from the prior, simulated and summarised.
+    Twenty normal observations with unknown mean and standard deviation. Instead of the
+    likelihood, 5,000 simulations from the prior and their summaries are used:
 
     >>> import numpy as np
     >>> from skpacbayes.likelihood_free import ABCPosteriorKDE
@@ -218,7 +219,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         "n_jobs": [Integral, None],
     }
 
-    _may_change = ("algorithm", "n_jobs")  # they change the time, not the answers
+    _may_change = ("algorithm", "n_jobs")  # they change the time, not the results
 
     def __init__(
         self,
@@ -249,16 +250,16 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     @fit_context
     def fit(self, X, y=None, sample_weight=None):
-        """Keep a table of simulations, and choose what "cv" stands for.
+        """Store a table of simulations, and make the choices of "cv".
 
         Parameters
         ----------
         X : array-like of shape (n_simulations, n_summaries) or SimulationTable
-            Summaries of the simulations; or what :func:`simulate` returns, y included.
+            Summaries of the simulations; or a :class:`SimulationTable` and no y.
         y : array-like of shape (n_simulations,) or (n_simulations, n_parameters)
-            Parameters that they were simulated with.
+            Parameters of the simulations.
         sample_weight : array-like of shape (n_simulations,), default=None
-            How many simulations each stands for; those of weight zero are absent.
+            Weights: a simulation of weight 2 counts as two simulations. None: 1 each.
 
         Returns
         -------
@@ -268,9 +269,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Raises
         ------
         ValueError
-            If parameters are not within `bounds`, `bounds` do not suit
-            `parameter_transform`, or the weights sum to less than two simulations, as
-            normalized ones do.
+            If parameters are not within `bounds`, if `bounds` and `parameter_transform`
+            conflict, or if the weights sum to less than 2, as normalised weights do.
         """
         X, y, weights = self._simulations(X, y, sample_weight, reset=True, least=2)
         self._table = self._appended(self._empty_table(), X, y, weights)
@@ -284,11 +284,11 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_simulations, n_summaries) or SimulationTable
-            Summaries of the simulations; or what :func:`simulate` returns, y included.
+            Summaries of the simulations; or a :class:`SimulationTable` and no y.
         y : array-like of shape (n_simulations,) or (n_simulations, n_parameters)
-            Parameters that they were simulated with.
+            Parameters of the simulations.
         sample_weight : array-like of shape (n_simulations,), default=None
-            How many simulations each stands for; those of weight zero are absent.
+            Weights: a simulation of weight 2 counts as two simulations. None: 1 each.
 
         Returns
         -------
@@ -306,21 +306,21 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return self
 
     def predict(self, X, return_std=False):
-        """Posterior means of the parameters.
+        """Predict the posterior means of the parameters.
 
         Parameters
         ----------
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
         return_std : bool, default=False
-            Whether to return the posterior standard deviations, too.
+            Whether to also return the posterior standard deviations.
 
         Returns
         -------
         mean : ndarray of shape (n_observations,) or (n_observations, n_parameters)
-            Weighted means of the adjusted draws; the shape is that of y in `fit`.
+            Weighted means of the adjusted draws, in the shape of y in `fit`.
         std : ndarray of the same shape
-            Their standard deviations, if `return_std`.
+            Standard deviations of the draws, only if `return_std`.
         """
 
         def moments(posterior, row):
@@ -333,21 +333,21 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return (mean, std) if return_std else mean
 
     def predict_quantiles(self, X, quantiles):
-        """Posterior quantiles of each parameter.
+        """Predict posterior quantiles of each parameter.
 
         Parameters
         ----------
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
         quantiles : array-like of shape (n_quantiles,)
-            Levels, from 0 to 1: at these two the bounds, infinite where there are none,
-            unless all draws are the same.
+            Levels in [0, 1]. At 0 and 1 the result is the bounds, infinite if there are
+            none, unless all draws are equal.
 
         Returns
         -------
         values : ndarray of shape (n_observations, n_quantiles[, n_parameters])
-            Quantiles of the adjusted draws: of `n` draws the i-th has level
-            ``i / (n + 1)``. The last axis is there if y had two.
+            Quantiles of the adjusted draws; the i-th of `n` draws has level ``i / (n +
+            1)``. The last axis exists if y had two dimensions.
         """
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
@@ -359,7 +359,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return self._like_y(np.array(self._for_each(X, of_draws)))
 
     def log_density(self, X, grid):
-        """Log posterior density on a grid of parameters.
+        """Return the log posterior density on a grid of parameters.
 
         Parameters
         ----------
@@ -371,7 +371,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Returns
         -------
         log_density : ndarray of shape (n_observations, n_points)
-            Minus infinity outside `bounds`.
+            Log densities; minus infinity outside of `bounds`.
         """
         check_is_fitted(self)
         grid = self._parameters(grid, "grid")
@@ -387,19 +387,19 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return np.array(self._for_each(X, on_the_grid))
 
     def score_samples(self, X, y=None):
-        """Log posterior density of one parameter for each observation.
+        """Return the log posterior density at one parameter for each observation.
 
         Parameters
         ----------
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
         y : array-like of shape (n_observations[, n_parameters]), default=None
-            Parameters at which the density is taken; None for the posterior means.
+            Parameters at which to evaluate the density. None: the posterior means.
 
         Returns
         -------
         log_density : ndarray of shape (n_observations,)
-            Log-densities, finite.
+            Log densities, all finite.
 
         Raises
         ------
@@ -421,16 +421,16 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return np.array(densities) + self._support.log_jacobian(points)
 
     def score(self, X, y, sample_weight=None):
-        """Mean log posterior density of held-out pairs: higher is better.
+        """Return the mean log posterior density of held-out pairs.
 
         Parameters
         ----------
         X : array-like of shape (n_observations, n_summaries)
             Summaries of simulations that are not in the table.
         y : array-like of shape (n_observations,) or (n_observations, n_parameters)
-            Parameters that they were simulated with.
+            Parameters of the simulations.
         sample_weight : array-like of shape (n_observations,), default=None
-            Weights of the mean.
+            Weights of the pairs in the mean.
 
         Returns
         -------
@@ -440,17 +440,17 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return float(np.average(self.score_samples(X, y), weights=sample_weight))
 
     def loo_score(self, random_state=None):
-        """Mean log posterior density of pairs of the table, each left out in turn.
+        """Return the mean leave-one-out log density of pairs of the table.
 
         Parameters
         ----------
         random_state : int, RandomState instance or None, default=None
-            Seeds the choice of the pairs; None for the `random_state` of the estimator.
+            Seed of the choice of the pairs. None: the `random_state` of the estimator.
 
         Returns
         -------
         score : float
-            The mean over `n_validation` pairs, in nats, on the scale of `score`.
+            Mean over `n_validation` pairs, in nats, comparable to `score`.
         """
         table, settings = self._table, self._ready()
         rng = self._generator_of(random_state)
@@ -466,14 +466,14 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
         n_samples : int, default=1
-            Draws for each observation.
+            Number of draws for each observation.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws; None for the `random_state` of the estimator.
+            Seed of the draws. None: the `random_state` of the estimator.
 
         Returns
         -------
         draws : ndarray of shape (n_observations, n_samples[, n_parameters])
-            Draws from the kernel density; the last axis is there if y had two.
+            Draws from the kernel density; the last axis exists if y had two dimensions.
         """
         check_is_fitted(self)
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
@@ -494,9 +494,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         X : array-like of shape (1, n_summaries)
             Observed summaries.
         n_samples : int, default=1000
-            Number of draws. They are independent: one chain.
+            Number of draws. They are independent, and form one chain.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws; None for the `random_state` of the estimator.
+            Seed of the draws. None: the `random_state` of the estimator.
 
         Returns
         -------
@@ -528,17 +528,17 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
         n_neighbors : int, default=None
-            How many; None for `n_neighbors_`.
+            Number of simulations. None: `n_neighbors_`.
         return_distance : bool, default=True
-            Whether to return the distances, too.
+            Whether to also return the distances.
 
         Returns
         -------
         distances : ndarray of shape (n_observations, n_neighbors)
             Distances in the metric, ascending, if `return_distance`.
         indices : ndarray of shape (n_observations, n_neighbors)
-            Their rows in the table, of those with a positive weight; of equally far
-            ones the earlier come first.
+            Indices of their rows among those of positive weight; ties are broken by the
+            lower index.
         """
         settings = self._ready()
         observations, _ = self._observed(self._rows(X))
@@ -559,17 +559,17 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     @property
     def n_neighbors_(self):
-        """Neighbors used, for the table as it is."""
+        """Number of neighbors for the current table."""
         return self._choice().n_neighbors
 
     @property
     def bandwidth_(self):
-        """Multiple of Silverman's bandwidth used."""
+        """Multiple of Silverman's bandwidth."""
         return self._choice().multiplier
 
     @property
     def adjustment_(self):
-        """Adjustment used."""
+        """Adjustment by local regression."""
         return self._choice().adjustment
 
     @property
@@ -579,12 +579,12 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     @property
     def cv_table_(self):
-        """Candidates, and the log-densities of held-out pairs."""
+        """Candidates, with the log densities of held-out pairs."""
         return {name: column.copy() for name, column in self._ready().cv_table.items()}
 
     @property
     def n_simulations_(self):
-        """Simulations in the table; with weights, their sum."""
+        """Number of simulations in the table, or their total weight."""
         check_is_fitted(self)
         return self._table.total()
 
@@ -601,10 +601,10 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         state.pop("_computed", None)
         return state
 
-    # How simulations come in.
+    # Simulations.
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
-        """Append plain rows, unless the settings are to be learned from them."""
+        """Append plain rows, unless the settings depend on them."""
         if sample_weight is not None or y is None or not self._recognizes_pairs(X, y):
             return False
         begins = self._settings is None
@@ -614,7 +614,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return True
 
     def _recognizes_pairs(self, X, y):
-        """Whether X and y are arrays that need no validation."""
+        """Return whether X and y are arrays that need no validation."""
         width = () if self._one_dimensional else (self.n_outputs_,)
         return (
             self._recognises(X)
@@ -664,7 +664,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return X, y, weights
 
     def _columns_of(self, y, name):
-        """Parameters as rows of float64, one for each simulation."""
+        """Return parameters as float64 rows, one for each simulation."""
         y = np.asarray(y, dtype=np.float64)
         y = y[:, None] if y.ndim == 1 else y
         if y.shape[1] != self.n_outputs_:
@@ -680,7 +680,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     def _appended(self, table, X, y, weights):
         """Return the table with these simulations.
 
-        Whenever their number has doubled, warn of numbers that stand for missing ones.
+        Each time their number has doubled, warn of codes for missing values.
         """
         y, before = y.reshape(len(X), -1), table.n_rows
         self._support.check(y)
@@ -690,7 +690,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             warn_of_sentinels(table.summaries[:, : table.n_rows].T, names)
         return table
 
-    # What is learned from them.
+    # Settings.
 
     def _learned(self, table, tasks=lambda steps, name: steps):
         """Learn the settings from a table."""
@@ -701,12 +701,12 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return settings
 
     def _ready(self):
-        """Return the settings in force."""
+        """Return the current settings."""
         check_is_fitted(self)
         return self._answer() if self._settings is None else self._settings
 
     def _compute(self):
-        """Learn the settings of a stream too short for lasting ones."""
+        """Learn the settings of a stream that has not fixed them."""
         return self._learned(self._table.head(FIRST_FIT))
 
     def _choice(self):
@@ -716,23 +716,23 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return settings.choice(total)
 
     def _generator_of(self, random_state):
-        """Return a generator seeded by a method's `random_state`, or by the own."""
+        """Return a generator seeded by `random_state`, or by the estimator's."""
         if random_state is None:
             return self._generator()
         seed = check_random_state(random_state).randint(2**31 - 1)
         return np.random.default_rng(seed)
 
-    # How posteriors come out.
+    # Posteriors.
 
     def _parameters(self, y, name):
-        """Validate parameters at which a density is taken."""
+        """Validate parameters at which a density is evaluated."""
         y = check_array(y, dtype=np.float64, ensure_2d=False, input_name=name)
         return self._columns_of(y, name)
 
     def _observed(self, X):
-        """Coordinates of observations in the metric; warn of those far outside.
+        """Return observations in the metric, and whether each is far outside.
 
-        Also returns which these are.
+        Warns of those that are.
         """
         table, settings = self._table, self._ready()
         X, far = within_reach(X, table)
@@ -776,7 +776,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             if len(part)
         ]
         answers = in_threads(jobs, [(answer, *part) for part in parts])
-        beyond[:, far] = 0.0  # warned of already
+        beyond[:, far] = 0.0  # a warning was given already
         warn_beyond(*beyond, table)
         results = dict(
             pair
@@ -786,5 +786,5 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return [results[row] for row in range(len(X))]
 
     def _like_y(self, values):
-        """Drop the last axis where y had one dimension."""
+        """Drop the last axis if y had one dimension."""
         return values[..., 0] if self._one_dimensional else values

@@ -1,4 +1,4 @@
-"""The choice of adjustment, neighbors and bandwidth, by pairs that are held out."""
+"""Choice of adjustment, neighbors and bandwidth by held-out pairs."""
 
 import numpy as np
 
@@ -6,47 +6,47 @@ from .._base import warn_user
 from ._abc_local import LEAST, Accepted, accepted
 from ._abc_settings import Choice
 
-FEWEST = 10  # neighbors that "cv" compares, at least
-MOST = 30_000  # ... and at most: beyond, the time grows, not the gain
-RATIO = np.sqrt(10)  # of the next number of neighbors to the last
+FEWEST = 10  # least number of neighbors that "cv" compares
+MOST = 30_000  # largest number: more neighbors take time without a gain
+RATIO = np.sqrt(10)  # ratio of successive numbers of neighbors
 # Multiples of Silverman's bandwidth, in descending order.
 MULTIPLIERS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02)
 BLOCK = 10  # pairs between callbacks
-# Groups that accept this many neighbors or more are dropped, once so many pairs have
-# been seen, where their mean score is so many standard errors below the best.
+# Groups with at least this number of neighbors are dropped, after a number of pairs, if
+# their mean score is a number of standard errors below the best.
 EXPENSIVE = 1000
 TRIAL = 50
 HOPELESS = 4.0
-# Where parameters have few values, their density is infinite: the smallest bandwidth
-# would always win, and those below this one are not compared.
+# If parameters have few distinct values, their density is infinite and the smallest
+# bandwidth would always be best: only bandwidths from this one on are compared.
 SMALLEST_OF_FEW_VALUES = 0.7
-# A bandwidth other than Silverman's has to be better by so many standard errors.
+# Number of standard errors by which a bandwidth must be better than Silverman's.
 NEAR_SILVERMAN = 1.5
-# A group is as good as the best one within a standard error, and within these nats.
+# A group is as good as the best one within a standard error and this many nats.
 AS_GOOD = 0.01
-# A choice for one observation differs from that for all where the pairs nearest to it
-# agree: so many pairs, and so many standard errors of the gain.
+# A choice for one observation: number of nearest pairs, and number of standard errors
+# by which they must favour it.
 NEAREST = 40
 SURE = 3.0
 
 
 class Grid:
-    """The candidates that are compared: groups, each with some bandwidths.
+    """The candidates that are compared: groups, each with several bandwidths.
 
     Parameters
     ----------
     settings : Settings
-        What was asked for.
-    total : float
-        Number of simulations that a held-out pair leaves.
+        Parameters of the estimator.
+            total : float
+                Number of simulations without a held-out pair.
     few_values : bool
-        Whether a parameter has few values.
+        Whether a parameter has few distinct values.
 
     Attributes
     ----------
     groups : list of (adjustment, n_neighbors)
     dropped : set of int
-        Places of the groups that are no longer compared.
+        Indices of the groups that are no longer compared.
     multipliers : ndarray of shape (n_groups, n_multipliers)
         Multiples of Silverman's bandwidth, in descending order.
     """
@@ -78,11 +78,11 @@ class Grid:
         self.dropped = set()
 
     def choice(self, group, column):
-        """Return the candidate at this place."""
+        """Return the candidate of a group and a column of `multipliers`."""
         return Choice(*self.groups[group], float(self.multipliers[group, column]))
 
     def by_neighbors(self):
-        """Return {n_neighbors: places of the groups that accept so many}."""
+        """Return the indices of the groups by their number of neighbors."""
         places = {}
         for place, (_, k) in enumerate(self.groups):
             if place not in self.dropped:
@@ -90,7 +90,7 @@ class Grid:
         return places
 
     def drop_hopeless(self, scores, weights):
-        """Drop expensive groups whose best bandwidth is far below the best."""
+        """Drop expensive groups that are far worse than the best."""
         mean, errors, place = compared(scores.reshape(len(scores), -1), weights)
         behind = (mean[place] - mean) / np.maximum(errors, np.finfo(float).tiny)
         behind[place] = 0.0
@@ -101,7 +101,7 @@ class Grid:
 
     @classmethod
     def of(cls, choice):
-        """Return the grid of one candidate."""
+        """Return a grid of one candidate."""
         grid = cls.__new__(cls)
         grid.groups = [choice[:2]]
         grid.multipliers = np.array([[choice.multiplier]])
@@ -110,7 +110,7 @@ class Grid:
 
 
 def ladder(least, total):
-    """Numbers of neighbors to compare, each about three times the one before."""
+    """Return the numbers of neighbors to compare, in steps of a factor of three."""
     most = max(1, min(int(total), MOST))
     steps = np.arange(np.floor(np.log(MOST / FEWEST) / np.log(RATIO)) + 1)
     numbers = np.append(np.round(FEWEST * RATIO**steps), most)
@@ -118,20 +118,20 @@ def ladder(least, total):
 
 
 def choose(settings, table, pairs, weights, tasks):
-    """Let held-out pairs choose; the settings keep what was found.
+    """Choose by held-out pairs, and store the choice in the settings.
 
     Parameters
     ----------
     settings : Settings
-        What was asked for; it gets `chosen`, `validation` and `cv_table`.
+        The settings, whose `chosen`, `validation` and `cv_table` are set.
     table : Table
         The simulations.
     pairs : ndarray of shape (n_pairs,)
-        Rows that are held out, one at a time.
+        Rows that are held out one at a time.
     weights : ndarray of shape (n_pairs,)
         Their weights.
     tasks : callable
-        Given an iterable and its name, yields the same, and may stop early.
+        Maps an iterable and its name to the same items, and may stop early.
     """
     few_values = settings.prior.least.any()
     grid = Grid(settings, settings.n_simulations - 1, few_values)
@@ -158,14 +158,14 @@ def choose(settings, table, pairs, weights, tasks):
 
 
 class Validation:
-    """Log-densities of held-out pairs, for each candidate.
+    """Log densities of held-out pairs for each candidate.
 
     Parameters
     ----------
     grid : Grid
         The candidates.
     scores : ndarray of shape (n_pairs, n_groups, n_multipliers)
-        Log-densities; NaN where a group had been dropped.
+        Log densities; NaN after a group was dropped.
     weights : ndarray of shape (n_pairs,)
         Weights of the pairs.
     coordinates : ndarray of shape (n_pairs, n_directions)
@@ -180,10 +180,10 @@ class Validation:
         self.place = self._simplest(scores)
 
     def _simplest(self, scores):
-        """Return the place of the simplest candidate that is as good as the best.
+        """Return the index of the simplest candidate that is as good as the best.
 
-        In each group, the bandwidth nearest to Silverman's of those as good as its
-        best; then of the groups the one with most neighbors, if possible linear.
+        In each group this is the bandwidth nearest to Silverman's; then the group with
+        most neighbors, linear ones first.
         """
         columns = []
         for group, multipliers in enumerate(self.grid.multipliers):
@@ -207,7 +207,7 @@ class Validation:
     def best_near(self, observation):
         """Return the candidate for one observation, in units of the metric.
 
-        That for all observations, unless the nearest pairs favor another by
+        It is that for all observations, unless the nearest pairs favour another one by
         more than `SURE` standard errors.
         """
         with np.errstate(over="ignore"):
@@ -235,7 +235,7 @@ class Validation:
         }
 
     def warn_at_the_end(self):
-        """Warn if a bandwidth beyond those compared would surely be better."""
+        """Warn if a bandwidth outside of those compared is clearly better."""
         group, column = np.unravel_index(self.place, self.shape)
         last = self.shape[1] - 1
         if last != len(MULTIPLIERS) - 1 or 0 < column < last:
@@ -246,8 +246,8 @@ class Validation:
         if short > 2 * self.errors[inner]:
             warn_user(
                 f"bandwidth='cv' chose {self.grid.multipliers[group, column]:g} times "
-                f"Silverman's bandwidth, the {end} that it compares, and held-out "
-                f"pairs still improve towards it. Compare numbers {beyond} it by "
+                f"Silverman's bandwidth, the {end} that it compares, but held-out "
+                f"pairs would favor one beyond it. Compare bandwidths {beyond} it by "
                 "`loo_score`."
             )
 
@@ -258,19 +258,19 @@ def compared(scores, weights):
     Parameters
     ----------
     scores : ndarray of shape (n_pairs, n_candidates)
-        NaN where a candidate had been dropped.
+        Log densities; NaN after a candidate was dropped.
     weights : ndarray of shape (n_pairs,)
         Weights of the pairs.
 
     Returns
     -------
     mean : ndarray of shape (n_candidates,)
-        Mean scores; of a dropped candidate, that of the best less their mean
-        difference on the pairs that both have.
+        Mean scores. For a dropped candidate: that of the best minus their mean
+        difference on common pairs.
     errors : ndarray of shape (n_candidates,)
         Standard errors of the differences from the best.
     place : int
-        Where the best is.
+        Index of the best.
     """
     complete = np.average(scores, axis=0, weights=weights)
     place = int(np.nanargmax(complete))
@@ -284,7 +284,7 @@ def compared(scores, weights):
 
 
 def held_out(settings, table, pairs, grid):
-    """Yield the log-densities of pairs given all other rows of the table.
+    """Yield the log densities of pairs given all other rows of the table.
 
     Each result has the shape of `grid.multipliers`.
     """
@@ -307,7 +307,7 @@ def held_out(settings, table, pairs, grid):
 
 
 def held_out_pairs(table, n_pairs, generator):
-    """Rows to hold out, with weights: all, or one from each part of equal weight."""
+    """Return rows to hold out and weights: all, or one of each part of equal weight."""
     total = table.total()
     if max(total, table.n_rows) <= n_pairs:
         return np.arange(table.n_rows), table.counts()
@@ -320,11 +320,11 @@ def held_out_pairs(table, n_pairs, generator):
 
 
 def others(settings, table, pairs, observations, n_simulations):
-    """Yield what `around` yields, for each pair without it and its copies.
+    """Yield the neighbors of each pair, without the pair and its copies.
 
-    Copies of a pair, rows with the same summaries and parameters or a weight above 1,
-    would tell the answer, unless simulations are equal by chance: then they are draws
-    like all others, and one simulation is left out.
+    Copies of a pair (rows with the same summaries and parameters, or a weight above 1)
+    would reveal its parameters. If simulations are equal by chance, only one simulation
+    is left out.
     """
     found = settings.around(table, observations, n_simulations + 1)
     for pair, observation, nearest in zip(pairs, observations, found, strict=True):
@@ -341,7 +341,7 @@ def others(settings, table, pairs, observations, n_simulations):
 
 
 def without(pair, table, rows, squares):
-    """Whether each row is no copy of a pair; if all are copies, whether it is another.
+    """Return the mask of rows that are not copies; if all are, of the other rows.
 
     squares : (n_rows,), squared distances from the pair.
     """
@@ -355,7 +355,7 @@ def without(pair, table, rows, squares):
 
 
 def without_one(pair, rows, gaps, squares, counts):
-    """Return what `around` yields, without one simulation of a pair."""
+    """Return the neighbors of a pair without one of its simulations."""
     kept = rows != pair
     if counts is not None:
         counts = np.maximum(counts - ~kept, 0.0)

@@ -5,23 +5,22 @@ from scipy.special import ndtr, stdtrit
 
 from .._kernels import likelihood_free as kernels
 
-# Draws that a regression needs, for each of its coefficients.
+# Least number of draws per coefficient of a regression.
 LEAST = {None: 0, "linear": 3, "heteroscedastic": 20}
 SIMPLER = {"heteroscedastic": "linear", "linear": None}
-ROUNDING = 1e-12  # share of a gap, up to which gaps are all the same
+ROUNDING = 1e-12  # relative tolerance for equal gaps
 SINGULAR = 1e-10  # share of the largest eigenvalue that counts as zero
 LARGEST_LOG_RATIO = 10.0  # of two residual scales
-LARGEST_LOSS = 0.75  # of the variance of residuals, that is made good
+LARGEST_LOSS = 0.75  # largest loss of residual variance that is corrected
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-FARTHEST = 1e150  # deviations, at which a point is moved nearer: squares are finite
-CELLS = 2**18  # exponentials that are computed together
-SCARCE = 0.1  # degrees of freedom, of one draw
-NARROWEST = 1e-3  # deviation of draws that are all the same, in units of the prior's
-CONSTANT = 4.0 * np.finfo(float).eps  # share of a mean, that is rounding
-LOOKED_AT = 2000  # rows, to see whether parameters have few values
-# Of the gap between values, where they are few: the least bandwidth. A kernel density
-# of such a parameter grows without bound as the bandwidth falls, with more neighbors or
-# a smaller multiple, whatever they say of the values.
+FARTHEST = 1e150  # standard deviations to which farther points are moved
+CELLS = 2**18  # number of exponentials that are computed at a time
+SCARCE = 0.1  # degrees of freedom of a single draw
+NARROWEST = 1e-3  # standard deviation of equal draws, relative to the prior's
+CONSTANT = 4.0 * np.finfo(float).eps  # relative deviation that is rounding
+LOOKED_AT = 2000  # largest number of rows in a check for few values
+# Least bandwidth of a parameter with few values, over the gap between them. The log
+# density of such a parameter grows without bound as the bandwidth decreases.
 SHARE_OF_GAP = 1 / 6
 
 
@@ -33,29 +32,30 @@ def affordable(adjustment, n_neighbors, n_directions):
 
 
 def silverman(n_effective, n_parameters):
-    """Bandwidth of Silverman's rule, in units of the standard deviation."""
+    """Return the bandwidth of Silverman's rule, over the standard deviation."""
     p = n_parameters
     return (4 / ((p + 2) * n_effective)) ** (1 / (p + 4))
 
 
 def accepted(squares, counts, n_neighbors):
-    """Return which rows the k nearest simulations are, and how far the next one is.
+    """Return the counts of the k nearest simulations, and the next distance.
 
     Parameters
     ----------
     squares : ndarray of shape (n_rows,)
         Squared distances, ascending.
     counts : ndarray of shape (n_rows,) or None
-        How many simulations each row stands for; None for one.
+        Number of simulations of each row; None: one.
     n_neighbors : int
-        The k nearest.
+        The k.
 
     Returns
     -------
     counts : ndarray of shape (n_accepted,)
-        How many of each row are accepted.
+        Number of accepted simulations of each row.
     border : float
-        Squared distance of the nearest that is not, or of the farthest if all are.
+        Squared distance of the nearest rejected simulation, or of the farthest if all
+        are accepted.
     """
     last = len(squares) - 1
     if counts is None:
@@ -79,9 +79,9 @@ class Accepted:
     squares : ndarray of shape (n_rows,)
         Squared distances.
     counts : ndarray of shape (n_rows,) or None
-        How many simulations each row stands for.
+        Number of simulations of each row.
     parameters : ndarray of shape (n_rows, n_parameters)
-        Parameters, on the scale where they are smoothed.
+        Parameters, on the scale of smoothing.
     n_neighbors : int
         The k.
     """
@@ -97,7 +97,7 @@ class Accepted:
         self._residuals = None
 
     def posterior(self, adjustment, prior, support):
-        """Return the posterior after this adjustment, or a simpler one it affords."""
+        """Return the posterior with an adjustment, or a simpler one if k is small."""
         n_directions = self.gaps.shape[1]
         adjustment = affordable(adjustment, self.counts.sum(), n_directions)
         if adjustment is None:
@@ -113,14 +113,14 @@ class Accepted:
         )
 
     def _n_effective(self, shares):
-        """(sum of weights)^2 over the sum of their squares, of each simulation."""
+        """Return (sum of weights)^2 over the sum of squared weights of simulations."""
         weights = self.counts * shares
         return weights.sum() ** 2 / (weights * shares).sum()
 
     def _inflation(self):
-        """Factor of the residuals, which the regression has made too small.
+        """Return the factor that corrects the residuals of the regression.
 
-        Their weighted variance falls short by the share of the coefficients in the
+        Their weighted variance is too small by the number of coefficients over the
         effective number of draws; and the mean at the observation has an error.
         """
         lost = (1 + self.gaps.shape[1]) / self._n_effective(self.shares)
@@ -129,7 +129,7 @@ class Accepted:
         return np.sqrt((1.0 + error) / (1.0 - min(lost, LARGEST_LOSS)))
 
     def adjusted(self, adjustment):
-        """Move draws to a gap of zero: m(0) + residual [sigma(0) / sigma(gap)]."""
+        """Return adjusted draws: m(0) + residual [sigma(0) / sigma(gap)]."""
         if self._residuals is None:
             self._regression = Regression(self.gaps, self.counts * self.shares)
             slopes, self._mean = self._regression.fit(self.draws)
@@ -160,7 +160,7 @@ class Regression:
         self.covariance = self.weighted.T @ gaps
 
     def fit(self, targets):
-        """Return slopes, of least norm, and means where gaps are zero."""
+        """Return least-norm slopes, and means at gaps of zero."""
         mean = self.weights @ targets
         moments = self.weighted.T @ (targets - mean)
         slopes = np.linalg.lstsq(self.covariance, moments, rcond=SINGULAR)[0]
@@ -168,16 +168,16 @@ class Regression:
         return slopes, mean - self.center @ slopes
 
     def shares_of_mean(self):
-        """Share of each row's target in the mean where gaps are zero."""
+        """Return the weight of each row's target in the mean at gaps of zero."""
         center = self.center / self.units
         along = np.linalg.lstsq(self.covariance, center, rcond=SINGULAR)[0]
         return self.weights - self.weighted @ along
 
 
 class LocalPosterior:
-    """Kernel density of draws, on the scale where they are smoothed.
+    """Kernel density of draws, on the scale of smoothing.
 
-    Each kernel is truncated to the support and scaled up to mass one.
+    Each kernel is truncated to the support and normalised.
 
     Parameters
     ----------
@@ -186,15 +186,15 @@ class LocalPosterior:
     weights : ndarray of shape (n_draws,)
         Their weights, which sum to 1.
     each : ndarray of shape (n_draws,)
-        The weight of one simulation, where a draw stands for several.
+        Weight of a single simulation of each draw.
     n_effective : float
         (sum of weights)^2 over the sum of their squares.
     prior : Prior
-        Of the table.
+        Prior of the table.
     support : Support
         The bounds.
     n_neighbors : int
-        The k of the wide component's weight, 1 / (k + 1).
+        The k in the weight 1 / (k + 1) of the wide component.
     """
 
     def __init__(self, draws, weights, each, n_effective, prior, support, n_neighbors):
@@ -214,7 +214,7 @@ class LocalPosterior:
         return self
 
     def log_density(self, points):
-        """Log-density of points of shape (n_points, n_parameters)."""
+        """Return the log density of points of shape (n_points, n_parameters)."""
         centers = np.clip(self.draws / self.bandwidths, -FARTHEST, FARTHEST)
         scaled = np.clip(points / self.bandwidths, -FARTHEST, FARTHEST)
         weights = self.weights / self._mass(self.draws, self.bandwidths)
@@ -228,7 +228,7 @@ class LocalPosterior:
         return self._mixed(log_density, points)
 
     def log_densities(self, point, multipliers):
-        """Log-density at one point, for each multiple of Silverman's bandwidth.
+        """Return the log density at one point for multiples of Silverman's bandwidth.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class LocalPosterior:
         return self._mixed(found, point[None])
 
     def _mass(self, draws, bandwidths):
-        """Mass of the kernel of each draw within the support."""
+        """Return the mass of the kernel of each draw within the support."""
         mass = np.ones(len(draws))
         for column, (low, high) in self.support.edges():
             bandwidth = bandwidths[column]
@@ -276,7 +276,7 @@ class LocalPosterior:
 
     @np.errstate(under="ignore")  # a share of zero
     def _mixed(self, log_density, points):
-        """Mix with the wide component, so that no log-density is minus infinity."""
+        """Mix with the wide component, so that log densities are finite."""
         share = 1 / (self.n_neighbors + 1)
         wide = self.prior.log_density(points)
         return np.logaddexp(np.log1p(-share) + log_density, np.log(share) + wide)
@@ -299,14 +299,14 @@ class LocalPosterior:
         return draws
 
     def quantiles(self, levels):
-        """Quantiles of the draws of each parameter, of shape (n_levels, p).
+        """Return quantiles (n_levels, p) of the draws of each parameter.
 
-        Draw i of n has the level i / (n + 1), which is the probability that another
-        draw from the same distribution is below it; n is the effective number. Between
-        draws quantiles are linear in the level; beyond them they are as far away as
-        those of a Student distribution with the draws' mean and variance would be.
+        Draw i of n has the level i / (n + 1), the probability that another draw from
+        the same distribution is below it; n is the effective number. Between draws,
+        quantiles are linear in the level; beyond them, they are those of a Student
+        distribution with the mean and variance of the draws.
         """
-        some = self.weights > 0.0  # a draw of no weight must not be the last one
+        some = self.weights > 0.0  # without draws of zero weight
         all_draws, all_weights, each = (
             part[some] for part in (self.draws, self.weights, self.each)
         )
@@ -317,7 +317,7 @@ class LocalPosterior:
         for column, draws in enumerate(all_draws.T):
             order = np.argsort(draws, kind="stable")
             draws, weights = draws[order], all_weights[order]
-            ends = np.repeat(np.cumsum(weights), 2)  # a first and a last simulation
+            ends = np.repeat(np.cumsum(weights), 2)  # first, last simulation
             ends[::2] += 0.5 * each[order] - weights
             ends[1::2] -= 0.5 * each[order]
             ends = (n * ends + 0.5) / (n + 1.0)
@@ -335,7 +335,7 @@ class LocalPosterior:
 
 
 def _squares(points, centers):
-    """Squared distances of each point to each center."""
+    """Return squared distances of each point to each centre."""
     squares = np.zeros((len(points), len(centers)))
     for point, center in zip(points.T, centers.T, strict=True):
         squares += np.square(point[:, None] - center)
@@ -343,29 +343,29 @@ def _squares(points, centers):
 
 
 def _log_mean(squares, weights):
-    """Log of the weighted mean of normal kernels of unit bandwidth.
+    """Return the log of the weighted mean of normal kernels of unit bandwidth.
 
-    squares : (n_points, n_centers), less the constant of the bandwidths.
+    squares : (n_points, n_centers), minus the constant of the bandwidths.
     """
     nearest = squares.min(axis=1)
     kernels = np.exp(0.5 * (nearest[:, None] - squares)) @ weights
-    with np.errstate(divide="ignore"):  # where only a weight of zero is near
+    with np.errstate(divide="ignore"):  # if only draws of zero weight are near
         return np.log(kernels) - 0.5 * nearest
 
 
 class Prior:
-    """Mean and deviations of the parameters of a table: a wide normal distribution.
+    """A wide normal distribution, with the moments of the parameters of a table.
 
     Parameters
     ----------
     means, deviations : ndarray of shape (n_parameters,)
-        On the scale where they are smoothed; a deviation of zero counts as 1.
+        On the scale of smoothing; a standard deviation of zero counts as 1.
     support : Support
         The bounds, to which the normal distribution is truncated.
     least : ndarray of shape (n_parameters,)
         Least bandwidths.
     equal_by_chance : bool
-        Whether equal simulations need not be copies, see `few_values`.
+        Whether simulations may be equal by chance, see `few_values`.
     """
 
     def __init__(self, means, deviations, support, least, equal_by_chance):
@@ -390,23 +390,23 @@ class Prior:
         return cls(means, deviations, support, *few_values(table))
 
     def log_density(self, points):
-        """Log-density of the normal distribution, finite for any finite point."""
+        """Return the log density, finite for any finite point."""
         gaps = np.clip((points - self.means) / self.deviations, -FARTHEST, FARTHEST)
         return -0.5 * np.square(gaps).sum(axis=1) - self.log_constant
 
 
 def few_values(table):
-    """Return what follows where parameters have few values.
+    """Return least bandwidths, and whether simulations may be equal by chance.
 
-    A parameter has few values if they are at most half as many as there are pairs.
+    A parameter has few values if there are at most half as many as pairs.
 
     Returns
     -------
     least : ndarray of shape (n_parameters,)
-        Least bandwidths: a share of the gap between values, zero where they are many.
+        Least bandwidths: a share of the gap between values; zero if there are many.
     equal_by_chance : bool
-        Whether equal simulations need not be copies: all parameters have few values,
-        and simulations with other parameters have the same summaries, too.
+        Whether all parameters have few values, and simulations with different
+        parameters have equal summaries.
     """
     rows = slice(min(LOOKED_AT, table.n_rows))
     summaries, parameters = table.summaries[:, rows].T, table.parameters[rows]

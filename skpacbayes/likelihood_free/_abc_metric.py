@@ -9,14 +9,14 @@ CONSISTENT = 1.482602218505602  # standard deviation of a normal variable over i
 
 
 class Metric:
-    """Distances between summaries: along which directions, in which units.
+    """Euclidean distance between projected and scaled summaries.
 
     Parameters
     ----------
     scale : ndarray of shape (n_directions,)
         Units of the directions.
     projection : ndarray of shape (n_summaries, n_directions) or None
-        The directions; None for the summaries themselves.
+        The directions; None: the summaries themselves.
     """
 
     def __init__(self, scale, projection=None):
@@ -24,7 +24,7 @@ class Metric:
 
     @classmethod
     def learned(cls, kind, table):
-        """Return the metric of this kind that fits the rows of the table."""
+        """Return a metric of a kind, fitted to the rows of the table."""
         columns = table.summaries[:, : table.n_rows]
         if kind is None:
             return cls(np.ones(len(columns)))
@@ -46,16 +46,16 @@ class Metric:
 
     @property
     def precisions(self):
-        """What differences are multiplied by: one over the scale, finite."""
+        """Factors of differences: one over the scale, finite."""
         return 1.0 / np.maximum(self.scale, np.finfo(float).tiny)
 
     def project(self, columns):
-        """Return the coordinates of summaries, of shape (n_summaries, n_rows)."""
+        """Return the coordinates of summaries of shape (n_summaries, n_rows)."""
         return columns if self.projection is None else self.projection.T @ columns
 
 
 def covariances(table, unit):
-    """Covariance of the summaries, in these units, and theirs with the parameters."""
+    """Return covariances of scaled summaries, and of these with the parameters."""
     n_summaries, n_rows = len(unit), table.n_rows
     parameters = table.parameters[:n_rows]
     weights = None if table.weights is None else table.counts()
@@ -72,7 +72,7 @@ def covariances(table, unit):
 
 
 def robust_scale(columns, weights=None):
-    """1.4826 MAD of each row of `columns`; where zero, its deviation, then 1."""
+    """Return 1.4826 MAD of each row; if zero, its standard deviation, or 1."""
     scale = np.ones(len(columns))
     weights = None if weights is None else weights[: columns.shape[1]]
     for j, column in enumerate(columns):
@@ -87,7 +87,7 @@ def robust_scale(columns, weights=None):
 
 
 def median(values, weights=None):
-    """Weighted median: an integer weight is so many repetitions."""
+    """Return the weighted median; an integer weight counts repetitions."""
     if weights is None:
         return np.median(values)
     order = np.argsort(values, kind="stable")

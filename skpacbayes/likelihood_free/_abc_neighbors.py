@@ -5,20 +5,20 @@ import numpy as np
 from ._abc_search import Leaves, Scan
 from ._abc_table import tiles
 
-TOGETHER = 8  # observations for which the table is read once
-# When "auto" takes an index: benchmarks/bench_abc_speed.py compares the times.
+TOGETHER = 8  # number of observations per pass over the table
+# When "auto" uses an index; timings are in benchmarks/bench_abc_speed.py.
 INDEX_DIRECTIONS = 6
 INDEX_ROWS = 20_000
 INDEX_OBSERVATIONS = 100
-INDEX_SHARE = 0.02  # of the rows that are wanted
-INDEX_LAG = 0.1  # rows that are younger than the index, as a share of it
+INDEX_SHARE = 0.02  # largest share of the rows that are requested
+INDEX_LAG = 0.1  # largest share of rows added after the index was built
 
 
 class Neighbors:
     """Search for the nearest rows of a table that may grow.
 
-    Ties go to the earlier row. The index is derived from the table, replaced in one
-    assignment, and not pickled.
+    Ties are broken by the lower row. The index is derived from the table, replaced in
+    one assignment, and not pickled.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class Neighbors:
         table : Table
             The simulations.
         observations : ndarray of shape (n_observations, n_directions)
-            Projected by the metric.
+            Observations, projected by the metric.
         n_rows : int
-            How many; all of the table if it has fewer.
+            Number of rows; all if the table has fewer.
         algorithm : {"brute", "kd_tree"}
-            How to search; the answer is the same.
+            Search algorithm; the results are equal.
 
         Yields
         ------
@@ -72,7 +72,7 @@ class Neighbors:
                 yield rows, gaps, np.minimum(squares, np.finfo(float).max)
 
     def prepared(self, table, n_observations, n_rows, algorithm):
-        """Make what a search needs; return "brute" or "kd_tree", if "auto" which."""
+        """Prepare a search; return its algorithm, "brute" or "kd_tree"."""
         if algorithm == "auto":
             affordable = (
                 len(self.metric.scale) <= INDEX_DIRECTIONS
@@ -90,7 +90,7 @@ class Neighbors:
             return [self._scan(table, 0)]
         index = self._index
         if not index.covers(table):
-            self._index = Index()  # makes room
+            self._index = Index()  # frees the memory of the old one
             index = self._index = Index(table, leaves=Leaves(table, self.metric))
         leaves = index.leaves
         if leaves.n_rows == table.n_rows:
@@ -117,16 +117,16 @@ class Neighbors:
 
 
 class Index:
-    """What is derived from the rows of a table, to search it faster.
+    """An index of the rows of a table.
 
     Parameters
     ----------
     table : Table, default=None
-        The table; it is known by the array that holds its summaries.
+        The table, identified by the array of its summaries.
     leaves : Leaves, default=None
         A tree of the first rows.
     rest : Scan, default=None
-        Projected coordinates of the rows behind them.
+        Projected coordinates of the other rows.
     """
 
     def __init__(self, table=None, *, leaves=None, rest=None):
@@ -134,7 +134,7 @@ class Index:
         self.leaves, self.rest = leaves, rest
 
     def covers(self, table):
-        """Whether a tree is there whose rows are nearly all of the table's."""
+        """Return whether there is a tree of nearly all rows of the table."""
         return (
             self.leaves is not None
             and self.array is table.summaries
@@ -144,7 +144,7 @@ class Index:
 
 
 def nearest_first(rows, squares):
-    """Return the order of the squares; of equals, the order of the rows."""
+    """Return the order of the squares, ties broken by the rows."""
     order = np.argsort(squares)
     ascending = squares[order]
     ties = (ascending[1:] == ascending[:-1]).any()

@@ -1,7 +1,8 @@
-"""The nearest rows of some columns: all are looked at, or those of near leaves only.
+"""Search for the nearest rows, among all rows or those of near leaves only.
 
-Both guess from a sample how far the nearest rows are, and collect what is nearer. Where
-the guess was too low, they begin anew without one: the answer does not depend on it.
+Both searches estimate a threshold on the distance of the nearest rows from a sample,
+and collect the rows below it. If there are too few, they are repeated without a
+threshold: the result does not depend on it.
 """
 
 import numpy as np
@@ -10,21 +11,21 @@ from scipy.spatial import cKDTree
 from .._kernels import likelihood_free as kernels
 from ._abc_table import tiles
 
-SAMPLED = 64  # of so many blocks, or rows, the sample has one
-SAFETY = 3.0  # standard deviations of a count, by which the guess is high
-ROOM = 2**11  # rows that are collected beyond those wanted, before some are dropped
-LEAF = 256  # rows of a leaf, at most
+SAMPLED = 64  # the sample has one of this number of blocks, or rows
+SAFETY = 3.0  # standard deviations of a count by which the threshold is increased
+ROOM = 2**11  # number of additional rows that are collected before some are dropped
+LEAF = 256  # largest number of rows of a leaf
 
 
 class Scan:
-    """Looks at all rows.
+    """Search of all rows.
 
     Parameters
     ----------
     columns : ndarray of shape (n_directions, capacity)
         Coordinates.
     precisions : ndarray of shape (n_directions,)
-        What they are multiplied by.
+        Factors of the coordinates.
     n_rows : int
         Rows in use.
     first : int, default=0
@@ -36,9 +37,9 @@ class Scan:
         self.n_rows, self.first = n_rows, first
 
     def nearest(self, observations, n_wanted):
-        """Rows nearest to each observation and their squared distances, in any order.
+        """Return the nearest rows and squared distances, unordered.
 
-        There may be more than wanted; of equally far ones the earlier are there.
+        There may be more than `n_wanted` rows; ties are broken by the lower row.
         """
         n_wanted = min(n_wanted, self.n_rows)
         columns = self.columns, self.precisions
@@ -55,7 +56,7 @@ class Scan:
 
 
 class Leaves:
-    """Looks at the leaves of a k-d tree that are near: rows in their order, and boxes.
+    """Search of the near leaves of a k-d tree: rows in leaf order, and boxes.
 
     Parameters
     ----------
@@ -82,9 +83,9 @@ class Leaves:
         self.sample = self.columns[:, ::SAMPLED].copy()
 
     def nearest(self, observations, n_wanted):
-        """Rows nearest to each observation and their squared distances, in any order.
+        """Return the nearest rows and squared distances, unordered.
 
-        There may be more than wanted; of equally far ones the earlier are there.
+        There may be more than `n_wanted` rows; ties are broken by the lower row.
         """
         n_wanted = min(n_wanted, self.n_rows)
         sample = np.array([0]), np.array([self.sample.shape[1]])
@@ -102,7 +103,7 @@ class Leaves:
         return found
 
     def _lower_bounds(self, observation):
-        """Squared distances to the boxes, rounded as those to their rows."""
+        """Return squared distances to the boxes, rounded as those to the rows."""
         x = observation.T
         with np.errstate(over="ignore"):
             gaps = np.clip(x, self.lowest, self.highest) - x
@@ -124,7 +125,7 @@ class Leaves:
 
 
 def leaves_of_tree(table, metric):
-    """Rows of the table in the order of the leaves of a tree, and their borders."""
+    """Return the rows in the order of the leaves of a tree, and the leaves' borders."""
     points = np.empty((table.n_rows, len(metric.scale)))
     for rows in tiles(table.n_rows):
         points[rows] = metric.project(table.summaries[:, rows]).T * metric.precisions
@@ -140,7 +141,7 @@ def leaves_of_tree(table, metric):
 
 
 def guess(columns, precisions, starts, stops, observations, share):
-    """Thresholds that such a share of the rows passes, judged by these; rather more."""
+    """Return thresholds that at least a share of the rows passes, from a sample."""
     expected = share * (stops - starts).sum()
     n_wanted = int(expected + SAFETY * np.sqrt(expected) + SAFETY)
     if n_wanted > (stops - starts).sum():
@@ -161,25 +162,24 @@ def collect(
     thresholds=None,
     labels=None,
 ):
-    """Rows that are nearer to each observation than its threshold, or the nearest.
+    """Return the rows within a threshold of each observation, or the nearest rows.
 
     Parameters
     ----------
     columns : ndarray of shape (n_directions, capacity)
         Coordinates.
     precisions : ndarray of shape (n_directions,)
-        What they are multiplied by.
+        Factors of the coordinates.
     starts, stops : ndarray of shape (n_ranges,)
-        Rows to look at.
+        Ranges of rows to search.
     observations : ndarray of shape (n_observations, n_directions)
-        Where the distances are from.
+        Observations.
     n_wanted : int
-        If there is no room for all that pass, so many are kept, the nearest.
+        Number of nearest rows that are kept if there is no room for all.
     thresholds : ndarray of shape (n_observations,), default=None
-        Of the squared distances; all rows pass None.
+        Thresholds on squared distances. None: all rows pass.
     labels : ndarray of shape (n_rows,), default=None
-        Of equally far rows the one with the lower label counts as nearer; None for
-        the rows themselves.
+        Labels that break ties, lower ones first. None: the rows.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def collect(
 
 
 def smallest(squares, ranks, count):
-    """Return where the `count` smallest are, those of lower rank if equal."""
+    """Return the indices of the `count` smallest, ties broken by rank."""
     last = np.partition(squares, count - 1)[count - 1]
     smaller, equal = np.flatnonzero(squares < last), np.flatnonzero(squares == last)
     n_equal = count - len(smaller)

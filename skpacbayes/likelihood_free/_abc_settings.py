@@ -1,4 +1,4 @@
-"""What `fit` learns beside the table: metric, neighbors, bandwidth and adjustment."""
+"""Settings learned from the table: metric, neighbors, bandwidth, adjustment."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -13,7 +13,7 @@ RATE = {None: 0.6, "linear": 1.0, "heteroscedastic": 1.0}  # k / N^((p+4)/(m+p+4
 
 
 class Choice(NamedTuple):
-    """How the posterior of an observation is made."""
+    """Settings of the posterior of an observation."""
 
     adjustment: str | None
     n_neighbors: int
@@ -21,16 +21,16 @@ class Choice(NamedTuple):
 
 
 class Settings:
-    """The choices, learned from the rows of a table.
+    """Settings learned from the rows of a table.
 
     Parameters
     ----------
     estimator : ABCPosteriorKDE
-        Its parameters.
-    table : Table
+        Source of the parameters.
+            table : Table
         The simulations.
     support : Support
-        Of the parameters of the table.
+        Support of the parameters.
     """
 
     def __init__(self, estimator, table, support):
@@ -44,13 +44,13 @@ class Settings:
         self.prior = Prior.of(table, support)
         self.neighbors = Neighbors(Metric.learned(estimator.metric, table))
         self.n_directions = len(self.neighbors.metric.scale)
-        self.chosen = Choice("linear", 1, 1.0)  # where nothing is compared
-        self.validation = None  # what was compared, where it is
+        self.chosen = Choice("linear", 1, 1.0)  # if nothing is compared
+        self.validation = None  # results of the comparison, if any
         self.cv_table = {}
 
     @property
     def exponent(self):
-        """(p + 4) / (m + p + 4), of Theorem 3.3."""
+        """The exponent (p + 4) / (m + p + 4) of Theorem 3.3."""
         p = self.n_parameters
         return (p + 4) / (self.n_directions + p + 4)
 
@@ -60,7 +60,7 @@ class Settings:
         return "cv" in (self.n_neighbors, self.bandwidth, self.adjustment)
 
     def check_neighbors(self, total):
-        """Refuse a number of neighbors that a table of that size does not have."""
+        """Raise ValueError if `n_neighbors` is larger than the table."""
         requested = self.n_neighbors
         if isinstance(requested, Integral) and requested > np.ceil(total):
             raise ValueError(
@@ -69,9 +69,9 @@ class Settings:
             )
 
     def choice(self, total, chosen=None):
-        """Return what is used in a table of this many simulations.
+        """Return the choice for a table of `total` simulations.
 
-        `chosen`: what "cv" stands for; None for the choice for all observations.
+        `chosen`: the choice of "cv"; None: that for all observations.
         """
         chosen = chosen or self.chosen
         adjustment = self.adjustment
@@ -82,7 +82,7 @@ class Settings:
         return Choice(affordable(adjustment, k, self.n_directions), k, multiplier)
 
     def neighbors_for(self, total, adjustment, chosen):
-        """Return how many neighbors are accepted: all simulations at most."""
+        """Return the number of neighbors, at most all simulations."""
         requested = self.n_neighbors
         if isinstance(requested, Integral):
             wanted = requested
@@ -101,20 +101,20 @@ class Settings:
             return chosen
         if requested == "silverman":
             return 1.0
-        if requested == "rate":  # h of the theorem does not depend on k
+        if requested == "rate":  # the h of the theorem does not depend on k
             p = self.n_parameters
             return float((n_neighbors / total**self.exponent) ** (1 / (p + 4)))
         return float(requested)
 
     def growth(self, total):
-        """Factor by which k grows with the table, at the rate of the theorem."""
+        """Return the factor by which k grows with the table, by Theorem 3.3."""
         return max(1.0, total / self.n_simulations) ** self.exponent
 
     def around(self, table, observations, n_simulations, algorithm="brute"):
-        """Yield (rows, gaps, squares, counts) nearest to each observation.
+        """Yield rows, gaps, squares and counts of the neighbors of each observation.
 
-        They stand for at least `n_simulations`, as far as the table has as many;
-        counts are None where no simulation has a weight.
+        Their total weight is at least `n_simulations`, if the table has as many. Counts
+        are None if simulations have no weights.
         """
         nearest = self.neighbors.nearest
         if table.weights is None:
@@ -134,7 +134,7 @@ class Settings:
             yield (*found, table.weights[rows])
 
     def posterior(self, table, found, choice):
-        """Return the posterior of one observation, from what `around` yields."""
+        """Return the posterior of one observation, given its neighbors."""
         rows, gaps, squares, counts = found
         draws = table.parameters.take(rows, axis=0)
         near = Accepted(gaps, squares, counts, draws, choice.n_neighbors)

@@ -1,4 +1,4 @@
-"""Where parameters may lie, and the scale on which they are smoothed."""
+"""Bounds of the parameters, and the scale of smoothing."""
 
 import numpy as np
 from scipy.special import expit
@@ -6,24 +6,24 @@ from scipy.special import expit
 from .._base import warn_user
 
 KINDS = (None, "log", "logit")
-BEYOND = 0.05  # share of draws beyond the parameters of the table, at which we warn
-END = 0.02  # share of the range of a parameter that is near its end
-FEWEST_AT_END = 5  # parameters there, to tell an end of the prior from a tail
+BEYOND = 0.05  # share of draws outside of the table's range from which we warn
+END = 0.02  # share of the range of a parameter that counts as its end
+FEWEST_AT_END = 5  # least number of parameters there for an abrupt end
 
 
 class Support:
     """Bounds of each parameter, and its transform to the scale of smoothing.
 
-    A parameter with the transform None is smoothed as it is: draws that an adjustment
-    moves beyond a bound are folded back at it, and kernels are truncated there. Those
-    with "log" or "logit" are smoothed on the whole line.
+    A parameter with the transform None is smoothed on its own scale: adjusted draws
+    beyond a bound are reflected at it, and kernels are truncated there. Parameters with
+    "log" or "logit" are smoothed on the whole line.
 
     Parameters
     ----------
     kinds : list of {None, "log", "logit"}
         One for each parameter.
     low, high : ndarray of shape (n_parameters,)
-        The bounds; infinite where there is none.
+        The bounds; infinite if there is none.
     """
 
     def __init__(self, kinds, low, high):
@@ -31,7 +31,7 @@ class Support:
 
     @classmethod
     def from_parameters(cls, transform, bounds, n_parameters):
-        """Check and complete the estimator's parameters of the same names."""
+        """Validate the parameters of the same names, and return the support."""
         single = transform is None or isinstance(transform, str)
         kinds = [transform] * n_parameters if single else list(transform)
         if len(kinds) != n_parameters or any(kind not in KINDS for kind in kinds):
@@ -61,26 +61,26 @@ class Support:
         return cls(kinds, low, high)
 
     def limits(self):
-        """Return the lower and the upper bounds on the scale of smoothing."""
+        """Return lower and upper bounds on the scale of smoothing."""
         as_it_is = np.array([kind is None for kind in self.kinds])
         low = np.where(as_it_is, self.low, -np.inf)
         return low, np.where(as_it_is, self.high, np.inf)
 
     def unknown_range(self, table):
-        """Return the range of a table's parameters, infinite where a bound is known."""
+        """Return the range of a table's parameters; infinite at known bounds."""
         low, high = self.limits()
         as_it_is = np.array([kind is None for kind in self.kinds])
         least = np.where(as_it_is & np.isinf(low), table.least, -np.inf)
         return least, np.where(as_it_is & np.isinf(high), table.most, np.inf)
 
     def edges(self):
-        """Return (column, (low, high)) of the parameters that have such bounds."""
+        """Yield (column, (low, high)) of parameters with bounds, not transformed."""
         low, high = self.limits()
         columns = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
         return [(int(column), (low[column], high[column])) for column in columns]
 
     def folded(self, draws):
-        """Fold draws that are beyond an edge back at it, as a mirror would."""
+        """Reflect draws that are beyond an edge at it."""
         folded = draws
         for column, (low, high) in self.edges():
             values = draws[:, column]
@@ -101,11 +101,11 @@ class Support:
         return folded
 
     def inside(self, y):
-        """Whether each row of y is within the bounds, strictly if transformed."""
+        """Return whether rows of y are within the bounds, strictly if transformed."""
         return self._within(y).all(axis=1)
 
     def check(self, y):
-        """Refuse parameters that are not within the bounds."""
+        """Raise ValueError unless parameters are within the bounds."""
         outside = ~self._within(y)
         if outside.any():
             row, column = np.argwhere(outside)[0]
@@ -146,7 +146,7 @@ class Support:
         return y
 
     def log_jacobian(self, mapped):
-        """Log of d mapped / d y at each row of `mapped`, summed over the parameters."""
+        """Return the log Jacobian log |d mapped / d y| at each row of `mapped`."""
         total = np.zeros(len(mapped))
         for column, kind in enumerate(self.kinds):
             u = mapped[:, column]
@@ -179,16 +179,16 @@ def as_bounds(bounds, n_parameters):
 
 
 def shares_beyond(posterior, least, most):
-    """Share of a posterior's draws below and above a range, (2, n_parameters)."""
+    """Return the shares (2, n_parameters) of draws below and above a range."""
     both = np.stack([posterior.draws < least, posterior.draws > most])
     return posterior.weights @ both
 
 
 def warn_beyond(shares, far_shares, table):
-    """Warn where draws have passed an end of the prior that nobody gave.
+    """Warn if draws are beyond an end of the prior that `bounds` do not give.
 
-    shares, far_shares : (n_observations, 2, n_parameters), see `shares_beyond`; beyond
-    the range of the parameters, and beyond one three times as wide.
+    shares, far_shares : (n_observations, 2, n_parameters), from `shares_beyond`, for
+    the range of the parameters and for one three times as wide.
     """
     if not (shares.size and shares.max() > BEYOND):
         return
@@ -197,9 +197,10 @@ def warn_beyond(shares, far_shares, table):
         n_rows = np.count_nonzero((far_shares > BEYOND).any(axis=(1, 2)))
         warn_user(
             f"{far_shares[row, side, column]:.0%} of the draws for observation {row} "
-            f"have a parameter {column} that is more than the simulated range outside "
-            f"of it: no simulation has summaries like these, and what is said of "
-            f"{n_rows} of {len(shares)} observations is extrapolated."
+            f"have a parameter {column} outside of its simulated range by more than "
+            f"that range: no simulation has such summaries, and the posteriors of "
+            f"{n_rows} of {len(shares)} observations are extrapolated. Simulate "
+            "parameters with such summaries."
         )
         return
     shares = shares * abrupt_ends(table)
@@ -212,14 +213,14 @@ def warn_beyond(shares, far_shares, table):
             f"{('below', 'above')[side]} {end:.6g}, where parameter {column} of the "
             f"simulations ends abruptly ({n_rows} of {len(shares)} observations have "
             f"more than {BEYOND:.0%} beyond such an end). If the prior ends there, "
-            "give `bounds`; else simulate parameters beyond."
+            "set `bounds`; otherwise simulate parameters beyond it."
         )
 
 
 def abrupt_ends(table):
-    """Whether the parameters of a table are many at their ends, (2, n_parameters).
+    """Return whether parameters end abruptly, at both ends (2, n_parameters).
 
-    Of uniform draws a share END is that near an end, of normal ones hardly any.
+    A share END of uniform draws is that near to an end, but hardly any of normal draws.
     """
     draws = table.parameters[: table.n_rows]
     margin = END * (table.most - table.least)

@@ -1,22 +1,22 @@
-"""The table of simulations, which grows."""
+"""A growing table of simulations."""
 
 import numpy as np
 
 from .._base import warn_user
 
-FAR = 0.5  # ranges of a summary outside its range, from which on we warn
-FARTHEST = 1e100  # ... at which observations are moved nearer, lest squares overflow
-MOST = 1e10  # simulations, counted with their weights
+FAR = 0.5  # distance outside of the range of a summary, in ranges, from which we warn
+FARTHEST = 1e100  # distance to which observations are moved, as squares would overflow
+MOST = 1e10  # largest total weight of the simulations
 
-GROWTH = 1.25  # of the room, when it is full
-TILE = 2**14  # rows
+GROWTH = 1.25  # factor of the capacity when it is exhausted
+TILE = 2**14  # number of rows
 
 
 class Table:
     """Simulated summaries, parameters on the scale of smoothing, and weights.
 
-    A table never changes: `appended` returns a longer one, which may share its arrays.
-    Rows are then written behind those in use, where no table reads.
+    A table is immutable: `appended` returns a longer one, which may share its arrays.
+    New rows are then written after those in use.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Table:
     summaries : ndarray of shape (n_summaries, capacity)
     parameters : ndarray of shape (capacity, n_parameters)
     weights : ndarray of shape (capacity,) or None
-        None as long as all are 1.
+        None if all weights are 1.
     n_rows : int
         Rows in use.
     lowest, highest : ndarray of shape (n_summaries,)
@@ -70,7 +70,7 @@ class Table:
         return table
 
     def _with_room(self, n_rows, weighted):
-        """Return a copy with room for so many rows, in the same arrays if possible."""
+        """Return a copy with room for `n_rows` rows, in the same arrays if possible."""
         table = self.head(self.n_rows)
         capacity = self.summaries.shape[1]
         if n_rows > capacity or self._claimed[0] != self.n_rows:
@@ -104,7 +104,7 @@ class Table:
         return table
 
     def __getstate__(self):
-        """Keep the rows in use: the room beyond depends on how they came."""
+        """Return the state without unused capacity, which depends on the calls."""
         state = self.__dict__.copy()
         state["summaries"] = self.summaries[:, : self.n_rows].copy()
         state["parameters"] = self.parameters[: self.n_rows].copy()
@@ -115,7 +115,7 @@ class Table:
 
 
 def _resized(array, n_used, capacity, axis=0):
-    """Return a copy with another capacity along `axis`, of which `n_used` is filled."""
+    """Return a copy of the `n_used` entries along `axis`, with another capacity."""
     shape = list(array.shape)
     shape[axis] = capacity
     larger = np.empty(shape)
@@ -125,12 +125,12 @@ def _resized(array, n_used, capacity, axis=0):
 
 
 def tiles(n_rows):
-    """Slices of rows that are worked on together."""
+    """Yield slices of rows that are processed together."""
     return (slice(start, min(start + TILE, n_rows)) for start in range(0, n_rows, TILE))
 
 
 def within_reach(X, table):
-    """Warn of observations far outside a table; move nearer those at the farthest.
+    """Warn of observations far outside of a table, and clip extreme ones.
 
     Parameters
     ----------
@@ -142,9 +142,9 @@ def within_reach(X, table):
     Returns
     -------
     X : ndarray of shape (n_observations, n_summaries)
-        The observations, at most 1e100 ranges of the table away.
+        The observations, clipped to 1e100 ranges of the table.
     far : ndarray of shape (n_observations,)
-        Whether each has been warned of.
+        Whether each observation is far outside.
     """
     ratio, ranges = ranges_outside(X, table), table.highest - table.lowest
     far = (ratio > FAR).any(axis=1)
@@ -152,8 +152,8 @@ def within_reach(X, table):
         row, column = np.unravel_index(ratio.argmax(), ratio.shape)
         warn_user(
             f"{np.count_nonzero(far)} of {len(X)} "
-            "observations are far outside the simulations, and what is said of "
-            f"them is extrapolated: at row {row}, summary {column} is "
+            "observations are far outside the simulations, and their posteriors "
+            f"are extrapolated: at row {row}, summary {column} is "
             f"{X[row, column]:.6g}, {ratio[row, column]:.3g} times the simulated "
             f"range outside [{table.lowest[column]:.6g}, "
             f"{table.highest[column]:.6g}]."
@@ -163,7 +163,7 @@ def within_reach(X, table):
 
 
 def ranges_outside(X, table):
-    """How far each summary is outside those of a table, in units of their range."""
+    """Return the distance of summaries outside of a table's range, in ranges."""
     if table.n_rows < 2:
         return np.zeros(X.shape)
     beyond = np.maximum(table.lowest - X, X - table.highest)
@@ -172,23 +172,23 @@ def ranges_outside(X, table):
 
 
 def refuse_counts(weights, least):
-    """Refuse weights that stand for too few simulations, or for more than are counted.
+    """Raise ValueError if the total weight is too small or too large.
 
-    least : how many simulations a fit needs.
+    least : number of simulations that a fit needs.
     """
     if weights.sum() > MOST:
         raise ValueError(
             f"sample_weight sums to {weights.sum():g}, but should sum to at most "
-            f"{MOST:g}: a weight is how many simulations a row stands for."
+            f"{MOST:g}: a weight is the number of simulations of a row."
         )
     if np.count_nonzero(weights) < least > 1:
         raise ValueError(
-            f"sample_weight is zero for all simulations but "
-            f"{np.count_nonzero(weights)}, while {least} are required."
+            f"sample_weight is positive for {np.count_nonzero(weights)} "
+            f"simulations, while {least} are required."
         )
     if weights.sum() < least > 1:
         raise ValueError(
             f"sample_weight sums to {weights.sum():.6g}, while {least} "
-            "simulations are required: a weight is how many simulations a row "
-            "stands for."
+            "simulations are required: a weight is the number of simulations of "
+            "a row."
         )

@@ -1,4 +1,4 @@
-"""A posterior, drawn: each parameter by itself, and each pair."""
+"""Display of marginal and pairwise posteriors."""
 
 import math
 from numbers import Real
@@ -9,26 +9,26 @@ from sklearn.utils import check_array, check_scalar
 
 from .._extras import extra_module
 
-LEVELS = (0.001, 0.999)  # quantiles between which a parameter is drawn
-CELLS = {1: 200, 2: 100}  # on each axis of a density of so many parameters
+LEVELS = (0.001, 0.999)  # quantiles at the ends of an axis
+CELLS = {1: 200, 2: 100}  # grid points per axis, by number of parameters
 
 
 class PosteriorDisplay:
     """Marginal and pairwise posteriors of an observation, with credible intervals.
 
-    Densities are those of the draws, smoothed by a normal kernel of Scott's width and
-    reflected at the ends of the axes, so that they do not fall off at a bound of the
-    prior. Under a marginal the central interval is shaded; a pair shows the smallest
-    regions that hold half of the draws, and the given probability of them.
+    Densities are kernel estimates with Scott's bandwidth, reflected at the ends of the
+    axes so that they do not decrease at a bound of the prior. The central credible
+    interval of a marginal is shaded; for a pair, the highest-density regions of
+    probability 1/2 and of `probability` are drawn.
 
-    Use :meth:`from_estimator` to make one from a fitted estimator.
+    Use :meth:`from_estimator` to create a display from a fitted estimator.
 
     Parameters
     ----------
     draws : ndarray of shape (n_draws, n_parameters)
         Draws from the posterior.
     truth : ndarray of shape (n_parameters,), default=None
-        The parameters, where they are known.
+        True parameters, if known.
     names : list of str, default=None
         Names of the parameters.
     probability : float, default=0.9
@@ -43,7 +43,7 @@ class PosteriorDisplay:
 
     See Also
     --------
-    ABCPosteriorKDE : Makes the posterior.
+    ABCPosteriorKDE : Computes the posterior.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class PosteriorDisplay:
         X : array-like of shape (1, n_summaries)
             Observed summaries.
         truth : array-like of shape (n_parameters,), default=None
-            The parameters, where they are known: marked in the plot.
+            True parameters, if known, which are marked in the plot.
         names : list of str, default=None
             Names of the parameters.
         probability : float, default=0.9
@@ -95,7 +95,7 @@ class PosteriorDisplay:
         n_samples : int, default=5000
             Number of draws.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws; None for the `random_state` of the estimator.
+            Seed of the draws. None: the `random_state` of the estimator.
         figure : matplotlib Figure or SubFigure, default=None
             Where to draw; None for a new figure.
 
@@ -153,7 +153,7 @@ class PosteriorDisplay:
                     self._plot_marginal(axes, row, limits[row])
                 else:
                     self._plot_pair(axes, row, column, limits)
-                    axes.tick_params(labelleft=column == 0)  # a row shares its limits
+                    axes.tick_params(labelleft=column == 0)  # shared limits
             self.axes_[row, 0].set_ylabel(names[row] if row else "density")
             self.axes_[p - 1, row].set_xlabel(names[row])
         return self
@@ -177,7 +177,7 @@ class PosteriorDisplay:
         (across, up), density = _smooth(self.draws[:, pair], limits[pair])
         ordered = np.sort(density, axis=None)[::-1]
         held = np.cumsum(ordered) / ordered.sum()
-        # The density at the edge of the smallest region that holds a probability.
+        # Density at the boundary of the highest-density region of each probability.
         edges = ordered[np.searchsorted(held, [self.probability, 0.5])]
         levels = np.unique([*edges, ordered[0] * (1 + 1e-9)])  # ascending
         axes.contourf(across, up, density.T, levels, cmap="Blues", vmin=0)
@@ -186,7 +186,7 @@ class PosteriorDisplay:
 
 
 def _smooth(draws, limits):
-    """Return the grids of the axes and the density of draws of one or two columns."""
+    """Return grids and the density of draws of one or two parameters."""
     n_draws, n_columns = draws.shape
     limits = [(low, high) if low < high else (low - 1, low + 1) for low, high in limits]
     counts, edges = np.histogramdd(draws, CELLS[n_columns], limits, density=True)
@@ -200,7 +200,7 @@ def _smooth(draws, limits):
 
 
 def _interval(low, high):
-    """Return an interval in words, each end to about a hundredth of its length."""
+    """Return an interval as text, rounded to about a hundredth of its length."""
     if not 1e-4 < high - low < 1e5:
         return f"{low:.3g} to {high:.3g}"
     decimals = max(0, 1 - math.floor(math.log10(high - low)))
@@ -208,6 +208,6 @@ def _interval(low, high):
 
 
 def _check_probability(probability):
-    """Refuse what is not between the half, which is drawn too, and 1."""
+    """Raise ValueError unless 1/2 < probability < 1; 1/2 is always drawn."""
     bounds = {"min_val": 0.5, "max_val": 1, "include_boundaries": "neither"}
     check_scalar(probability, "probability", Real, **bounds)

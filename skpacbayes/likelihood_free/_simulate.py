@@ -1,4 +1,4 @@
-"""The table that the posteriors are made from."""
+"""Simulation of tables of parameters and summaries."""
 
 from functools import partial
 from numbers import Integral
@@ -13,26 +13,26 @@ from ._simulate_proposal import TruncatedPrior
 
 
 class SimulationTable(tuple):
-    """Simulations: summaries, parameters, and how many simulations failed.
+    """Simulations: summaries, parameters, and the number of failed simulations.
 
-    It unpacks like the tuple ``X, y, n_failed``, and carries the prior's support.
-    ``ABCPosteriorKDE().fit(table)`` takes all of it.
+    It unpacks as the tuple ``X, y, n_failed``, and has the support of the prior as an
+    attribute. Pass it to ``ABCPosteriorKDE().fit(table)``.
 
     Parameters
     ----------
     summaries : ndarray of shape (n_simulations, n_summaries)
         Summaries of the simulations.
     parameters : ndarray of shape (n_simulations,) or (n_simulations, n_parameters)
-        Parameters that they were simulated with.
-    n_failed : int, default=0
-        Simulations left out, because a summary was not finite.
+        Parameters of the simulations.
+            n_failed : int, default=0
+                Number of simulations left out because a summary was not finite.
     bounds : ndarray of shape (n_parameters, 2), default=None
-        Support of the prior of each parameter; None where it is not known.
+        Support of the prior of each parameter; None if unknown.
 
     See Also
     --------
-    simulate : Makes a table.
-    ABCPosteriorKDE : Makes posteriors from it.
+    simulate : Creates a table.
+    ABCPosteriorKDE : Computes posteriors from a table.
 
     Examples
     --------
@@ -74,12 +74,12 @@ class SimulationTable(tuple):
 
     @property
     def parameters(self):
-        """Parameters that they were simulated with."""
+        """Parameters of the simulations."""
         return self[1]
 
     @property
     def n_failed(self):
-        """Simulations left out."""
+        """Number of simulations left out because a summary was not finite."""
         return self[2]
 
 
@@ -113,76 +113,76 @@ def simulate(
     proposal=None,
     observed=None,
 ):
-    """Draw parameters from a prior, simulate with each, and keep the summaries.
+    """Simulate a table of parameters from a prior and summaries of data.
 
-    Simulations are made in batches, each with its own random numbers: the table
-    depends on `random_state` and `batch_size`, and neither on `n_jobs` nor on where
-    joblib runs (processes, threads, a cluster of Dask).
+    Simulations are made in batches, each with its own random generator: the table
+    depends on `random_state` and `batch_size`, but not on `n_jobs` or the backend of
+    joblib (processes, threads, a Dask cluster).
 
     Parameters
     ----------
     prior : callable, frozen distribution of scipy.stats, or list of these
-        A callable gets the number of draws and a :class:`numpy.random.Generator`, and
-        returns an array of shape (n_draws,) or (n_draws, n_parameters). A list has
-        one distribution for each parameter, independent of the others.
+        A callable takes the number of draws and a :class:`numpy.random.Generator`, and
+        returns an array of shape (n_draws,) or (n_draws, n_parameters). A list has one
+        distribution for each parameter; they are independent.
     simulator : callable
-        Gets parameters and a :class:`numpy.random.Generator`, and returns summaries: of
-        all the rows of parameters, as an array (n_draws, n_summaries), or of one set
-        of parameters if not `vectorized`. All its randomness must come from that
-        generator: batches made in other processes each begin with a copy of anything
-        else, such as a generator of its own, and would repeat the same numbers.
+        Takes parameters and a :class:`numpy.random.Generator`, and returns summaries of
+        shape (n_draws, n_summaries), or, if not `vectorized`, of one set of parameters.
+        All randomness must come from this generator: any other generator is copied to
+        each process, and would repeat the same numbers.
     n_simulations : int
         Number of simulations to make.
     random_state : int, RandomState instance or None, default=None
-        Seeds the batches.
+        Seed of the batches.
     n_jobs : int, default=None
-        Batches made at a time.
+        Number of batches simulated in parallel. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors.
     batch_size : int, default=1000
-        Simulations in a batch.
+        Number of simulations in a batch.
     vectorized : bool, default=True
-        Whether the simulator takes all the parameters of a batch at once.
+        Whether the simulator takes all parameters of a batch at once.
     callback : callable, default=None
-        Called after each batch with the numbers of simulations made and of all; if
-        it returns True, no more are made.
+        Called after each batch with the number of simulations made so far and their
+        total number; if it returns True, the simulation stops.
     bounds : array-like of shape (n_parameters, 2) or (2,), default=None
-        Support of the prior of each parameter; None to ask distributions for it, and
-        for none where the prior is a function.
+        Support of the prior of each parameter. None: that of the distributions, or
+        unknown if the prior is a callable.
     proposal : ABCPosteriorKDE, default=None
-        Posterior from an earlier round: parameters are then drawn from the prior
-        restricted to where this posterior, given `observed`, has all but a thousandth
-        of its mass. Fit a new estimator to the table of the last round.
+        Posterior of an earlier round. Parameters are drawn from the prior truncated to
+        the region that holds 99.9 % of this posterior, given `observed`. Fit a new
+        estimator to the table of the last round.
     observed : array-like of shape (1, n_summaries), default=None
-        The summaries observed, with `proposal`.
+        Observed summaries; needed with `proposal`.
 
     Returns
     -------
     table : SimulationTable
-        Unpacks as `summaries`, of shape (n_kept, n_summaries), without those that
-        failed; `parameters`, of shape (n_kept,) or (n_kept, n_parameters), that they
-        were simulated with; and `n_failed`, simulations left out because a summary
-        was not finite. It has `bounds`, to which `ABCPosteriorKDE().fit(table)` keeps
-        its posteriors.
+        Unpacks as `summaries`, of shape (n_kept, n_summaries), without failed
+        simulations; their `parameters`, of shape (n_kept,) or (n_kept, n_parameters);
+        and `n_failed`, the number of simulations left out because a summary was not
+        finite. Its attribute `bounds` is used by `ABCPosteriorKDE().fit(table)`.
 
     Raises
     ------
     ValueError
         If all simulations fail, the shapes do not match, only one of `proposal` and
-        `observed` is given, or the prior has hardly any draw where the proposal is.
+        `observed` is given, or the prior has hardly any draws in the region of the
+        proposal.
     TypeError
-        If the prior is none of what it may be.
+        If the prior has another type.
 
     See Also
     --------
-    ABCPosteriorKDE : Makes posteriors from the table.
+    ABCPosteriorKDE : Computes posteriors from the table.
 
     Notes
     -----
-    To leave failed simulations out is to condition the prior on success: with many of
-    them, make the failure itself a summary.
+    Leaving out failed simulations conditions the prior on success: if many fail, make
+    the failure itself a summary.
 
-    A prior restricted to a region that holds the posterior gives the same posterior, so
-    that rounds need no importance weights [1]_. The table of such a round is for the
-    observation it was made for: for others the prior is not the user's.
+    A prior truncated to a region that holds the posterior gives the same posterior, so
+    that no importance weights are needed [1]_. Use the table of such a round for its
+    own observation only.
 
     References
     ----------
@@ -191,7 +191,7 @@ def simulate(
 
     Examples
     --------
-    A waiting time between two events, when only the longest of ten is noted, by a
+    Waiting times between events, of which only the longest of ten is recorded, by a
     clock that stops at 20:
 
     >>> import numpy as np
@@ -221,7 +221,7 @@ def simulate(
         source = TruncatedPrior(partial(_draw, prior), proposal, observed, rng)
     starts = range(0, n_simulations, batch_size)
     sizes = [min(batch_size, n_simulations - start) for start in starts]
-    # Batches share nothing and return all that they make: any backend will do.
+    # Batches share no state, so that any joblib backend can be used.
     batches = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_batch)(source, simulator, size, seed, vectorized)
         for size, seed in zip(sizes, root.spawn(len(sizes)), strict=True)
@@ -232,8 +232,8 @@ def simulate(
         widths = table[0][0].shape[1], batch[0].shape[1]
         if widths[0] != widths[1]:
             raise ValueError(
-                f"simulator must return as many summaries each time, got {widths[0]} "
-                f"and then {widths[1]}."
+                f"simulator must return the same number of summaries each time, got "
+                f"{widths[0]} and then {widths[1]}."
             )
         n_made += len(batch[0])
         if callback is not None and callback(n_made, n_simulations):
@@ -255,7 +255,7 @@ def simulate(
 
 
 def _batch(prior, simulator, size, seed, vectorized):
-    """Summaries and parameters of one batch."""
+    """Return summaries and parameters of one batch."""
     generator = np.random.default_rng(seed)
     parameters = np.asarray(_draw(prior, size, generator), dtype=np.float64)
     if parameters.ndim not in (1, 2) or len(parameters) != size:
@@ -282,7 +282,7 @@ def _draw(prior, size, generator):
     """Draw from a callable, a distribution, or a list of these."""
     if hasattr(prior, "rvs"):
         draws = np.asarray(prior.rvs(size=size, random_state=generator))
-        # Of a single draw, laws of several dimensions leave out the first.
+        # Multivariate distributions drop the first axis of a single draw.
         return draws if draws.shape[:1] == (size,) else draws[None]
     if callable(prior):
         return prior(size, generator)
@@ -295,7 +295,7 @@ def _draw(prior, size, generator):
 
 
 def _support(prior):
-    """Support of frozen univariate distributions, or None if it is not known."""
+    """Return the support of frozen univariate distributions, or None if unknown."""
     parts = prior if isinstance(prior, list | tuple) else [prior]
     if not all(hasattr(part, "support") and hasattr(part, "rvs") for part in parts):
         return None

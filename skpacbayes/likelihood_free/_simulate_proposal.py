@@ -1,27 +1,27 @@
-"""A prior truncated to where a posterior is: what a further round draws from."""
+"""A prior truncated to the region of a posterior, for further rounds."""
 
 import numpy as np
 
-OUTSIDE = 1e-3  # posterior mass that the region leaves out
-N_DRAWS = 2000  # of the posterior, that define the region
+OUTSIDE = 1e-3  # posterior probability outside of the region
+N_DRAWS = 2000  # draws of the posterior that define the region
 MARGIN = 0.1  # of the box around these draws, relative to its sides
-LEAST_SHARE = 1e-6  # of the prior's draws in the region, below which a round ends
+LEAST_SHARE = 1e-6  # least share of the prior's draws in the region
 
 
 class TruncatedPrior:
-    """The prior, restricted to the region of highest density of a posterior [1]_.
+    """The prior truncated to the highest-density region of a posterior [1]_.
 
-    Where the region holds the posterior, that under the truncated prior is the same:
-    simulations of several rounds need no weights.
+    If the region holds the posterior, the posterior under the truncated prior is the
+    same: simulations need no weights.
 
     Parameters
     ----------
     draw : callable
-        Draws from the prior: of a number and a generator.
+        Draws from the prior, given a number and a generator.
     posterior : ABCPosteriorKDE
-        Fitted to the rounds before.
+        Posterior of the round before.
     observed : ndarray of shape (1, n_summaries)
-        Summaries observed.
+        Observed summaries.
     rng : numpy.random.Generator
         Source of random numbers.
 
@@ -58,7 +58,7 @@ class TruncatedPrior:
         return np.concatenate(kept)[:n_draws]
 
     def _inside(self, draws):
-        """Whether draws are in the region: in its box first, which costs little."""
+        """Return whether draws are in the region, testing its box first."""
         table = _as_table(draws)
         inside = ((table >= self._low) & (table <= self._high)).all(axis=1)
         if inside.any():

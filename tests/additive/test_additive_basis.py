@@ -118,7 +118,7 @@ def test_a_transformer_that_is_no_basis_is_told_of(function):
     transformer = FunctionTransformer(function)
     with (
         np.errstate(divide="ignore"),
-        pytest.raises(ValueError, match="must turn a column of numbers"),
+        pytest.raises(ValueError, match="must transform a column of numbers"),
     ):
         dictionary(rows(), transformer)(rows())
 

@@ -287,7 +287,7 @@ def test_targets_need_not_be_whole():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([-1.0, 2.0], "y must not be negative, as y are counts; got -1."),
+        ([-1.0, 2.0], "y must be non-negative counts, got -1."),
         ([math.nan, 2.0], "contains NaN"),
         ([math.inf, 2.0], "contains infinity"),
         ([1e12, 1e12], "must sum to less than 1e"),

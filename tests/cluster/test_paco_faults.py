@@ -345,7 +345,7 @@ def test_the_first_row_of_all_weights():
 
 def test_no_certificate_before_the_chain_has_run():
     model = paco(refresh=50).partial_fit(X[:3])
-    with pytest.raises(ValueError, match=r"first at row 50 .* 3 were read"):
+    with pytest.raises(ValueError, match=r"runs at row 50 .* 3 were read"):
         model.certificate()
 
 

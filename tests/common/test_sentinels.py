@@ -71,7 +71,7 @@ def said_of(learn, *rows, **options):
         fitted = learn(*rows, **options)
         if hasattr(fitted, "n_components"):
             assert len(fitted.weights_) == 2  # an unfinished block is fitted now
-    return [str(w.message) for w in caught if "stands for a" in str(w.message)]
+    return [str(w.message) for w in caught if "is a code for a" in str(w.message)]
 
 
 @pytest.mark.parametrize("model", [*STREAMS, *ADDITIVE, *MIXTURES], ids=repr)
@@ -145,7 +145,7 @@ def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(model):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             stream.partial_fit(X[part], y[part], **first)
-        told += [start for w in caught if "stands for a" in str(w.message)]
+        told += [start for w in caught if "is a code for a" in str(w.message)]
     assert told == ([300, 700] if model in MIXTURES else [500])
 
 
@@ -161,7 +161,7 @@ def test_rows_that_are_learnt_one_at_a_time_are_looked_at(model):
             warnings.simplefilter("always")
             stream.partial_fit(X[t : t + 1], y[t : t + 1], **first)
         told += [
-            (t, str(w.message)) for w in caught if "stands for a" in str(w.message)
+            (t, str(w.message)) for w in caught if "is a code for a" in str(w.message)
         ]
     assert [t + 1 for t, _ in told] == [128, 256]  # at 64 rows two had it
     assert told[0][1].startswith("Column 1 of X has the value -999 in 3.1 % of the")

@@ -230,18 +230,18 @@ def test_inputs_of_the_wrong_form():
         ValueError, match=r"Driven.initial has an argument `u`: pass in"
     ):
         tracker(Driven()).fit(X)
-    with pytest.raises(ValueError, match="inputs has 29 rows, yet X has 30"):
+    with pytest.raises(ValueError, match="inputs has 29 rows, but X has 30"):
         tracker(Driven()).fit(X, inputs=u[1:])
     with pytest.raises(ValueError, match="Input inputs contains NaN"):
         tracker(Driven()).fit(X, inputs=np.nan * u)
     with pytest.raises(ValueError, match="no function of StochasticVolatility has"):
         tracker(StochasticVolatility()).fit(X, inputs=u)
     fitted = tracker(Driven()).fit(X, inputs=u)
-    with pytest.raises(ValueError, match="inputs has 0 columns, yet the estimator was"):
+    with pytest.raises(ValueError, match="inputs has 0 columns, but the estimator was"):
         fitted.partial_fit(X)
-    with pytest.raises(ValueError, match="inputs has 2 columns, yet the estimator was"):
+    with pytest.raises(ValueError, match="inputs has 2 columns, but the estimator was"):
         fitted.filter(X, inputs=np.ones((30, 2)))
-    with pytest.raises(ValueError, match="inputs has 30 rows, yet h is 3"):
+    with pytest.raises(ValueError, match="inputs has 30 rows, but h is 3"):
         fitted.forecast(3, inputs=u)
 
 

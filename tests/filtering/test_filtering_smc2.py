@@ -176,9 +176,9 @@ def test_inputs():
     stream = sampler(driven, priors, n_moves=1)
     stream.partial_fit(X[:9], inputs=inputs[:9]).partial_fit(X[9:], inputs=inputs[9:])
     assert stream.log_evidence_ == found.log_evidence_
-    with pytest.raises(ValueError, match="inputs has 2 rows, yet X has 1"):
+    with pytest.raises(ValueError, match="inputs has 2 rows, but X has 1"):
         stream.partial_fit(X[:1], inputs=inputs[:2])
-    with pytest.raises(ValueError, match="inputs has 0 columns, yet the estimator was"):
+    with pytest.raises(ValueError, match="inputs has 0 columns, but the estimator was"):
         stream.partial_fit(X[:1])
 
 

@@ -297,7 +297,7 @@ def test_what_does_not_fit_is_refused():
     cheap = {"n_iter": 5, "burn_in": 5, "n_chains": 1, **FREE}
     with pytest.raises(ValueError, match="do not combine with duration="):
         markov(duration="negative_binomial", **cheap).fit(X, inputs=inputs)
-    with pytest.raises(ValueError, match="59 rows, yet X has 60"):
+    with pytest.raises(ValueError, match="59 rows, but X has 60"):
         markov(**cheap).fit(X, inputs=inputs[1:])
     with pytest.raises(ValueError, match="inputs contains NaN"):
         markov(**cheap).fit(X, inputs=np.where(inputs > 1, np.nan, inputs))
@@ -315,7 +315,7 @@ def test_what_does_not_fit_is_refused():
     for answer in (model.forecast, model.sample):
         with pytest.raises(ValueError, match="inputs has 0 columns"):
             answer(2)
-        with pytest.raises(ValueError, match="has 1 rows, yet n_"):
+        with pytest.raises(ValueError, match="has 1 rows, but n_"):
             answer(2, inputs=[[0.0]])
         with pytest.raises(ValueError, match="inputs must be at most"):
             answer(2, inputs=[[0.0], [-1.7e308]])

@@ -238,7 +238,7 @@ def test_intervals_from_small_tables_cover(k, adjustment):
 
 
 @pytest.mark.filterwarnings("ignore:.*ends abruptly")  # of so few simulations
-@pytest.mark.filterwarnings("ignore:.*no simulation has summaries like these")
+@pytest.mark.filterwarnings("ignore:.*no simulation has such summaries")
 @pytest.mark.parametrize("adjustment", [None, "linear"])
 def test_quantiles_of_weighted_simulations_are_those_of_repeated_ones(adjustment):
     """A simulation of no weight is not the last draw, beyond which they would reach."""

@@ -156,7 +156,7 @@ def test_a_prior_that_is_left_warns(bounds):
     if bounds == (-3.0, 3.0):
         model.predict(observed)
         return
-    said = "draws for observation 1 lie above 2.99.*parameter 1 .* give `bounds`"
+    said = "draws for observation 1 lie above 2.99.*parameter 1 .* set `bounds`"
     with pytest.warns(UserWarning, match=said):
         model.predict(observed)
 
@@ -178,7 +178,7 @@ def test_an_observation_like_no_simulation_is_named(unit):
     model.fit(summaries[:800], parameters[:800])
     model.predict(summaries[800:])  # a warning is an error
     for answer in (model.predict, model.sample):
-        with pytest.warns(UserWarning, match="no simulation has summaries like these"):
+        with pytest.warns(UserWarning, match="no simulation has such summaries"):
             answer(unit * np.array([[0.1, 0.1], [2.0, -2.0]]))
 
 
