@@ -15,6 +15,7 @@ from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from .._sentinels import warn_of_sentinels
+from .._validation import validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
 from ._doubts import SELECTED, warn_of_far_rows
 from ._pairs import Pairs
@@ -401,6 +402,20 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
                 f"bool, got {given!r}."
             )
         return found
+
+    def _validated(self, X, y, *, reset=True, least=2, **checks):
+        """Validate rows, NaN where they are missing, and their targets."""
+        return validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite="allow-nan",
+            reset=reset,
+            ensure_min_samples=least,
+            **checks,
+        )
 
     def _check_range(self):
         """Raise ValueError unless the range is two finite ends, low < high."""

@@ -10,8 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import fit_context
 from .._compat import Interval, StrOptions
-from ..certificates import Certificate
-from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
 from ._doubts import is_settled, warn_of_roughness
@@ -323,8 +321,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
             for seed in rng.spawn(self.n_chains)
         ]
         self._run(chains)
-        most = chains[0].prior.most
-        self._computed = self._fitted(problem, most, chains, temperature, rng)
+        self._computed = self._fitted(problem, chains, temperature, rng)
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
@@ -483,28 +480,17 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
                 "certificate needs inverse_temperature='pac' and rows of equal weights,"
                 f" got inverse_temperature={self.inverse_temperature!r}."
             )
-        largest = math.log1p(math.exp(self.score_bound))
-        terms = catoni_terms(
-            **self._risk,
-            inverse_temperature=self.inverse_temperature_,
-            largest=largest,
-            confidence=confidence,
-        )
-        observed = terms["observed"]
+        observed = None
         if X is not None:
             observed = self._loss(*self._labelled(X, y), bound=self.score_bound)
-        return Certificate(
-            theorem="Theorem 1.2.6 of Catoni (2007)",
-            observed=observed,
-            bound=sum(terms.values()),
-            terms=terms,
-            assumptions={
-                f"log loss at most {largest:.4g}, scores clipped": True,
-                "ranges of the features known before the rows": (
-                    self.feature_range is not None
-                ),
-                "rows independent, of one distribution": None,
-            },
+        largest = math.log1p(math.exp(self.score_bound))
+        return self._certified(
+            "Theorem 1.2.6 of Catoni (2007)",
+            confidence,
+            observed,
+            largest,
+            f"log loss at most {largest:.4g}, scores clipped",
+            "rows independent, of one distribution",
         )
 
     def _slab_variance(self, rows):

@@ -11,6 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from .._chains import run_chains
 from .._stream import checked_weights
 from .._validation import validate_data
+from ..certificates import Certificate
+from ..certificates.pac_bayes import catoni_terms
 from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import MOST_VARIABLES
@@ -132,8 +134,9 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             n_jobs=self.n_jobs,
         )
 
-    def _fitted(self, problem, most, chains, inverse_temperature, rng):
+    def _fitted(self, problem, chains, inverse_temperature, rng):
         """Return the results of the chains, with several classes for each score."""
+        most = chains[0].prior.most
         found = self._put_together(problem, most, chains, inverse_temperature)
         several = problem.targets.ndim == 2
         parts = [found]
@@ -263,15 +266,7 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
 
     def _classes(self, X, y, sample_weight=None, class_weight=None, several=False):
         """Validate rows and labels; return the rows of positive weight."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2,
-        )
+        X, y = self._validated(X, y)
         check_classification_targets(y)
         kind = type_of_target(y)
         if kind != "binary" and not (several and kind == "multiclass"):
@@ -301,6 +296,30 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
         self.classes_ = classes
         positive = y == classes[1] if len(classes) == 2 else y == classes[:, None]
         return Rows(X, positive, weights)
+
+    def _certified(self, theorem, confidence, observed, largest, loss, rows):
+        """Certify the risk of the fit by Catoni's theorem, or that `observed`.
+
+        `largest`: the largest loss; `loss` and `rows`: what is assumed of both.
+        """
+        terms = catoni_terms(
+            **self._risk,
+            inverse_temperature=self.inverse_temperature_,
+            largest=largest,
+            confidence=confidence,
+        )
+        ranges = "ranges of the features known before the rows"
+        return Certificate(
+            theorem=theorem,
+            observed=terms["observed"] if observed is None else observed,
+            bound=sum(terms.values()),
+            terms=terms,
+            assumptions={
+                loss: True,
+                ranges: self.feature_range is not None,
+                rows: None,
+            },
+        )
 
     def _labelled(self, X, y):
         """Validate new rows and labels, for a certificate."""

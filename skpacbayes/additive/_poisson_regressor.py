@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import fit_context
 from .._compat import StrOptions
 from .._stream import checked_weights
-from .._validation import validate_data
 from ._base import SCALE
 from ._doubts import is_settled, warn_of_dispersion, warn_of_roughness
 from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
@@ -295,8 +294,7 @@ class SparseAdditiveGibbsPoissonRegressor(
             chain.settle()
             chains.append(chain)
         self._run(chains)
-        most = chains[0].prior.most
-        found = self._fitted(problem, most, chains, temperature, rng)
+        found = self._fitted(problem, chains, temperature, rng)
         self._computed = found
         means = self._means_and_variances(rows.X)[0]
         n_functions = found.posterior.inclusion().sum()
@@ -377,16 +375,7 @@ class SparseAdditiveGibbsPoissonRegressor(
 
     def _counted(self, X, y, sample_weight):
         """Validate rows; return those of positive weight."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite="allow-nan",
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
+        X, y = self._validated(X, y, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if y.min() < 0:
             raise ValueError(f"y must be non-negative counts, got {y.min():g}.")

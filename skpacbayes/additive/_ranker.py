@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import fit_context
 from .._compat import StrOptions
-from ..certificates import Certificate
-from ..certificates.pac_bayes import catoni_terms
 from ._base import POSITIVE, SCALE
 from ._certificates import ranking_divergence
 from ._drawn import _AdditiveGibbsClassifier
@@ -275,8 +273,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
             proposal.temper(exponents)
             chains.append(RankingChain(proposal, target, temperature))
         self._run(chains)
-        most = chains[0].prior.most
-        found = self._computed = self._fitted(problem, most, chains, temperature, rng)
+        found = self._computed = self._fitted(problem, chains, temperature, rng)
         scores = self._log_odds(rows.X)
         threshold = balanced_threshold(scores, rows.targets, rows.weights)
         self._computed = found._replace(
@@ -365,27 +362,16 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
                 f"equal weights, got loss={self.loss!r} and "
                 f"inverse_temperature={self.inverse_temperature!r}."
             )
-        terms = catoni_terms(
-            **self._risk,
-            inverse_temperature=self.inverse_temperature_,
-            largest=1.0,
-            confidence=confidence,
-        )
-        observed = terms["observed"]
+        observed = None
         if X is not None:
             observed = self._shortfall(*self._labelled(X, y))
-        return Certificate(
-            theorem="Theorem 1.2.6 of Catoni (2007), for pairs of rows",
-            observed=observed,
-            bound=sum(terms.values()),
-            terms=terms,
-            assumptions={
-                "loss of a pair within [0, 1]": True,
-                "ranges of the features known before the rows": (
-                    self.feature_range is not None
-                ),
-                "rows independent, of one distribution in each class": None,
-            },
+        return self._certified(
+            "Theorem 1.2.6 of Catoni (2007), for pairs of rows",
+            confidence,
+            observed,
+            1.0,
+            "loss of a pair within [0, 1]",
+            "rows independent, of one distribution in each class",
         )
 
     def _variance_of_slab(self):

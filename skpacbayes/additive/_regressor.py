@@ -21,7 +21,7 @@ from .._stream import (
     has_doubled,
     partial_fit_context,
 )
-from .._validation import is_plain, refuse_large, validate_data
+from .._validation import is_plain, refuse_large
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
 from ._certificates import certify_regression
@@ -579,17 +579,7 @@ class SparseAdditiveGibbsRegressor(
 
     def _checked(self, X, y, sample_weight, *, reset, least):
         """Validate rows; return those of positive weight."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite="allow-nan",
-            reset=reset,
-            y_numeric=True,
-            ensure_min_samples=least,
-        )
+        X, y = self._validated(X, y, reset=reset, least=least, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         refuse_large("y", y)
         weights = checked_weights(sample_weight, X, some=least > 1)

@@ -26,7 +26,7 @@ _NAMED = 4
 _SINGLE = 1.0 + 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """Results of the chains, in the units of the data.
 
@@ -40,19 +40,19 @@ class Outcome:
     shares: np.ndarray
     draw: np.ndarray
     frequencies: np.ndarray
-    temperature: float
     radius: float
     scale: float
-    acceptance_rate: float
-    n_iter: int
-    shape: str
-    coordinates: np.ndarray
     spreads: np.ndarray
-    dof: float
-    background: float
-    log_uniform: float
+    coordinates: np.ndarray
     candidates: np.ndarray
-    doubts: Callable
+    temperature: float = 0.0
+    acceptance_rate: float = 0.0
+    n_iter: int = 0
+    shape: str = "round"
+    dof: float = math.inf
+    background: float = 0.0
+    log_uniform: float = -math.inf
+    doubts: Callable = list
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,15 @@ def before_chains(setting, center, forecast):
     """Return the outcome before the first chain: one cluster, and the prior."""
     scale = 1.0 if setting.scale == "auto" else float(setting.scale)
     return Outcome(
-        center,
-        np.ones(1),
-        forecast,
-        setting.size_prior(),
-        0.0,
-        setting.radius_for(0.0),
-        scale,
-        0.0,
-        0,
-        "round",
-        np.eye(center.shape[1]),
-        np.full(1, scale),
-        math.inf,
-        0.0,
-        -math.inf,
-        np.ones(1, dtype=np.int64),
-        list,
+        centers=center,
+        shares=np.ones(1),
+        draw=forecast,
+        frequencies=setting.size_prior(),
+        radius=setting.radius_for(0.0),
+        scale=scale,
+        spreads=np.full(1, scale),
+        coordinates=np.eye(center.shape[1]),
+        candidates=np.ones(1, dtype=np.int64),
     )
 
 
@@ -122,24 +114,24 @@ def read_chains(problem, chains):
         draw = clusters.centers  # equal rows: the ball of the prior has radius 0
     rivals = _rivals(problem, n_clusters)
     return Outcome(
-        problem.in_data(clusters.centers),
-        clusters.shares,
-        problem.in_data(draw),
-        np.mean(frequencies, axis=0),
-        float(problem.out(problem.posterior.temperature, -setting.power)),
-        problem.radius,
-        float(problem.out(clusters.scale)) if clusters.scale else 1.0,
-        float(tally[:, 0].sum() / max(tally[:, 1].sum(), 1)),
-        len(chains[0].trace),
-        "round" if problem.found is None else problem.found.mixture.shape,
-        _coordinates_of_data(problem),
-        problem.out(clusters.spreads),
-        clusters.dof,
-        clusters.background,
-        clusters.log_uniform
+        centers=problem.in_data(clusters.centers),
+        shares=clusters.shares,
+        draw=problem.in_data(draw),
+        frequencies=np.mean(frequencies, axis=0),
+        radius=problem.radius,
+        scale=float(problem.out(clusters.scale)) if clusters.scale else 1.0,
+        spreads=problem.out(clusters.spreads),
+        coordinates=_coordinates_of_data(problem),
+        candidates=np.array([n_clusters, *rivals]),
+        temperature=float(problem.out(problem.posterior.temperature, -setting.power)),
+        acceptance_rate=float(tally[:, 0].sum() / max(tally[:, 1].sum(), 1)),
+        n_iter=len(chains[0].trace),
+        shape="round" if problem.found is None else problem.found.mixture.shape,
+        dof=clusters.dof,
+        background=clusters.background,
+        log_uniform=clusters.log_uniform
         - len(problem.coordinates) * problem.exponent * math.log(2),
-        np.array([n_clusters, *rivals]),
-        partial(_doubts, problem, n_clusters, unheard, rivals),
+        doubts=partial(_doubts, problem, n_clusters, unheard, rivals),
     )
 
 

@@ -5,7 +5,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from .._stream import has_doubled
-from ._paco_cells import CellTracker
+from ._paco_cells import CellTracker, metric_of
 from ._paco_noise import squared_radius
 
 # With refresh="auto", the chain runs after each of the first _EVERY_ROW rows, then each
@@ -209,7 +209,7 @@ class Stream:
         labels = summary.watch.gone(summary.n_rows) if summary.watch else ()
         if len(labels):
             points = summary.places_and_weights()[0] @ self.coordinates
-            metric = "cityblock" if summary.manhattan else "sqeuclidean"
+            metric = metric_of(summary.manhattan)
             gaps = cdist(points, self.centers @ self.coordinates, metric)
             gone = np.isin(self.labels[gaps.argmin(axis=1)], labels)
         if not gone.all():
@@ -226,7 +226,7 @@ class Stream:
         if len(self.centers) == 0:
             return np.arange(len(centers))
         points, weights = self.summary.places_and_weights()
-        metric = "cityblock" if self.summary.manhattan else "sqeuclidean"
+        metric = metric_of(self.summary.manhattan)
         shared = np.zeros((len(self.centers), len(centers)))
         points = points @ self.coordinates
         before = cdist(points, self.centers @ self.coordinates, metric).argmin(axis=1)
