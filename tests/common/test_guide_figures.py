@@ -207,7 +207,7 @@ QUOTED = {
         (
             "online_streams",
             "Numbers: R2",
-            "On TrumpApproval it has {0.904} and the network {0.926}",
+            "On TrumpApproval it has {0.90} and the network {0.93}",
             ["TrumpApproval > n_fourier='auto'", "TrumpApproval > network"],
         ),
         (
