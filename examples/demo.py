@@ -56,8 +56,8 @@ def colours_of_a_picture(figure):
             print(f"{seen[-1]:9,}  {found[-1]:8}  {loss:21.4f}  {seconds:11.1f}")
     hindsight = KMeans(found[-1], n_init=1, random_state=0).fit(stream).inertia_
     print(
-        f"k-means, told {found[-1]} clusters and shown all pixels at once, "
-        f"would have paid {hindsight / len(stream):.4f} a pixel."
+        f"k-means, with {found[-1]} clusters given and all pixels at once: "
+        f"{hindsight / len(stream):.4f} per pixel."
     )
     moving = PACOClusterer(forgetting="auto", n_iter=100, random_state=0)
     numbers = [
@@ -100,7 +100,7 @@ def guarantee_on_a_stream(figure):
         random_state=0,
     )
     print(f"The guarantee, in the paper's setting, on {len(stream):,} of the pixels")
-    print("   pixels  clusters  loss paid  bound of the theorem")
+    print("   pixels  clusters       loss  bound of the theorem")
     seen, paid, bounds = [], [], []
     for block in np.array_split(stream, 30):
         clusterer.partial_fit(block)
@@ -117,13 +117,13 @@ def guarantee_on_a_stream(figure):
     share = certificate.terms["variance"] / certificate.bound
     print(
         f"The bound is loose: {certificate.bound / certificate.observed:.0f} times the "
-        f"loss paid, and {share:.0%} of it is the price of drawing\nat random. What it "
-        "shows is the rate: the bound for each pixel falls as the stream goes on.\n"
+        f"loss, and {share:.0%} of it is the cost of drawing\nat random. It "
+        "shows a rate: the bound per pixel falls along the stream.\n"
     )
 
     axes = figure.subplots()
     axes.plot(seen, bounds, label="bound of the theorem")
-    axes.plot(seen, paid, label="loss paid by the forecasts")
+    axes.plot(seen, paid, label="loss of the forecasts")
     axes.set(yscale="log", xlabel="pixels read", ylabel="loss per pixel")
     axes.set_title('calibration="regret": the guarantee and what happened')
     axes.legend()
@@ -297,7 +297,7 @@ def posterior_without_a_likelihood(figure):
             well = well - falling
         return np.column_stack(days)
 
-    print("\nAn epidemic that can be simulated, and has no likelihood to write down")
+    print("\nAn epidemic: a simulator without a likelihood")
     start = time.process_time()
     X, y, _ = simulate(prior, epidemic, 20_000, random_state=0)
     simulated = time.process_time() - start
@@ -342,7 +342,7 @@ def what_matters_for_diabetes(figure):
     likely = np.argsort(-probabilities)[:4]
     for feature in likely:
         name, probability = X.columns[feature], probabilities[feature]
-        print(f"   {name:8} in with probability {probability:.2f}")
+        print(f"   {name:8} probability {probability:.2f}")
     print(
         f"   the most probable column of noise: {probabilities[10:].max():.2f}; "
         f"{seconds:.1f} s of CPU time"

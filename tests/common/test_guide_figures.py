@@ -1,0 +1,442 @@
+"""Figures that the guide quotes are those of the saved tables of the benchmarks."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+if not (ROOT / "doc").exists() or not (ROOT / "benchmarks").exists():
+    pytest.skip("the tests stand without the guide", allow_module_level=True)
+
+# Of each page: the benchmark and the beginning of the title of a table, then words of
+# the page, with its figures in braces, and the cell of each figure: a row by its first
+# cells, with " | " between two, and a column.
+QUOTED = {
+    "clustering": [
+        (
+            "paco_kinds",
+            "Right answers of 4 draws",
+            "`fit` is right in {103} of 120 draws, wrong with a warning in {12}, and "
+            "wrong without a warning in {5}",
+            3 * ["all > PACOClusterer"],
+        ),
+        (
+            "paco_kinds",
+            "Right answers of 4 draws",
+            "right in {101} draws. Of the other 19, {17} have a warning",
+            2 * ["all > the same, stream"],
+        ),
+        (
+            "paco_kinds",
+            "Right answers of 4 draws",
+            "BIC is right in {47}, and k-means chosen by the silhouette in {76}",
+            ["all > Gaussian mixture, BIC", "all > k-means, silhouette"],
+        ),
+        (
+            "paco_candidates",
+            "models, 200 rows",
+            "are found in {82} of 100 draws, and found or named as a candidate in {87}",
+            ["2 > right", "2 > right or named"],
+        ),
+        (
+            "paco_candidates",
+            "parts whose number",
+            "({168} cases, {28} tables)",
+            ["silent > parts", "silent > tables"],
+        ),
+        (
+            "paco_candidates",
+            "parts whose number",
+            "in {8} of {114} cases ({19} tables)",
+            ["warned > not named", "warned > parts", "warned > tables"],
+        ),
+        (
+            "paco_columns",
+            "Number of clusters",
+            "right in {17} of 20 draws (Gaussian mixtures chosen by BIC: {11} with a "
+            "tied covariance, {13} with a diagonal one)",
+            [
+                "30 | 2 | 3 | 400 | 5.0 | PACOClusterer > right",
+                "30 | 2 | 3 | 400 | 5.0 | BIC, tied > right",
+                "30 | 2 | 3 | 400 | 5.0 | BIC, diagonal > right",
+            ],
+        ),
+        (
+            "paco_drift",
+            "2 streams of 1600 rows",
+            "Without forgetting {25} and {33} % of the steps are right, and k-means "
+            "with the silhouette on the last 200 rows is right in {69} and {92} %",
+            [
+                "PACOClusterer > leaves",
+                "PACOClusterer > jumps",
+                "KMeans + silhouette, 200 rows > leaves",
+                "KMeans + silhouette, 200 rows > jumps",
+            ],
+        ),
+    ],
+    "starts": [
+        (
+            "ssmc",
+            "Final inertia above the best known",
+            "ends {9.5} % above the best known inertia after scikit-learn's k-means++ "
+            '("greedy"), and {0.25} % above',
+            [
+                "groups, d=5 | 50 > greedy, %",
+                "groups, d=5 | 50 > SSMC, %",
+            ],
+        ),
+        (
+            "subspace",
+            "Adjusted Rand index: mean",
+            "the adjusted Rand index is {0.89}, that of a diagonal Gaussian mixture "
+            "{0.50}, and that of k-means {0.04}",
+            [
+                "extreme example, spread 0.03 | 10 > SubspaceMixture",
+                "extreme example, spread 0.03 | 10 > diagonal GaussianMixture, "
+                "10 starts",
+                "extreme example, spread 0.03 | 10 > k-means, 10 starts",
+            ],
+        ),
+    ],
+    "mixture_families": [
+        (
+            "mixture_families",
+            "Columns of several kinds",
+            "the adjusted Rand index is {0.61}, against {0.61} for StepMix, {0.49} for "
+            "k-means on one-hot columns and {0.19} for k-modes",
+            [
+                "phishing, K=2 | ours > ARI",
+                "phishing, K=2 | StepMix > ARI",
+                "phishing, K=2 | k-means > ARI",
+                "phishing, K=2 | k-modes > ARI",
+            ],
+        ),
+    ],
+    "online": [
+        (
+            "online",
+            "Accuracy on streams of river",
+            "the network has an accuracy of {0.72} in one pass, and ``n_fourier=60`` "
+            "has {0.86}",
+            [
+                "OnlineVIMLPClassifier() > Bananas",
+                "OnlineVIClassifier(n_fourier=60) > Bananas",
+            ],
+        ),
+        (
+            "online",
+            "Certificates",
+            "a loss of {0.61} per row by {0.997}",
+            ["pima | sva > loss a row", "pima | sva > bound a row"],
+        ),
+        (
+            "online",
+            "Intervals on the last fifth",
+            "({0.53} against {0.39} in relative squared error",
+            [
+                "California | OnlineVIRegressor(covariance='diagonal') > "
+                "relative squared error",
+                "California | OnlineVIRegressor() > relative squared error",
+            ],
+        ),
+        (
+            "online_losses",
+            "Log loss / error",
+            "{0.28}, {0.17} and {0.34} with the softmax",
+            [
+                "iris > OnlineVIClassifier, softmax",
+                "wine > OnlineVIClassifier, softmax",
+                "digits > OnlineVIClassifier, softmax",
+            ],
+        ),
+        (
+            "online_losses",
+            "Poisson deviance",
+            "is {3.3} per row; that of the best fixed rates is {1.03}. With 5 features "
+            "the deviances are {1.12} and {0.99}",
+            [
+                "simulated, 30 features, mean about 400 > ours",
+                "simulated, 30 features, mean about 400 > batch, in hindsight",
+                "simulated, 5 features, mean about 400 > ours",
+                "simulated, 5 features, mean about 400 > batch, in hindsight",
+            ],
+        ),
+        (
+            "online_wide",
+            "squared_error",
+            "the default has {1.12}, a scale of 1 has {1.41}",
+            ["only noise > default", "only noise > prior_scale=1.0"],
+        ),
+        (
+            "online_wide",
+            "squared_error",
+            "the default has {0.48}, a scale of 1 has {2.8}",
+            ["1 % of 500 are on > default", "1 % of 500 are on > prior_scale=1.0"],
+        ),
+        (
+            "online_wide",
+            "squared_error",
+            "({0.46} and {0.48} of the loss of the best constant), and the target "
+            "rises all the time ({0.80} and {1.06})",
+            [
+                "1 % of 500 are on > SGD",
+                "1 % of 500 are on > default",
+                "rising target > SGD",
+                "rising target > default",
+            ],
+        ),
+        (
+            "online_streams",
+            "Labels: log loss",
+            "circles ({0.70}; forests {0.24})",
+            ["circles > OnlineVIClassifier()", "circles > river, adaptive forest"],
+        ),
+        (
+            "online_streams",
+            "Labels: log loss",
+            "a log loss of {0.516}, with ``forgetting=0.0`` {0.635}, and river's "
+            "logistic regression {0.569}",
+            [
+                "drift > OnlineVIClassifier()",
+                "drift > forgetting=0.0",
+                "drift > river, logistic",
+            ],
+        ),
+        (
+            "online_streams",
+            "Numbers: R2",
+            "On TrumpApproval it has {0.90} and the network {0.93}",
+            ["TrumpApproval > n_fourier='auto'", "TrumpApproval > network"],
+        ),
+        (
+            "online_unseen",
+            "Labels: log loss",
+            "shells ({1.111}; trees {0.690}) and Hastie's ten variables ({0.705}; "
+            "trees {0.363})",
+            [
+                "shells > OnlineVIClassifier()",
+                "shells > river, adaptive tree",
+                "Hastie's ten > OnlineVIClassifier()",
+                "Hastie's ten > river, adaptive tree",
+            ],
+        ),
+        (
+            "online_unseen",
+            "Numbers: R2",
+            'a roll ({0.03}, "auto" {0.92}; forests {0.80})',
+            [
+                "a roll > OnlineVIRegressor()",
+                "a roll > n_fourier='auto'",
+                "a roll > river, adaptive forest",
+            ],
+        ),
+    ],
+    "additive": [
+        (
+            "additive_tables",
+            "Log loss in five folds",
+            "a log loss of {0.103} and {0.075}, and with all variables {0.071} and "
+            "{0.051}",
+            [
+                "breast cancer | same, on projected_support > log loss",
+                "digits 3 and 8 | same, on projected_support > log loss",
+                "breast cancer | SparseAdditiveGibbsClassifier > log loss",
+                "digits 3 and 8 | SparseAdditiveGibbsClassifier > log loss",
+            ],
+        ),
+        (
+            "additive",
+            "AR(.5), noise sd 1, other samples",
+            "it finds {3.73} instead of {3.57}, and {0.30} false ones instead of "
+            "{0.07}",
+            [
+                "50 | 30 | 0.5 > found of 4",
+                "50 | 30 | auto > found of 4",
+                "50 | 30 | 0.5 > false",
+                "50 | 30 | auto > false",
+            ],
+        ),
+        (
+            "additive_several",
+            "Log loss in three folds",
+            "{.25} with a fixed scale, {.14} with a drawn one",
+            [
+                "image segments (400 rows, 7 classes) | same, slab_scale=1 > log loss",
+                "image segments (400 rows, 7 classes) | SparseAdditiveGibbsClassifier "
+                "> log loss",
+            ],
+        ),
+        (
+            "additive_counts",
+            "Mean Poisson deviance",
+            "it is {0.047}, and that of a linear fit {0.215}",
+            [
+                "mean 1.3, 300 rows, 50 variables | ours > deviance",
+                "mean 1.3, 300 rows, 50 variables | PoissonRegressor, linear > "
+                "deviance",
+            ],
+        ),
+        (
+            "additive_doubts",
+            "Of 20 tables",
+            "the error is {0.309} of the variance (LassoCV {0.179}, ridge regression "
+            "{0.177})",
+            [
+                "n = 15, linear, 4 of 5 > ours",
+                "n = 15, linear, 4 of 5 > LassoCV",
+                "n = 15, linear, 4 of 5 > ridge",
+            ],
+        ),
+        (
+            "additive",
+            "California housing",
+            "the error is {0.29} of the variance; the Lasso on the same functions of "
+            "the whole ranges has {0.31}",
+            ["ours, legendre > error", "LassoCV, legendre > error"],
+        ),
+    ],
+    "hidden_markov": [
+        (
+            "hmm_durations",
+            "Durations",
+            "{.13} instead of {.58} if regimes last 8 to 12 rows",
+            [
+                "8 to 12 rows | negative_binomial > Brier",
+                "8 to 12 rows | geometric > Brier",
+            ],
+        ),
+        (
+            "hmm_durations",
+            "Durations",
+            "{.29} instead of {.45} if they last 25 to 45 rows",
+            [
+                "25 to 45 rows, spreads | negative_binomial > Brier",
+                "25 to 45 rows, spreads | geometric > Brier",
+            ],
+        ),
+    ],
+    "filtering": [
+        (
+            "filtering",
+            "Mean squared error",
+            "a factor of {76} in one dimension, {21} in two and {2} in four",
+            [
+                "volatility, d = 1 | 1,024 > bootstrap / sqmc",
+                "linear, d = 2 | 1,024 > bootstrap / sqmc",
+                "linear, d = 4 | 1,024 > bootstrap / sqmc",
+            ],
+        ),
+        (
+            "filtering",
+            "One mode",
+            "is {0.99} times the plain filter's with ``conservation=0.5``, and {1.56} "
+            "times with 1",
+            [
+                "conservation=0.5 > ratio to plain",
+                "conservation=1 (the paper) > ratio to plain",
+            ],
+        ),
+        (
+            "filtering_terrain",
+            "96 flights",
+            "1,000 particles cover {0.67} of the modes with clusters ({0.73} with "
+            "``n_clusters=100``) and {0.585} without",
+            [
+                "conservation=0.5 | 1,000 > coverage of modes",
+                "conservation=0.5, n_clusters=100 > coverage of modes",
+                "plain | 1,000 > coverage of modes",
+            ],
+        ),
+        (
+            "filtering_smc2",
+            "8 data sets",
+            "by {0.13} (SMC2) and {0.17} (PMMH)",
+            ["level | SMC2 > error of the mean", "level | PMMH > error of the mean"],
+        ),
+    ],
+    "likelihood_free": [
+        (
+            "abc_tasks",
+            "10,000 simulations",
+            '{2.93} with "cv", {2.99} with "cv" and the prior\'s `bounds`, and {1.43}',
+            [
+                "two moons | default > mean, nats",
+                "two moons | bounds > mean, nats",
+                "two moons | linear, Silverman > mean, nats",
+            ],
+        ),
+        (
+            "abc_neural",
+            "10,000 simulations",
+            "({0.60} against {0.72})",
+            ["Gaussian mixture | default > C2ST", "Gaussian mixture | NPE > C2ST"],
+        ),
+        (
+            "abc_speed",
+            "Many observations",
+            "{0.82} s with two summaries, {1.23} s with five and {1.36} s with six",
+            ["2 > all, s", "5 > all, s", "6 > all, s"],
+        ),
+    ],
+}
+CASES = [(page, *case) for page, cases in QUOTED.items() for case in cases]
+
+
+def cell_of(table, place):
+    """Return the cell of a table in a row and a column, as text."""
+    first, _, column = place.rpartition(" > ")
+    first = first.split(" | ")
+    rows = [
+        row for row in table["rows"] if [str(c) for c in row[: len(first)]] == first
+    ]
+    assert len(rows) == 1, f"{len(rows)} rows begin with {first}"
+    return str(rows[0][table["columns"].index(column)])
+
+
+def agrees(figure, cell):
+    """Whether a figure is a number of the cell, rounded."""
+    decimals = len(figure.partition(".")[2])
+    near = 0.5 * 10.0**-decimals * (1 + 1e-9)
+    numbers = re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", cell.replace(",", ""))
+    return any(abs(float(figure) - float(number)) <= near for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("page", "benchmark", "title", "words", "cells"),
+    CASES,
+    ids=[f"{case[0]}-{case[1]}-{number}" for number, case in enumerate(CASES)],
+)
+def test_figures_of_the_guide_are_those_of_the_tables(
+    page, benchmark, title, words, cells
+):
+    text = (ROOT / f"doc/user_guide/{page}.rst").read_text("utf-8")
+    text = re.sub(r"\s+", " ", text)
+    assert re.sub(r"[{}]", "", words) in text
+    result = json.loads((ROOT / f"benchmarks/results/{benchmark}.json").read_text())
+    tables = [one for one in result["tables"] if one["title"].startswith(title)]
+    assert len(tables) == 1
+    figures = re.findall(r"{(.+?)}", words)
+    assert len(figures) == len(cells)
+    read = [cell_of(tables[0], place) for place in cells]
+    assert [
+        (figure, cell)
+        for figure, cell in zip(figures, read, strict=True)
+        if not agrees(figure, cell)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("figure", "cell", "same"),
+    [
+        ("0.92", "0.920 / 0.1", True),
+        ("17", "101 (17 warned, 2 silent)", True),
+        (".25", "0.2467", True),
+        (".24", "0.2467", False),
+        ("1.5", "1.45", True),
+        ("1.6", "1.45", False),
+    ],
+)
+def test_a_figure_is_compared_at_its_own_precision(figure, cell, same):
+    assert agrees(figure, cell) == same
