@@ -451,9 +451,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
-            Returns
-            -------
-            labels : ndarray of shape (n_samples,)
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
             Most probable component of each row.
 
         Warns

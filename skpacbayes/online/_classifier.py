@@ -303,7 +303,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
-            Returns
+        Returns
         -------
         certificate : Certificate
             The cumulative loss and its bound.

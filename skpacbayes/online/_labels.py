@@ -76,7 +76,7 @@ class LabelStream:
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, as in `fit`.
 
-            Returns
+        Returns
         -------
         self : object
             The classifier.

@@ -174,7 +174,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, as in `fit`.
 
-            Returns
+        Returns
         -------
         self : OnlineVIMLPRegressor
             The regressor.

@@ -291,7 +291,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, as in `fit`.
 
-            Returns
+        Returns
         -------
         self : OnlineVIRegressor
             The regressor.
@@ -400,7 +400,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
-            Returns
+        Returns
         -------
         certificate : Certificate
             The cumulative loss and its bound.
