@@ -157,7 +157,7 @@ class SparseAdditiveGibbsRegressor(
         Probability that each of `pairs_` is in the model.
     slab_scale_ : float
         Prior standard deviation of a coefficient, given or chosen.
-        noise_variance_ : float
+    noise_variance_ : float
         Variance of the noise: given, estimated, or its posterior mean if it is
         integrated out.
     noise_freedom_ : float

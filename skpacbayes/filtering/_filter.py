@@ -104,13 +104,13 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         Effective sample size of the weights, from 1 to `n_particles`.
     n_resamplings_ : int
         Number of times that the particles were resampled.
-        ancestors_ : ndarray of int
+    ancestors_ : ndarray of int
         Indices of the particles of the first row that have descendants.
     model_ : object
         Clone of the model that is used; if the model learns, it has observed the rows.
     n_samples_seen_ : int
         Number of rows since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
 
     Notes

@@ -41,7 +41,7 @@ def simulated(particles, time, row, inputs, model, generator, draws):
         States at row `time`.
     time : int
         Index of the last row.
-            row : ndarray of shape (n_features,)
+    row : ndarray of shape (n_features,)
                 The last row.
     inputs : sequence
         Inputs of each row ahead, or None for each.

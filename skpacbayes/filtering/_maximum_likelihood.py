@@ -39,7 +39,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         Number of seeds with which the filter runs at each point.
     max_iter : int, default=20
         Largest number of iterations, each of which fits a quadratic.
-        tol : float, default=0.2
+    tol : float, default=0.2
         Largest last step, and largest Monte Carlo error, in standard errors. At 0.2 the
         Monte Carlo error widens intervals by 2 %.
     n_jobs : int or None, default=None
@@ -68,7 +68,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         Whether the last step was shorter than `tol`, within the bounds.
     n_iter_ : int
         Number of iterations.
-        estimator_ : estimator
+    estimator_ : estimator
         The filter with the estimates as its parameters, fitted on the rows.
     n_features_in_ : int
         Number of features.

@@ -86,7 +86,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         Current number of particles of each filter, see Notes.
     n_samples_seen_ : int
         Number of rows since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X has feature names that are all strings.

@@ -102,7 +102,7 @@ class DirichletProcessHMM(
         given the atom.
     n_iter : int, default=500
         Number of sweeps of each chain after the burn-in.
-            burn_in : int, default=300
+    burn_in : int, default=300
                 Number of first sweeps of each chain that are dropped. They include
                 those that choose its start and, in the first chain, the model.
     thin : int, default=1
@@ -135,7 +135,7 @@ class DirichletProcessHMM(
         `transmat_samples_` state j lasts 1 / (1 - p[j, j]) rows on average.
     transmat_samples_ : ndarray of shape (n_draws, n_states, n_states)
         Draws of the transition probabilities.
-        n_stages_samples_ : ndarray of shape (n_draws, n_states)
+    n_stages_samples_ : ndarray of shape (n_draws, n_states)
         Draws of r, the least duration of each state; 1 with geometric durations.
     input_effects_ : ndarray of shape (n_states, n_inputs)
         Posterior mean of the effects of inputs: change per unit of an input in the log
@@ -163,7 +163,7 @@ class DirichletProcessHMM(
         Number of sweeps of each chain after the burn-in, in the last run.
     n_samples_seen_ : int
         Number of rows since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X has feature names that are all strings.

@@ -92,7 +92,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     ----------
     covariance_type_ : {"full", "tied", "diag", "spherical", "known"}
         Type of the covariances, given or chosen.
-        means_ : ndarray of shape (n_components, n_features)
+    means_ : ndarray of shape (n_components, n_features)
         Posterior means of the means.
     covariances_ : ndarray
         Inverses of the expected precisions: (n_components, n_features, n_features)

@@ -91,7 +91,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         The classes.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Posterior means of the coefficients, per unit of X.
-        intercept_ : ndarray of shape (1,) or (n_classes,)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
         Posterior means of the intercepts.
     coef_std_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Posterior standard deviations of the coefficients; not available for
@@ -115,7 +115,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         `n_fourier="auto"`.
     n_samples_seen_ : int
         Number of rows of positive weight since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
 
     See Also

@@ -72,7 +72,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         Cumulative loss of the aggregate.
     n_samples_seen_ : int
         Number of rows of positive weight since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
 
     See Also

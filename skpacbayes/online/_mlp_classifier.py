@@ -51,7 +51,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
     cumulative_loss_ : float
         Sum over rows and outputs of the losses of predictions made before each row was
         learnt.
-            n_samples_seen_ : int
+    n_samples_seen_ : int
                 Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.

@@ -118,18 +118,18 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Sum over rows of the loss of the prediction made before the row was learnt.
     forgetting_rates_ : ndarray of shape (n_rates,)
         Forgetting rates; several with `forgetting="auto"`.
-            forgetting_weights_ : ndarray of shape (n_rates,)
+    forgetting_weights_ : ndarray of shape (n_rates,)
                 Weights of the forgetting rates.
     prior_scales_ : ndarray of shape (n_scales,)
         Scales of the prior; several if they are averaged. With `n_fourier="auto"` also
         three times each of them, for the models with Fourier features.
-            prior_scale_weights_ : ndarray of shape (n_scales,)
+    prior_scale_weights_ : ndarray of shape (n_scales,)
                 Weights of the prior scales.
     fourier_weight_ : float
         Weight of the models with Fourier features: 0 or 1, unless `n_fourier="auto"`.
     n_samples_seen_ : int
         Number of rows of positive weight since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
 
     See Also
