@@ -184,9 +184,8 @@ class SparseAdditiveGibbsRegressor(
     See Also
     --------
     PartialEffectsDisplay : Plots the effects.
-    sklearn.linear_model.LassoCV : With the same functions, selects many irrelevant
-    variables. sklearn.ensemble.HistGradientBoostingRegressor : Has interactions,
-    without selection.
+    sklearn.linear_model.LassoCV : Selects many irrelevant variables.
+    sklearn.ensemble.HistGradientBoostingRegressor : Has no selection of variables.
 
     Notes
     -----

@@ -122,7 +122,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     --------
     TemperedVBMultinomialMixture : The same for counts.
     sklearn.mixture.BayesianGaussianMixture : Batch only; its "tied", "diag" and
-    "spherical" are different models.
+        "spherical" are different models.
 
     Notes
     -----
