@@ -681,12 +681,11 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         if self.proposal == "auxiliary" and "log_lookahead" not in self._asks:
             raise ValueError(
                 'proposal="auxiliary" needs a model with log_lookahead(x, y, t), which '
-                f"{type(model).__name__} has not."
+                f"{type(model).__name__} does not have."
             )
         if self.tempering is not None and self.method == "sqmc":
             raise ValueError(
-                f'tempering={self.tempering} needs method="bootstrap", got "sqmc": '
-                "points of low discrepancy cannot be moved."
+                f'tempering={self.tempering} needs method="bootstrap", got "sqmc".'
             )
         self._cloud = None
         self._random_state = seeded(self._draw_seed()).bit_generator.state

@@ -271,18 +271,17 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         for name, free in zip(self.parameters_, ascent.free, strict=True):
             if not free:
                 warn_user(
-                    f"The likelihood does not fall towards an end of the range of "
-                    f"{name!r}: the estimate {self.parameters_[name]:g} is taken from "
-                    "there, and has no standard error. A simpler model may do, or a "
-                    "wider range.",
+                    f"The likelihood does not decrease towards an end of the range of "
+                    f"{name!r}: the estimate {self.parameters_[name]:g} is at this "
+                    "end, and has no standard error. Try a simpler model or a wider range.",
                     ConvergenceWarning,
                 )
         if ascent.covariance is None:
             warn_user(
                 "The log-likelihood has no peak where the search ended, and there are "
-                f"no standard errors. The rows may not tell {list(self.parameters_)} "
-                "apart, or the noise hides it: more particles, max_iter or n_repeats, "
-                "or narrower ranges may help.",
+                f"no standard errors. {list(self.parameters_)} may not be identified, "
+                "or Monte Carlo noise is too large: try more particles, a larger "
+                "max_iter or n_repeats, or narrower ranges.",
                 ConvergenceWarning,
             )
         elif not found:

@@ -473,7 +473,7 @@ class DirichletProcessHMM(
             if self._series.inputs is not None:
                 raise ValueError(
                     "partial_fit takes no inputs, and the model was fitted with "
-                    f"{self._n_inputs}: fit it anew with all rows and their inputs."
+                    f"{self._n_inputs}: fit it again with all rows and their inputs."
                 )
             X = self._rows(X)
             self._check_counts(X)
@@ -830,7 +830,7 @@ class DirichletProcessHMM(
         """Posterior mean of the median of each feature in each state."""
         found = self._answer()
         if found.model.emission == "categorical":
-            raise AttributeError("Categories have no median: there are no locations_.")
+            raise AttributeError("locations_ is not available for categories.")
         if isinstance(found.model, ProductModel):
             of_draws = medians(found.used_draws(), found.model)
             return found.units.restored(of_draws.mean(axis=0))
@@ -901,7 +901,7 @@ class DirichletProcessHMM(
         kinds = models.kinds or ()
         if self.covariance_type == "full" and 1 < kinds.count("normal") < len(kinds):
             raise ValueError(
-                "covariance_type='full' is for features of one kind: those of "
+                "covariance_type='full' needs features of one kind: those of "
                 f"emission={list(kinds)} are independent given their atom. Use "
                 "covariance_type='auto' or 'diag'."
             )
@@ -1028,7 +1028,7 @@ class DirichletProcessHMM(
             grid = grid[:, None]
         if grid.ndim != 2 or grid.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"grid has shape {grid.shape}, but the rows had {self.n_features_in_} "
+                f"grid has shape {grid.shape}, but X had {self.n_features_in_} "
                 "features."
             )
         units = self._answer().units

@@ -177,13 +177,13 @@ def choose_model(tried, settings, seed):
         rival = _best_model(tried, rivals)
         if rival.clearly_better(best, _GAIN):
             chosen, other = best.model.emission, rival.model.emission
-            reason = "Values vary less than counts of their mean do; use"
+            reason = "The values are underdispersed counts; use"
             if other == "per_state":
                 reason = "States differ in more than their location; use 'auto' or"
             _warn(
                 f"The rows contradict emission={chosen!r}: with emission={other!r} "
-                "rows are predicted better from those before, by "
-                f"{(rival.scores - best.scores).mean():.2f} nats each. {reason} "
+                "the predictive score is higher by "
+                f"{(rival.scores - best.scores).mean():.2f} nats per row. {reason} "
                 f"emission={other!r}."
             )
     return Choice(best.model, best.chain, scores)
@@ -243,7 +243,7 @@ def _posterior(runs, chains, log_volume):
         of_chains,
         "increase n_iter and burn_in, or n_chains",
         of="the log-likelihoods",
-        detail=f"The draws are those of chain {best}, the likeliest on average.",
+        detail=f"Only the draws of chain {best}, of highest likelihood, are kept.",
     )
     if of_chains > R_HAT_LIMIT:
         runs = runs[best : best + 1]
@@ -285,10 +285,9 @@ def _warn_of_states(votes):
     known, guessed = shares.max(axis=0).mean(), shares.mean(axis=1).max()
     if known - guessed < _LEAST_TOLD * (1 - guessed):
         _warn(
-            f"The rows hardly tell {len(votes)} states apart: by the posterior "
-            f"{known:.0%} of the states would be right, and {guessed:.0%} if all rows "
-            "had the most frequent one. There may be fewer states, or another kind of "
-            "emission."
+            f"The rows hardly tell {len(votes)} states apart: the most probable states "
+            f"are expected to be right for {known:.0%} of the rows, and the most "
+            f"frequent state for {guessed:.0%}. Try fewer states, or another emission."
         )
 
 
@@ -307,14 +306,14 @@ def _warn_of_order(runs, settings, rng):
         _warn(
             f"The order of the rows gains {of_order:.1f} nats in all {len(rows)} rows "
             f"over a mixture of the {model.n_states} states, which may be chance. "
-            "There are no regimes, too few rows to tell them, or states whose order "
-            "says nothing. n_states='auto' chooses their number."
+            "There may be no regimes, or too few rows to find them. Choose the number "
+            "of states by n_states='auto'."
         )
     if other_starts:
         _warn(
-            "Sequences do not begin as startprob='stationary' says: first states with "
-            f"a distribution of their own explain all states {of_starts:.0f} nats "
-            "better. That distorts the transitions: use startprob='dirichlet'."
+            "The first states of sequences contradict startprob='stationary': a free "
+            f"distribution of first states fits {of_starts:.0f} nats better. This "
+            "distorts the transitions: use startprob='dirichlet'."
         )
 
 
@@ -323,8 +322,8 @@ def _warn_of_gaps(X):
     unseen = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
     if unseen:
         _warn(
-            f"Nothing was observed of the features {unseen} (NaN in all rows): what is "
-            "said of them is the prior. Leave them out."
+            f"Nothing was observed of the features {unseen} (NaN in all rows): results "
+            "about them are those of the prior. Remove them."
         )
 
 
@@ -337,8 +336,8 @@ def _warn_of_names(X, units):
             if 2 * alone > len(seen):
                 _warn(
                     f"{alone} of {len(seen)} values in column {f} are in one row only: "
-                    "as categories they say nothing about states. Take another kind of "
-                    "emission for numbers, or join rare categories."
+                    "such categories are not informative about states. Use another "
+                    "emission for numbers, or merge rare categories."
                 )
 
 
@@ -348,24 +347,23 @@ def _warn_of_dependence(states, rows):
     if found and lag == 1:
         _warn(
             "Rows depend on the rows before them beyond their states: neighbours in a "
-            f"state have a correlation of {found:.2f}. There may be more states; or a "
-            "row follows from the one before, as in an autoregression: then states are "
-            "not found, or last too short, unless the model is given differences or "
-            "residuals."
+            f"state have a correlation of {found:.2f}. There may be more states, or an "
+            "autoregression, with which states are missed or last too short. Try more "
+            "states, or model differences or residuals."
         )
     elif found:
         _warn(
             "Rows depend on the rows before them beyond their states: rows that are "
             f"{lag} apart have a correlation of {found:.2f} about the medians of their "
-            f"states. If {lag} rows are a season, states may be its parts: give the "
+            f"states. If {lag} rows are a season, states may be parts of the season: "
             "model differences to the season before, or residuals."
         )
     elif trend := strongest_trend(rows.numbers, states, rows.bounds):
         _warn(
             "Rows have a trend: about the medians of their states they have a "
-            f"correlation of {trend:.2f} with time. States may be early and late, and "
-            "forecasts do not follow the trend. Give the model differences, or "
-            "residuals from the trend."
+            f"correlation of {trend:.2f} with time. States may be periods of the "
+            "trend, which forecasts do not follow. Model differences, or residuals "
+            "from the trend."
         )
 
 

@@ -89,7 +89,7 @@ def stream_again(model, X, y, sample_weight):
         raise NotImplementedError(f"certificate needs two classes, got {n_outputs}.")
     if X is None or y is None:
         raise ValueError(
-            "certificate needs the rows of the stream once more: X and y, for "
+            "certificate needs all rows of the stream again, X and y, for "
             f"method={model.method!r}."
         )
     X, y, weights = model._checked(X, y, sample_weight, reset=False)

@@ -466,9 +466,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         """Return validated rows, targets and weights for the kernels."""
         X, y, weights = super()._checked(X, y, sample_weight, **options)
         if self.loss == "poisson" and y.min(initial=0.0) < 0.0:
-            raise ValueError(
-                f"loss='poisson' needs y >= 0, as y are counts; got {y.min():g}."
-            )
+            raise ValueError(f"loss='poisson' needs y >= 0, got {y.min():g}.")
         return X, y, weights
 
     def _check_options(self):

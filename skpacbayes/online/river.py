@@ -97,8 +97,8 @@ class RowsOfDicts:
                 except (TypeError, ValueError) as error:
                     raise ValueError(
                         f"The feature {name!r} is {value!r}, and was a number or "
-                        "missing in the first row, which decides on the columns: give "
-                        "a category there, or numbers all along."
+                        "missing in the first row, which determines the columns: give "
+                        "a category there, or numbers in all rows."
                     ) from error
                 known.append(j)
             elif count:
