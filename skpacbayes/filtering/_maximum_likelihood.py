@@ -273,7 +273,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
                 warn_user(
                     f"The likelihood does not decrease towards an end of the range of "
                     f"{name!r}: the estimate {self.parameters_[name]:g} is at this "
-                    "end, without standard error. Try a simpler model or a wider range.",
+                    "end, without standard error. Try a simpler model or wider range.",
                     ConvergenceWarning,
                 )
         if ascent.covariance is None:

@@ -73,7 +73,7 @@ def filtered_states(rows, draw, model):
 
 
 def state_probabilities(rows, draws, model):
-    """Return smoothed probabilities of states (n_rows, n_states), averaged over draws."""
+    """Return smoothed state probabilities (n_rows, n_states), averaged over draws."""
     total = np.zeros((model.n_states, len(rows)))
     for draw in draws:
         probabilities, _, steps = filtered_states(rows, draw, model)

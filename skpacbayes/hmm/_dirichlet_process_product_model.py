@@ -108,7 +108,7 @@ class ProductUnits(NamedTuple):
         return cls(kinds, units_of(normal), np.where(means > 0, means, 1.0), values)
 
     def rows(self, X, bounds, rounding=0.0):
-        """Return the rows for a chain; ValueError for wrong counts or new categories."""
+        """Return the rows for a chain; ValueError for bad counts or new categories."""
         check_counts(X, self.kinds)
         normal, counts, categories = columns_of(self.kinds)
         values, indicators = X.copy(), []
