@@ -37,7 +37,7 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
         kept draws then make one iteration that is kept.
     n_jobs : int or None
         Number of threads.
-        after_block : callable, default=None
+    after_block : callable, default=None
         Called after each block of the burn-in. It may change the chains.
     """
     iterations = np.arange(burn_in + n_iter)

@@ -182,7 +182,7 @@ def checked_weights(sample_weight, X, *, some=False):
     if weights.max(initial=0.0) > _LARGEST_WEIGHT:
         raise ValueError(
             f"sample_weight must be at most {_LARGEST_WEIGHT:g}, got "
-            f"{weights.max():g}: divide sample_weight by a constant."
+            f"{weights.max():g}: multiply sample_weight by a constant."
         )
     return weights
 

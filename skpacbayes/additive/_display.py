@@ -87,7 +87,7 @@ class PartialEffectsDisplay:
         target : label, default=None
             Class whose score is shown, for a classifier of more than two classes.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to draw; None for a new figure.
+            Figure to plot on. None: a new figure.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class PartialEffectsDisplay:
         Parameters
         ----------
         figure : matplotlib Figure or SubFigure, default=None
-            Where to draw; None for a new figure.
+            Figure to plot on. None: a new figure.
 
         Returns
         -------

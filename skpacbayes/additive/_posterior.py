@@ -36,7 +36,7 @@ class Posterior:
         Probabilities of the models.
     columns : ndarray of shape (n_models, largest)
         Functions of each model, ascending, padded with -1.
-            means : ndarray of shape (n_models, largest)
+    means : ndarray of shape (n_models, largest)
                 Conditional means of the coefficients, padded with 0.
     log_weights : ndarray of shape (n_models,)
         Log posterior weights, up to a constant.
@@ -47,7 +47,7 @@ class Posterior:
         is this times (G + ridge I)^-1.
     ridge : float or None
         Ridge of the prior; None if coefficients are known.
-            among : callable
+    among : callable
         Returns G among some functions.
     freedom : float, default=0.0
         Degrees of freedom of Student's t distribution; 0: normal.

@@ -158,7 +158,7 @@ class SparseAdditiveGibbsRegressor(
         Probability that each of `pairs_` is in the model.
     slab_scale_ : float
         Prior standard deviation of a coefficient, given or chosen.
-        noise_variance_ : float
+    noise_variance_ : float
         Variance of the noise: given, estimated, or its posterior mean if it is
         integrated out.
     noise_freedom_ : float
@@ -185,9 +185,8 @@ class SparseAdditiveGibbsRegressor(
     See Also
     --------
     PartialEffectsDisplay : Plots the effects.
-    sklearn.linear_model.LassoCV : With the same functions, selects many irrelevant
-    variables. sklearn.ensemble.HistGradientBoostingRegressor : Has interactions,
-    without selection.
+    sklearn.linear_model.LassoCV : Selects many irrelevant variables.
+    sklearn.ensemble.HistGradientBoostingRegressor : Has no selection of variables.
 
     Notes
     -----

@@ -461,7 +461,7 @@ def weak_effects(problem, recorded, noise, beta, most, least):
         Each function multiplies the prior by beta.
     most : int
         Largest number of variables in a model.
-            least : float
+    least : float
                 Smallest noise variance that counts as positive.
 
     Returns

@@ -57,7 +57,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
     n_jobs : int or None, default=None
-        Threads for the chains.
+        Number of threads for the chains. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Hidden Markov chains whose emissions share one shape, Gaussian or not."""
+"""Simulated hidden Markov models with translated emissions."""
 
 from numbers import Integral, Real
 
@@ -126,7 +126,7 @@ def make_hidden_markov(
 
 
 def _transitions(given, n_states):
-    """Return the transition matrix, checked."""
+    """Return the validated transition matrix."""
     if given is None:
         if n_states == 1:
             return np.ones((1, 1))
@@ -135,7 +135,7 @@ def _transitions(given, n_states):
     matrix = check_array(given, dtype=np.float64, input_name="transition_matrix")
     if matrix.shape != (n_states, n_states):
         raise ValueError(
-            f"transition_matrix has shape {matrix.shape}, and n_states={n_states}."
+            f"transition_matrix has shape {matrix.shape}, but n_states={n_states}."
         )
     sums = matrix.sum(axis=1)
     if matrix.min() < 0 or np.abs(sums - 1).max() > _TOLERANCE:

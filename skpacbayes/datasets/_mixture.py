@@ -1,4 +1,4 @@
-"""Simulated mixtures whose number of components is known, and is to be found."""
+"""Simulated mixtures with a known number of components."""
 
 from numbers import Integral, Real
 
@@ -62,7 +62,7 @@ def make_mixture(
         separated; at 3 they overlap.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds everything.
+        Seed of all random numbers.
 
     Returns
     -------

@@ -58,7 +58,7 @@ def make_paco_model(model, n_samples=200, random_state=None):
         `10 * i // n_samples` for row i), and so the ten means stay where they are.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the rows and, for Model 4, the means.
+        Seed of the rows and, for Model 4, the means.
 
     Returns
     -------

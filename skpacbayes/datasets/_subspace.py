@@ -38,7 +38,7 @@ def make_subspace_groups(
         uniform on [0.2, 0.8]. The paper gives no number.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the means and the rows.
+        Seed of the means and the rows.
 
     Returns
     -------

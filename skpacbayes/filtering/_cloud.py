@@ -95,9 +95,9 @@ def warn_of_dropped_rows(X, model):
     if n_rows and not getattr(model, "handles_missing", False):
         name = type(model).__name__
         warn_user(
-            f"What was observed of {n_rows} rows with some NaN is not used: these are "
-            f"missing as a whole, as {name} does not have handles_missing = True. Set "
-            f"it, and leave what is NaN out of {name}.log_likelihood.",
+            f"{n_rows} rows with some NaN are treated as missing as a whole, as "
+            f"{name} does not have handles_missing = True. To use their observed "
+            f"values, set it, and leave NaN out of {name}.log_likelihood.",
             ConvergenceWarning,
         )
 

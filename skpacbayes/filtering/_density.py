@@ -29,8 +29,8 @@ def check_transition(model, particles, time, past):
     )
     if not np.array_equal(first, second):
         raise ValueError(
-            f"{model.name}.transition returned other states for the same x, z and t: "
-            "it draws random numbers itself, or remembers its calls. It should use the "
+            f"{model.name}.transition returned different states for the same x, z and "
+            "t: it must not draw random numbers or depend on earlier calls. Use the "
             "noise z, n_noise standard normals for each particle."
         )
 
@@ -70,8 +70,8 @@ def _complaint(values_at, row, positive):
     )
     if (far > near + 1).all() and (farther > far + 1).all():
         return (
-            "larger values the farther a row is from the state: a loss? Return the "
-            "logarithm of the density, whose sign is the opposite."
+            "larger values for rows that are farther from the state, as a loss does. "
+            "Return the logarithm of the density, which has the opposite sign."
         )
     if positive and any(
         _sum_is_one(values_at, *each) for each in _grids_about(row, scale)
@@ -153,9 +153,8 @@ def check_log_transition(model, particles, time, past):
         raise ValueError(
             f"{model.name}.log_transition is not the log density of "
             f"{model.name}.transition: at {len(some)} moves into row {time}, each row "
-            f"of x to the row of x_next, they differ by {error:.3g} more at one than "
-            "at another. (A transition that moves several noises to one state cannot "
-            "be checked so: set one_to_one = False.)"
+            f"of x to the row of x_next, their difference varies by {error:.3g}. (If "
+            "several values of the noise lead to one state, set one_to_one = False.)"
         )
 
 

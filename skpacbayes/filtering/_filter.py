@@ -104,13 +104,13 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         Effective sample size of the weights, from 1 to `n_particles`.
     n_resamplings_ : int
         Number of times that the particles were resampled.
-        ancestors_ : ndarray of int
+    ancestors_ : ndarray of int
         Indices of the particles of the first row that have descendants.
     model_ : object
         Clone of the model that is used; if the model learns, it has observed the rows.
     n_samples_seen_ : int
         Number of rows since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
 
     Notes
@@ -681,12 +681,11 @@ class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
         if self.proposal == "auxiliary" and "log_lookahead" not in self._asks:
             raise ValueError(
                 'proposal="auxiliary" needs a model with log_lookahead(x, y, t), which '
-                f"{type(model).__name__} has not."
+                f"{type(model).__name__} does not have."
             )
         if self.tempering is not None and self.method == "sqmc":
             raise ValueError(
-                f'tempering={self.tempering} needs method="bootstrap", got "sqmc": '
-                "points of low discrepancy cannot be moved."
+                f'tempering={self.tempering} needs method="bootstrap", got "sqmc".'
             )
         self._cloud = None
         self._random_state = seeded(self._draw_seed()).bit_generator.state

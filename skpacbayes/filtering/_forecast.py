@@ -41,7 +41,7 @@ def simulated(particles, time, row, inputs, model, generator, draws):
         States at row `time`.
     time : int
         Index of the last row.
-            row : ndarray of shape (n_features,)
+    row : ndarray of shape (n_features,)
                 The last row.
     inputs : sequence
         Inputs of each row ahead, or None for each.
@@ -82,9 +82,9 @@ def _refuse_without_observation(model):
     """Raise ValueError if rows cannot be drawn from the model."""
     raise ValueError(
         f"{model.name} has no observation(x, z, t), which draws a row in each state "
-        "from standard normals: forecasts of rows need it, and so do all that go more "
-        'than one row ahead where y_prev is asked for. forecast(h, of="states") of a '
-        "model that does not ask for y_prev goes without."
+        "from standard normals: it is needed to forecast rows, and to forecast more "
+        'than one row ahead with a function of y_prev. forecast(h, of="states") '
+        "without y_prev does not need it."
     )
 
 

@@ -39,7 +39,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         Number of seeds with which the filter runs at each point.
     max_iter : int, default=20
         Largest number of iterations, each of which fits a quadratic.
-        tol : float, default=0.2
+    tol : float, default=0.2
         Largest last step, and largest Monte Carlo error, in standard errors. At 0.2 the
         Monte Carlo error widens intervals by 2 %.
     n_jobs : int or None, default=None
@@ -68,7 +68,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         Whether the last step was shorter than `tol`, within the bounds.
     n_iter_ : int
         Number of iterations.
-        estimator_ : estimator
+    estimator_ : estimator
         The filter with the estimates as its parameters, fitted on the rows.
     n_features_in_ : int
         Number of features.
@@ -271,18 +271,17 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         for name, free in zip(self.parameters_, ascent.free, strict=True):
             if not free:
                 warn_user(
-                    f"The likelihood does not fall towards an end of the range of "
-                    f"{name!r}: the estimate {self.parameters_[name]:g} is taken from "
-                    "there, and has no standard error. A simpler model may do, or a "
-                    "wider range.",
+                    f"The likelihood does not decrease towards an end of the range of "
+                    f"{name!r}: the estimate {self.parameters_[name]:g} is at this "
+                    "end, without standard error. Try a simpler model or wider range.",
                     ConvergenceWarning,
                 )
         if ascent.covariance is None:
             warn_user(
                 "The log-likelihood has no peak where the search ended, and there are "
-                f"no standard errors. The rows may not tell {list(self.parameters_)} "
-                "apart, or the noise hides it: more particles, max_iter or n_repeats, "
-                "or narrower ranges may help.",
+                f"no standard errors. {list(self.parameters_)} may not be identified, "
+                "or Monte Carlo noise is too large: try more particles, a larger "
+                "max_iter or n_repeats, or narrower ranges.",
                 ConvergenceWarning,
             )
         elif not found:

@@ -65,8 +65,8 @@ class Ascent:
             if self.refusals:
                 raise self.refusals[0]
             raise ValueError(
-                f"The likelihood vanishes at each of {len(starts)} draws of the "
-                "parameters: narrower ranges, or more particles, may reach the rows."
+                f"The likelihood is zero at each of {len(starts)} draws of the "
+                "parameters: try narrower ranges, or more particles."
             )
         best = starts[first.argmax()]
         corners = np.clip(best + np.diag(self.spread / 2), *self.ends)

@@ -62,8 +62,8 @@ def asked_for(model, has_inputs):
     }
     if has_inputs and not any("u" in names for names in asks.values()):
         raise ValueError(
-            f"inputs were given, yet no function of {type(model).__name__} has an "
-            "argument `u` that would take them."
+            f"inputs were given, but no function of {type(model).__name__} has an "
+            "argument `u`."
         )
     return asks
 
@@ -270,7 +270,7 @@ class CalledModel:
 def _numbers(values):
     """Return an array of float64; raise where something else would be read as one."""
     if np.ma.is_masked(values):
-        raise ValueError("an array of which values are masked, and no mask is read")
+        raise ValueError("an array with masked values, which are not supported")
     found = np.asarray(values)
     if found.dtype.kind in NO_NUMBERS:
         raise ValueError(NO_NUMBERS[found.dtype.kind])

@@ -33,7 +33,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         such as "model__phi": continuous frozen distributions of `scipy.stats`.
     n_chains : int, default=4
         Number of chains, each with its own start.
-        burn_in : int, default=300
+    burn_in : int, default=300
         Number of iterations of each chain that are dropped, in which its steps are
         adapted.
     n_iter : int, default=700

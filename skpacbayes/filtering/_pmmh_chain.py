@@ -66,8 +66,8 @@ class ParameterChain:
         densities = [target.log_density(start, generator) for start in starts]
         if not np.max(densities) > -np.inf:
             raise ValueError(
-                f"The likelihood vanishes at each of {N_STARTS} parameters drawn from "
-                "the priors: narrower priors, or more particles, may reach the rows."
+                f"The likelihood is zero at each of {N_STARTS} parameters drawn from "
+                "the priors: try narrower priors, or more particles."
             )
         self.position = starts[np.argmax(densities)]
         self.density = np.max(densities)

@@ -100,8 +100,7 @@ def naming(values):
     except ValueError as error:
         drawn = ", ".join(f"{name}={value:g}" for name, value in values.items())
         raise ValueError(
-            f"The filter cannot run at {drawn}, which their distributions allow: "
-            f"{error}"
+            f"The filter cannot run at {drawn}, which the distributions allow: {error}"
         ) from error
 
 
@@ -114,7 +113,7 @@ def check_priors(estimator, priors, argument="priors"):
         if name not in known:
             there = f"there are {known}" if known else "the model has none"
             raise ValueError(
-                f"{argument} has {name!r}, which is no parameter of the estimator's "
+                f"{argument} has {name!r}, which is not a parameter of the estimator's "
                 f"model; {there}."
             )
         if not all(hasattr(prior, f) for f in ("logpdf", "rvs", "support")):

@@ -86,7 +86,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         Current number of particles of each filter, see Notes.
     n_samples_seen_ : int
         Number of rows since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X has feature names that are all strings.
@@ -482,7 +482,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
                 f"The log-likelihood has a variance above {MOST_NOISE:g} between runs "
                 f"of the filter at the same parameters, with {population.n_particles} "
                 f"particles, {MOST_GROWTH} times those of the estimator: the draws "
-                "hardly move. More particles, or a model nearer to the rows, may help.",
+                "hardly move. Try more particles, or a model that fits better.",
                 ConvergenceWarning,
             )
         self._population, self._series = population, series.rows(0, n_rows).copied()
@@ -537,7 +537,7 @@ class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
         found[:n_possible] = np.diff(totals[: n_possible + 1])
         if n_possible < len(found):
             warn_user(
-                f"The likelihood of row {n_possible} (0 is the first given) vanishes "
+                f"The likelihood of row {n_possible} (0 is the first given) is zero "
                 f"at each of {self.n_draws} draws of the parameters: from this row on "
                 "the log density is -inf, and the weights of the draws do not change.",
                 ConvergenceWarning,

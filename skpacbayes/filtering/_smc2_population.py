@@ -161,10 +161,10 @@ def learn_row(population, target, series, n_moves, generator):
         found = weighed_by(log_weights, (exponent - before) * draws.gains)
         if found.evidence == -np.inf:
             raise FloatingPointError(
-                f"The likelihood of row {len(series.X) - 1} (0 is the first) vanishes "
-                f"at each of {len(log_weights)} draws of the parameters: more "
-                "particles, a wider model or other priors may reach it; a row of NaN "
-                "is missing."
+                f"The likelihood of row {len(series.X) - 1} (0 is the first) is zero "
+                f"at each of {len(log_weights)} draws of the parameters: try more "
+                "particles, a wider model or other priors, or replace the row by NaN "
+                "if it is wrong."
             )
         log_weights = found.log_weights
         evidence = population.log_evidence + found.evidence

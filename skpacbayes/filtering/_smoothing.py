@@ -58,9 +58,9 @@ def trajectories(run, rows, model, n_trajectories, generator):
     last = run[-1].cloud
     if last.recent is not None and len(last.recent.rows) > 1:
         raise ValueError(
-            f"The filter has moved the noise of the last {len(last.recent.rows)} rows: "
-            "particles do not come from those of the row before. Smooth with tempering="
-            "1, which moves that of the last row alone, or None."
+            f"tempering updates the noise of the last {len(last.recent.rows)} rows, so "
+            "that particles have no ancestors at the row before. Smooth with tempering="
+            "1, which updates the noise of the last row only, or None."
         )
     paths = np.empty((n_trajectories, len(run), last.particles.shape[1]))
     positions = (np.arange(n_trajectories) + generator.random()) / n_trajectories

@@ -52,8 +52,8 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
     time = ahead.moved.time
     if weighting.evidence == -math.inf and underflow == "raise":
         raise FloatingPointError(
-            f"The likelihood of row {time} (0 is the first) vanishes at every "
-            "particle: more particles, or a wider model, may reach it."
+            f"The likelihood of row {time} (0 is the first) is zero at every "
+            "particle: try more particles, or a wider model."
         )
     resampled = ahead.ancestors is not None
     if cloud is None:
@@ -97,9 +97,9 @@ class Collapses:
             first, count = self._vanished[0], len(self._vanished)
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
             warn_user(
-                f"The likelihood of {rows} (0 is the first) vanishes at every "
-                "particle; the filter goes on as if what vanishes were missing, with a "
-                "log-likelihood of -inf. More particles, or a wider model, may help.",
+                f"The likelihood of {rows} (0 is the first) is zero at every "
+                "particle; the filter continues as if the row were missing, with a "
+                "log-likelihood of -inf. Try more particles, or a wider model.",
                 ConvergenceWarning,
             )
         if self._times and self._n >= ENOUGH:
@@ -107,8 +107,8 @@ class Collapses:
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
             warn_user(
                 f"One of {self._n} particles has most of the weight at {rows} (0 is "
-                "the first): the state and the log-likelihood there rest on it. The "
-                "row may be an outlier, or more precise than the particles can follow: "
+                "the first): the state and the log-likelihood there depend on it. The "
+                "row may be an outlier, or too precise for this number of particles: "
                 "try a wider log_likelihood, more particles, a proposal or tempering.",
                 ConvergenceWarning,
             )

@@ -356,7 +356,7 @@ class LinearObservations(BaseEstimator):
         covariance = np.asarray(self.observation_covariance, dtype=float)
         if len(matrix) != len(y):  # a single feature would be broadcast
             raise ValueError(
-                f"observation_matrix has {len(matrix)} rows, yet X has {len(y)} "
+                f"observation_matrix has {len(matrix)} rows, but X has {len(y)} "
                 "features."
             )
         known = ~np.isnan(y)
@@ -632,7 +632,7 @@ class TerrainNavigation(BaseEstimator):
         if velocity.ndim == 2:
             if t >= len(velocity):
                 raise ValueError(
-                    f"velocity has {len(velocity)} rows, yet row {t} was reached."
+                    f"velocity has {len(velocity)} rows, but X has more: row {t}."
                 )
             velocity = velocity[t]
         return x + velocity + self.position_std * z
@@ -686,9 +686,7 @@ def check_spreads(model, *names, zero=False):
 def _only(y, model):
     """Value of a row of one feature."""
     if len(y) != 1:
-        raise ValueError(
-            f"{type(model).__name__} sees one feature, yet X has {len(y)}."
-        )
+        raise ValueError(f"{type(model).__name__} has one feature, but X has {len(y)}.")
     return y[0]
 
 

@@ -102,7 +102,7 @@ class DirichletProcessHMM(
         given the atom.
     n_iter : int, default=500
         Number of sweeps of each chain after the burn-in.
-            burn_in : int, default=300
+    burn_in : int, default=300
                 Number of first sweeps of each chain that are dropped. They include
                 those that choose its start and, in the first chain, the model.
     thin : int, default=1
@@ -135,7 +135,7 @@ class DirichletProcessHMM(
         `transmat_samples_` state j lasts 1 / (1 - p[j, j]) rows on average.
     transmat_samples_ : ndarray of shape (n_draws, n_states, n_states)
         Draws of the transition probabilities.
-        n_stages_samples_ : ndarray of shape (n_draws, n_states)
+    n_stages_samples_ : ndarray of shape (n_draws, n_states)
         Draws of r, the least duration of each state; 1 with geometric durations.
     input_effects_ : ndarray of shape (n_states, n_inputs)
         Posterior mean of the effects of inputs: change per unit of an input in the log
@@ -163,7 +163,7 @@ class DirichletProcessHMM(
         Number of sweeps of each chain after the burn-in, in the last run.
     n_samples_seen_ : int
         Number of rows since the last `fit`.
-        n_features_in_ : int
+    n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X has feature names that are all strings.
@@ -473,7 +473,7 @@ class DirichletProcessHMM(
             if self._series.inputs is not None:
                 raise ValueError(
                     "partial_fit takes no inputs, and the model was fitted with "
-                    f"{self._n_inputs}: fit it anew with all rows and their inputs."
+                    f"{self._n_inputs}: fit it again with all rows and their inputs."
                 )
             X = self._rows(X)
             self._check_counts(X)
@@ -775,7 +775,7 @@ class DirichletProcessHMM(
 
     @property
     def n_states_scores_(self):
-        """Predictive scores of numbers of states, from one."""
+        """Predictive scores of 1, 2, ... states."""
         return self._answer().chains.scores
 
     @property
@@ -798,7 +798,7 @@ class DirichletProcessHMM(
 
     @property
     def n_stages_samples_(self):
-        """Number of stages of each state, in each draw."""
+        """Number of stages of each state in each draw."""
         return self._answer().draws.stages
 
     @property
@@ -808,7 +808,7 @@ class DirichletProcessHMM(
 
     @property
     def input_effects_samples_(self):
-        """Effects of inputs in each draw, less their mean over the states."""
+        """Effects of inputs in each draw, centred over the states."""
         effects = self._answer().draws.effects
         if self._series.inputs is not None:
             effects = effects / self._input_units.deviation
@@ -830,7 +830,7 @@ class DirichletProcessHMM(
         """Posterior mean of the median of each feature in each state."""
         found = self._answer()
         if found.model.emission == "categorical":
-            raise AttributeError("Categories have no median: there are no locations_.")
+            raise AttributeError("locations_ is not available for categories.")
         if isinstance(found.model, ProductModel):
             of_draws = medians(found.used_draws(), found.model)
             return found.units.restored(of_draws.mean(axis=0))
@@ -847,12 +847,12 @@ class DirichletProcessHMM(
 
     @property
     def categories_(self):
-        """Categories of each feature, sorted; empty unless they are."""
+        """Sorted categories of each feature; empty for other features."""
         return self._answer().units.categories()
 
     @property
     def log_likelihoods_(self):
-        """Log density of the rows at each sweep of each chain."""
+        """Log-likelihood of the rows at each sweep of each chain."""
         return self._answer().log_likelihoods
 
     @property
@@ -873,14 +873,14 @@ class DirichletProcessHMM(
         if online is not None and series.n_seen - online.n_run < self.window // 2:
             n_new = series.n_seen - online.n_seen
             new = series.rows[len(series) - n_new :]
-            with suppress(UnknownValues):  # which only a new run of the chains learns
+            with suppress(UnknownValues):  # learnt by a new run of the chains only
                 rows = online.posterior.units.rows(new, [0, n_new])
                 return online.after(rows).answers()
         return self._sample(range)
 
     @_small_is_zero
     def _sample(self, tasks):
-        """Sample from the posterior, going on from the chains there are."""
+        """Sample from the posterior, continuing existing chains."""
         series = self._series
         settings = self._settings(series.rows, series.inputs is not None)
         found = sample_posterior(series, settings, self._seed, self._before, tasks)
@@ -889,7 +889,7 @@ class DirichletProcessHMM(
         return found._replace(online=Online.after_run(found, series))
 
     def _settings(self, X, driven=False):
-        """Return what the parameters ask for; ValueError if they contradict."""
+        """Return the settings; raise ValueError for conflicting parameters."""
         auto = self.n_states == "auto"
         least = self.min_transition
         if not auto and least * self.n_states > 1 + 1e-12:
@@ -901,7 +901,7 @@ class DirichletProcessHMM(
         kinds = models.kinds or ()
         if self.covariance_type == "full" and 1 < kinds.count("normal") < len(kinds):
             raise ValueError(
-                "covariance_type='full' is for features of one kind: those of "
+                "covariance_type='full' needs features of one kind: those of "
                 f"emission={list(kinds)} are independent given their atom. Use "
                 "covariance_type='auto' or 'diag'."
             )
@@ -918,7 +918,7 @@ class DirichletProcessHMM(
         )
 
     def _begin_inputs(self, inputs, X):
-        """Check inputs to learn from, and return them in units of their own."""
+        """Validate inputs of `fit`, and return them in standard units."""
         inputs = self._checked_inputs(inputs, len(X), begin=True)
         if inputs is None:
             return None
@@ -938,7 +938,7 @@ class DirichletProcessHMM(
         return self._input_units.standard(inputs)
 
     def _standard_inputs(self, inputs, n_rows, given="X"):
-        """Check inputs of rows to answer for, and return them in standard units."""
+        """Validate inputs of new rows, and return them in standard units."""
         inputs = self._checked_inputs(inputs, n_rows, rows=given)
         if inputs is None:
             return None
@@ -946,14 +946,14 @@ class DirichletProcessHMM(
         return self._input_units.standard(inputs)
 
     def _inputs_ahead(self, inputs, X, n_steps):
-        """Check inputs of rows, if there are any, and of the steps that follow."""
+        """Validate inputs of rows, if any, and of the steps ahead."""
         n_rows = 0 if X is None else len(X)
         given = "n_steps" if X is None else "len(X) + n_steps"
         inputs = self._standard_inputs(inputs, n_rows + n_steps, given)
         return (None, None) if inputs is None else (inputs[:n_rows], inputs[n_rows:])
 
     def _check_counts(self, X):
-        """ValueError if counts are asked for, and these rows are none."""
+        """Raise ValueError if features that should be counts are not."""
         check_counts(X, kinds_of(self.emission, X.shape[1]) or ())
 
     def _learn_at_once(self, X, y=None):
@@ -966,12 +966,12 @@ class DirichletProcessHMM(
         return True
 
     def _extend(self, X):
-        """Continue the last sequence; the chains go on from where they are."""
+        """Append rows to the last sequence."""
         series = self._series.extended(X, self.window)
         self._publish(_series=series, **self._last_run())
 
     def _last_run(self):
-        """Where the chains stand, and what was learnt since they were run."""
+        """Return the chains' states, and what was learnt since their run."""
         found = vars(self).get("_computed")
         if found is None:
             return {"_before": self._before, "_online": self._online}
@@ -984,7 +984,7 @@ class DirichletProcessHMM(
         return draft
 
     def _chain_draws(self):
-        """Draws of the chains whose draws are kept, and log-likelihoods of all."""
+        """Return the kept draws, and the log-likelihoods of all chains."""
         found = self._answer()
         n_chains = len(found.log_likelihoods)
         weighed = found.online is not None and found.online.n_seen > found.online.n_run
@@ -1012,23 +1012,23 @@ class DirichletProcessHMM(
             {"state": states, "next_state": states},
         )
 
-    # Rows to answer for.
+    # New rows.
 
     def _new_rows(self, X, lengths=None, groups=None, inputs=None):
-        """Sequences in standard units, and the log of the unit volume of each row."""
+        """Return sequences in standard units, and the log unit volume of each row."""
         units, X = self._answer().units, self._rows(X)
         rows = units.rows(X, sequence_bounds(len(X), lengths, groups))
         rows.inputs = self._standard_inputs(inputs, len(X))
         return rows, units.log_volume(X)
 
     def _grid(self, grid):
-        """Points to answer for, as `_new_rows` has rows."""
+        """Return points in the form of `_new_rows`."""
         grid = np.asarray(grid, dtype=np.float64)
         if grid.ndim == 1 and self.n_features_in_ == 1:
             grid = grid[:, None]
         if grid.ndim != 2 or grid.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"grid has shape {grid.shape}, but the rows had {self.n_features_in_} "
+                f"grid has shape {grid.shape}, but X had {self.n_features_in_} "
                 "features."
             )
         units = self._answer().units

@@ -1,4 +1,4 @@
-"""Moves of rows between the atoms of a shape, whose parameters are summed out."""
+"""Moves of rows between the atoms of a mixture, with parameters integrated out."""
 
 import math
 
@@ -10,33 +10,33 @@ from .._kernels.hmm_atoms import exchange_neighbors, share_out
 def split_or_merge(
     values, shapes, atoms, sizes, base, model, rounding, table, order, uniforms
 ):
-    """Split an atom of a shape or merge two, by a Metropolis step [1]_.
+    """Split an atom of a mixture or merge two, by a Metropolis step [1]_.
 
-    Two rows of one shape are chosen. If they have the same atom, the step proposes to
-    split it, else to merge theirs. In a split the other rows are shared out one after
-    the other by their predictive densities.
+    Two rows of one mixture are chosen. If they have the same atom, the proposal is to
+    split it, otherwise to merge the two atoms. In a split the other rows are assigned
+    one after the other by their predictive densities.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_features)
         Rows about the locations of their states.
     shapes, atoms : ndarray of shape (n_rows,)
-        Shape and atom of each row; the latter is changed, and is negative for a row to
-        leave out.
+        Mixture and atom of each row; atoms are changed in place, and negative for rows
+        to leave out.
     sizes : ndarray of shape (n_shapes, n_atoms)
-        Rows of each atom, changed.
+                Numbers of rows of the atoms, changed in place.
     base : tuple of ndarray of shape (n_shapes, n_features)
         Origins and scales of the shapes.
     model : Model
         The prior.
     rounding : ndarray of shape (n_features,)
-        What rounding adds to the square of a value.
+        Variances of rounding errors.
     table : ndarray of shape (n_rows + 1,)
         Log ratio of the gamma functions of Student's density given n rows.
     order : ndarray of shape (n_rows,)
         A random permutation: the first row, and the next of its shape, are chosen.
     uniforms : ndarray of shape (n_rows + 2,)
-        Decide about each row, the new atom, and the step.
+        Uniform numbers for the rows, the new atom, and the acceptance.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def split_or_merge(
 
 
 def log_sticks(sizes, concentration):
-    """Log probability of the numbers of rows of all atoms, but for a constant."""
+    """Return the log probability of the numbers of rows, up to a constant."""
     *pieces, after = sizes.tolist()
     total = 0.0
     for own in reversed(pieces):
@@ -113,10 +113,10 @@ def log_sticks(sizes, concentration):
 
 
 def swap_neighbors(shapes, atoms, sizes, concentration, rng):
-    """Exchange the places of neighbouring atoms on the stick, by Metropolis steps.
+    """Exchange neighbouring atoms in the stick-breaking order, by Metropolis steps.
 
-    The ratio of an exchange is that of the gamma functions of pieces of the stick, of
-    which all but one of each cancel; the last piece has no stick to break.
+    In the acceptance ratio of an exchange, all but one gamma function of each piece of
+    the stick cancel.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The Gibbs sampler where emissions are mixtures of Gaussians."""
+"""The Gibbs sampler for emissions that are mixtures of normals."""
 
 import numpy as np
 from scipy.special import gammaln
@@ -18,8 +18,8 @@ from ._dirichlet_process_gibbs import GibbsChain
 from ._dirichlet_process_model import BLOCK, Parameters, covariances, precisions_of
 from ._dirichlet_process_start import groups
 
-_SPLIT_RATE = 0.25  # of sweeps: to propose a split or merger is expensive
-_N_SHAPES = 5  # groups of residuals that atoms start from, at most, for each feature
+_SPLIT_RATE = 0.25  # share of sweeps with a split-merge proposal, which is expensive
+_N_SHAPES = 5  # largest number of groups of residuals per feature, for initial atoms
 
 
 def mixture_of(parameters, model, features, rounding):
@@ -33,7 +33,7 @@ def mixture_of(parameters, model, features, rounding):
     if len(features) < model.n_features:
         of_features = np.ix_(features, features)
         if model.full:
-            # Gaps are filled in: what rounding adds is that of all features.
+            # Missing values are completed, so that all features have rounding errors.
             log_weights = log_weights - 0.5 * precisions_of(factors, True) @ rounding
             rounding = np.zeros_like(rounding)
             seen = covariances(factors)[(..., *of_features)]
@@ -47,16 +47,16 @@ def mixture_of(parameters, model, features, rounding):
 
 
 def densities_of(rows, parameters, model, uniforms=None):
-    """Densities of rows in each state, and atoms drawn for each state.
+    """Return densities of rows in each state, and atoms drawn for each state.
 
     Returns
     -------
     highest : ndarray of shape (n_rows,)
         Logarithm of the unit of the densities of a row.
     densities : ndarray of shape (n_states, n_rows)
-        Densities in these units; 1 for a row of which nothing was observed.
+        Densities in these units; 1 for a row that is missing.
     atoms : ndarray of shape (n_states, n_rows), or (n_states, 0) without `uniforms`
-        Atom of each row if its state is that, -1 where nothing was observed.
+        Atom of each row given the state; -1 for a row that is missing.
     """
     k, n_rows = model.n_states, len(rows)
     highest, densities = np.empty(n_rows), np.empty((k, n_rows))
@@ -86,13 +86,13 @@ def sizes_of(shapes, atoms, model):
     size = model.n_shapes, model.n_atoms
     index = atoms + 1
     index += shapes * model.n_atoms
-    # Rows to leave out have atom -1: they are counted in a place before the first.
+    # Rows to leave out have atom -1, and are counted in an extra first entry.
     index[atoms < 0] = 0
     return np.bincount(index, minlength=1 + size[0] * size[1])[1:].reshape(size) * 1.0
 
 
 class Chain(GibbsChain):
-    """Gibbs sampler where emissions are mixtures of Gaussians."""
+    """Gibbs sampler for emissions that are mixtures of normals."""
 
     def _prepare(self):
         model, rows = self.model, self.rows
@@ -144,7 +144,7 @@ class Chain(GibbsChain):
         self.parameters = new
 
     def _move_between_atoms(self, values, shapes, atoms, sizes, base):
-        """Split or merge atoms, and exchange their places on the stick."""
+        """Split or merge atoms, and exchange them in the stick-breaking order."""
         model, rng, n_rows = self.model, self.rng, len(self.rows)
         if rng.random() < _SPLIT_RATE:
             split_or_merge(
@@ -162,7 +162,7 @@ class Chain(GibbsChain):
         swap_neighbors(shapes, atoms, sizes, model.concentration, rng)
 
     def _complete_rows(self, atoms):
-        """Draw what is missing of rows that are partly observed, given their atoms."""
+        """Draw the missing values of partly observed rows, given their atoms."""
         groups = [group for group in self.rows.groups if group.index is not None]
         if not groups:
             return
@@ -188,7 +188,7 @@ class Chain(GibbsChain):
             self._complete[index[:, None], hidden] = filled
 
     def _begin(self, start, values):
-        """Set parameters to draw from, given states; atoms of the rows observed."""
+        """Set initial parameters given states; return the atoms of observed rows."""
         model, states = self.model, start.states
         k, d = model.n_states, model.n_features
         locations = np.zeros((k, d))

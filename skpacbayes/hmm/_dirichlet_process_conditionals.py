@@ -1,4 +1,4 @@
-"""What a Gibbs sampler draws given states and atoms: shapes, locations, transitions."""
+"""Full conditionals of mixtures, locations and transitions."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ from .._kernels.hmm_atoms import draw_gaussians, stick_log_weights
 from ._dirichlet_process_durations import stationary_of
 from ._dirichlet_process_model import precisions_of
 
-_N_TRIES = 16  # draws of a row of transitions, before slices take over
-_N_SLICES = 4  # steps for each state, where they do
-_N_COMPARED = 50  # draws that compare two distributions of the first states
+_N_TRIES = 16  # tries of rejection sampling of a row, before slice sampling
+_N_SLICES = 4  # slice-sampling steps per state
+_N_COMPARED = 50  # number of draws that compare distributions of the first states
 
 
 class Moments(NamedTuple):
@@ -20,8 +20,7 @@ class Moments(NamedTuple):
 
     `sizes` (n_states, n_atoms): rows; `counts`: values observed, and `sums` (n_states,
     n_atoms, n_features); `products` (n_states, n_atoms, n_features, n_features), lower
-    triangle or diagonal. About a centre, so that rows far away, or close together, lose
-    no digits.
+    triangle or diagonal. Moments are about a centre for accuracy.
     """
 
     sizes: np.ndarray
@@ -45,17 +44,17 @@ class Moments(NamedTuple):
         return near, found
 
     def of_shapes(self, shared):
-        """Sum over states if one shape is shared; as they are if not."""
+        """Return the moments summed over states if they share a mixture."""
         if not shared:
             return self
         return Moments(*(part.sum(axis=0, keepdims=True) for part in self))
 
 
 def draw_log_weights(sizes, concentration, rng):
-    """Logarithms of the weights of truncated stick-breaking distributions given rows.
+    """Draw log weights of truncated stick-breaking distributions given rows.
 
-    `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta; as a
-    ratio of gamma variables, so that what is left of the stick keeps its digits.
+    `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta, drawn
+    as a ratio of gamma variables, so that the remaining stick is accurate.
     """
     shapes = np.empty((2, len(sizes), sizes.shape[1] - 1))
     np.add(sizes[:, :-1], 1.0, out=shapes[0])
@@ -68,10 +67,10 @@ def draw_log_weights(sizes, concentration, rng):
 
 
 def draw_base(occupied, parameters, model, rng):
-    """Draw origins and scales of shapes given their atoms that have rows.
+    """Draw origins and scales of mixtures given their atoms with rows.
 
-    `occupied` (n_shapes, n_atoms). Atoms without rows are summed out: their values say
-    nothing, and are drawn anew next.
+    `occupied` (n_shapes, n_atoms). Atoms without rows are integrated out; they are
+    drawn next.
     """
     factors, means, d = parameters.factors, parameters.means, model.n_features
     if model.full:
@@ -107,7 +106,7 @@ def draw_base(occupied, parameters, model, rng):
 
 
 def draw_atoms(moments, means, origins, scales, model, rng):
-    """Means and factors of the atoms given their rows, from conjugate distributions.
+    """Draw means and factors of atoms given their rows, from conjugate posteriors.
 
     The moments are of shapes, about `means` (n_shapes, n_atoms, n_features); `origins`
     and `scales` (n_shapes, n_features).
@@ -133,10 +132,10 @@ def draw_atoms(moments, means, origins, scales, model, rng):
 
 
 def draw_locations(moments, moved, parameters, model, rng):
-    """Locations of the states given the atoms.
+    """Draw locations of the states given the atoms.
 
-    `moved` (n_atoms, n_features): how far the means of the atoms have moved since the
-    moments were taken.
+    `moved` (n_atoms, n_features): change of the means of the atoms since the moments
+    were computed.
     """
     factors, locations = parameters.factors[0], parameters.locations
     precisions = factors.swapaxes(-1, -2) @ factors  # (n_atoms, d, d)
@@ -157,12 +156,12 @@ def draw_locations(moments, moved, parameters, model, rng):
 
 
 def draw_transitions(moved, parameters, model, rng):
-    """Matrix of transitions and distribution of the first state given the states.
+    """Draw the transition matrix and the distribution of first states given states.
 
     A row is drawn from its Dirichlet distribution given the moves, restricted to
-    entries of at least `min_transition`. Where the first states have the stationary
-    distribution, that is a proposal: a Metropolis step accepts it, row after row, with
-    the ratio of the stationary probabilities of the first states.
+    entries of at least `min_transition`. If the first states have the stationary
+    distribution, this is a proposal, accepted row by row with the ratio of the
+    stationary probabilities of the first states.
     """
     proposed = _propose(parameters.transitions, moved, model, rng)
     firsts = moved.firsts
@@ -185,11 +184,11 @@ def draw_transitions(moved, parameters, model, rng):
 
 
 def gain_of_free_starts(moved, parameters, model, rng):
-    """Nats by which first states of a distribution of their own fit the moves better.
+    """Return the gain, in nats, of a free distribution of the first states.
 
-    Compared are the posterior means of the log probability of the moves, the first
-    states included. Where these are stationary that is, about, half a chi-square
-    variable with n_states - 1 degrees of freedom, less its mean.
+    This is the difference of the posterior means of the log probability of all states.
+    If the first states are stationary, it is about half a centred chi-square variable
+    with n_states - 1 degrees of freedom.
     """
     means = []
     for stationary in (False, True):
@@ -208,8 +207,8 @@ def gain_of_free_starts(moved, parameters, model, rng):
 def mean_transitions(moves, model):
     """Return likely transitions given the states, and the first state's distribution.
 
-    The mean with one move more of each kind, drawn towards the uniform matrix as far as
-    `min_transition` asks for it.
+    They are means with one more move of each kind, shrunk to the uniform matrix as far
+    as `min_transition` requires.
     """
     k, least = model.n_states, model.min_transition
     shares = (moves + 1.0) / (moves + 1.0).sum(axis=1, keepdims=True)
@@ -220,9 +219,9 @@ def mean_transitions(moves, model):
 
 
 def draw_dirichlet(alphas, rng, rates=None):
-    """Draw Dirichlet variables, exactly also where gamma variables underflow.
+    """Draw Dirichlet variables, also if gamma variables underflow.
 
-    With `rates`, gamma variables of these rates over their sum.
+    With `rates`, normalised gamma variables with these rates.
     """
     logs = np.log(rng.standard_gamma(alphas + 1.0))
     logs -= rng.standard_exponential(alphas.shape) / alphas
@@ -235,10 +234,10 @@ def draw_dirichlet(alphas, rng, rates=None):
 
 
 def _propose(transitions, moved, model, rng):
-    """Draw rows given the moves, from distributions whose entries are not too small.
+    """Draw rows given the moves, with entries of at least `min_transition`.
 
-    By rejection; where that fails, by slice steps from the row as it is, which leave
-    the distribution as it is and are reversible.
+    By rejection sampling or, if that fails, by reversible slice-sampling steps from the
+    current row.
     """
     alphas, least = moved.moves + model.transition_prior, model.min_transition
     places, onward, rates = np.arange(len(alphas)), moved.onward, moved.rates
@@ -260,12 +259,12 @@ def _propose(transitions, moved, model, rng):
 
 
 def draw_rows(alphas, places, onward, rng, rates=None):
-    """Draw rows of transitions, but for the restriction of their entries.
+    """Draw rows of transitions without the restriction of their entries.
 
-    Row i has the density of a Dirichlet distribution times the probability to leave
-    place ``places[i]``, to the power of ``onward[i]``: of going on to the next stage.
-    With `rates`, of the shape of `alphas`, it is gamma variables of these over their
-    sum.
+    Row i has the density of a Dirichlet distribution times the probability of leaving
+    state ``places[i]``, to the power of ``onward[i]``, for transitions to the next
+    stage. With `rates`, of the shape of `alphas`, it is that of normalised gamma
+    variables.
     """
     rows = draw_dirichlet(alphas, rng, rates)
     if np.logical_or.reduce(onward):
@@ -278,7 +277,7 @@ def draw_rows(alphas, places, onward, rng, rates=None):
 
 
 def slice_pairs(row, alphas, least, rng, place=0, onward=0.0, pulls=None):
-    """Share out the sum of two random entries anew, by slice sampling, several times.
+    """Update pairs of entries with a fixed sum, by slice sampling.
 
     `row` has entries of at least `least`, and so has the result. `place` and `onward`
     as in `draw_rows`; the log density falls linearly with `pulls`, if any.

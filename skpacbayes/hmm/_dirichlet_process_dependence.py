@@ -1,22 +1,22 @@
-"""Whether rows depend on the rows before them beyond what their states say."""
+"""Checks of serial dependence of rows given their states."""
 
 from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
-_STRONG = 0.5  # correlation of neighbours above which the model is misleading
-_STRONG_FAR = 0.4  # of rows farther apart, where wrong states leave less of it
-_TREND = 0.15  # of rows and time: states of a rising level hide most of it
-_ERRORS = 5.0  # standard errors that it must exceed, too
-_FEWEST = 50  # pairs of rows
-_FARTHEST = 3.0  # residuals are cut there, in units of their spread
-_SAME = 0.9  # of the highest correlation of all lags
-_LONGEST = 400  # lag: a year of days
+_STRONG = 0.5  # correlation of neighbours from which there is a warning
+_STRONG_FAR = 0.4  # the same for rows farther apart, of which wrong states hide more
+_TREND = 0.15  # correlation with time, most of which states can hide
+_ERRORS = 5.0  # least number of standard errors
+_FEWEST = 50  # least number of pairs of rows
+_FARTHEST = 3.0  # residuals are clipped to this number of standard units
+_SAME = 0.9  # lags with this share of the highest correlation count as equal
+_LONGEST = 400  # largest lag, for a yearly season of daily rows
 
 
 class Dependence(NamedTuple):
-    """A correlation of residuals, 0 for none, and how many rows apart these are."""
+    """A correlation of residuals (0: none), and its lag."""
 
     correlation: float
     lag: int
@@ -25,11 +25,10 @@ class Dependence(NamedTuple):
 def strongest_dependence(values, states, bounds):
     """Return the largest correlation of residuals of the rows of a sequence.
 
-    Given its states, rows of a hidden Markov model are independent. Residuals are those
-    from the median of the state, each feature by itself, and cut so that outliers do
-    not count more than others. Neighbours are compared within each state, as in an
-    autoregression of one regime; rows that are farther apart, as in a season, in all
-    states together.
+    Given the states, rows of a hidden Markov model are independent. Residuals are from
+    the median of the state, by feature, and clipped for robustness. Neighbours are
+    compared within each state, as in an autoregression of one regime; rows farther
+    apart, as in a season, over all states.
 
     Parameters
     ----------
@@ -43,8 +42,8 @@ def strongest_dependence(values, states, bounds):
     Returns
     -------
     dependence : Dependence
-        The correlation that is farthest from 0 of all that are strong and certain; of
-        neighbours, where these have one.
+        The largest significant correlation in absolute value; that of neighbours, if
+        there is one.
     """
     neighbours = states[1:] == states[:-1]
     neighbours[bounds[1:-1] - 1] = False
@@ -77,7 +76,7 @@ def strongest_trend(values, states, bounds):
 
 
 def _residuals(column, states):
-    """Yield each state with rows enough, and their residuals; NaN for other rows."""
+    """Yield each state with enough rows, and residuals; NaN for other rows."""
     for state in np.unique(states):
         rows = np.where(states == state, column, np.nan)
         if np.count_nonzero(~np.isnan(rows)) < _FEWEST:
@@ -88,7 +87,7 @@ def _residuals(column, states):
 
 
 def _pooled(column, states):
-    """Residuals of all states, each in units of its deviation."""
+    """Return residuals of all states, scaled by the standard deviation of each."""
     pooled = np.full(len(column), np.nan)
     for state, residuals in _residuals(column, states):
         deviation = np.nanstd(residuals)
@@ -102,7 +101,7 @@ def _stronger(first, second):
 
 
 def _of_neighbours(residuals, neighbours):
-    """Return the correlation of the neighbours in a state, if strong and certain."""
+    """Return the correlation of neighbours in a state, if significant."""
     before, after = residuals[:-1][neighbours], residuals[1:][neighbours]
     known = ~np.isnan(before + after)
     before, after = before[known], after[known]
@@ -138,7 +137,7 @@ def _of_lags(residuals, bounds):
     least = np.maximum(_STRONG_FAR, _ERRORS / np.sqrt(counts))
     found[(abs(found) <= least) | (counts < _FEWEST)] = 0.0
     found[:2] = 0.0
-    # The first of about the same height: a season has them at all its multiples.
+    # The first of about the largest ones: a season has peaks at all multiples.
     sizes = found if (found > 0).any() else -found
     lag = int((sizes >= _SAME * sizes.max()).argmax())
     return Dependence(float(found[lag]), lag)

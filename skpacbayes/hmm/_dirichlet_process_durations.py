@@ -1,10 +1,10 @@
-"""How long states last: each passes through stages in series, all with its emission.
+"""Durations of states: each state is a series of stages with the same emission.
 
-In each stage a state stays with the probability on the diagonal of the transitions. It
-leaves the last stage for another state, and the others for the next stage. With one
-stage it lasts for a geometric number of rows; with r, for the sum of r of these: r more
-than a negative binomial variable [1]_. The chain of the stages is a Markov chain, and
-sums over its paths are exact.
+The probability of staying in a stage is the diagonal entry of the transitions. The last
+stage is left for another state, other stages for the next stage. With one stage the
+duration is geometric; with r stages it is the sum of r geometric numbers: r plus a
+negative binomial number [1]_. The stages form a Markov chain, over whose paths sums are
+exact.
 
 References
 ----------
@@ -20,9 +20,9 @@ from scipy.special import gammaln, xlogy
 
 from .._kernels.hmm import forward_filter, stationary_distribution
 
-# Numbers of stages, all as probable before the rows are seen.
+# Numbers of stages, with a uniform prior.
 STAGES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32])
-_FEW_STATES = 3  # up to which plain Python costs less than to compile a kernel
+_FEW_STATES = 3  # number of states up to which Python is faster than compiling a kernel
 
 
 class Steps(NamedTuple):
@@ -55,18 +55,18 @@ class Steps(NamedTuple):
         np.einsum("ii->i", matrix)[:] = stay[states]
         inner = np.setdiff1d(np.arange(len(states)), last)
         matrix[inner, inner + 1] = 1.0 - stay[states[inner]]
-        begin = (start / stages)[states]  # all stages of a state last equally long
+        begin = (start / stages)[states]  # all stages of a state have equal durations
         if not model.stationary:
             begin[:], begin[first] = 0.0, start
         return cls(matrix, ways_into(matrix), begin, states)
 
     @property
     def one_each(self):
-        """Whether each state has one stage."""
+        """Return whether each state has a single stage."""
         return len(self.states) == 1 + self.states[-1]
 
     def of_states(self, probabilities):
-        """Sum what has an axis for stages, the first, over those of each state."""
+        """Sum an array over the stages, its first axis, of each state."""
         if self.one_each:
             return probabilities
         first = np.flatnonzero(np.diff(self.states, prepend=-1))
@@ -86,12 +86,12 @@ class Steps(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What the states of all sequences did.
+    """Counts of transitions in all sequences.
 
-    `moves` (n_states, n_states): how often one followed another, on the diagonal how
-    often a stage followed itself; `firsts` (n_states,): first states; `onward`
-    (n_states,): how often a stage followed another of its state. `rates` and `pulls`
-    (n_states, n_states), where there are inputs: of `draw_divisors`.
+    `moves` (n_states, n_states): transitions between states, on the diagonal from a
+    stage to itself; `firsts` (n_states,): first states; `onward` (n_states,):
+    transitions to the next stage of a state. `rates` and `pulls` (n_states, n_states),
+    where there are inputs: of `draw_divisors`.
     """
 
     moves: np.ndarray
@@ -102,7 +102,7 @@ class Moved(NamedTuple):
 
 
 def ways_into(matrix):
-    """Possible transitions of a chain, as kernels read them: by where they lead.
+    """Return the possible transitions of a chain for the kernels, by target.
 
     Returns
     -------
@@ -127,16 +127,15 @@ def ways_into(matrix):
 
 @functools.cache
 def _all_ways(n):
-    """Return `ends` and `sources` of n states that are all reached from all."""
+    """Return `ends` and `sources` of n fully connected states."""
     numbers = np.arange(n + 2, dtype=np.uintp)
     return numbers * np.uintp(n), np.tile(numbers[:n], n + 1)
 
 
 def filtered_stages(densities, steps, bounds):
-    """Probabilities of stages given the rows so far, and the evidence of each row.
+    """Return filtered probabilities of stages, and the evidence of each row.
 
-    `densities` (n_states, n_rows) are not changed: two numbers of stages are compared
-    by the same ones. See `forward_filter`.
+    `densities` (n_states, n_rows) are not changed. See `forward_filter`.
     """
     probabilities = densities.copy() if steps.one_each else densities[steps.states]
     evidence = np.empty(probabilities.shape[1])
@@ -145,10 +144,10 @@ def filtered_stages(densities, steps, bounds):
 
 
 def of_rows(transitions, stages):
-    """Shares of the rows of a state that are followed by each state, in the long run.
+    """Return the long-run frequencies of the next state, for rows of each state.
 
-    `transitions` (..., n_states, n_states); `stages` (..., n_states). A state that
-    passes through r stages leaves r times more seldom.
+    `transitions` (..., n_states, n_states); `stages` (..., n_states). A state with r
+    stages is left r times less often.
     """
     means = transitions / stages[..., None]
     stay = np.einsum("...ii->...i", transitions)
@@ -157,7 +156,7 @@ def of_rows(transitions, stages):
 
 
 def stationary_of(transitions, stages, model):
-    """Stationary distribution of the states, (n_states,)."""
+    """Return the stationary distribution of the states, (n_states,)."""
     found = np.empty(len(transitions))
     of_states = of_rows(transitions, stages) if model.staged else transitions.copy()
     few = len(found) <= _FEW_STATES
@@ -168,12 +167,12 @@ def stationary_of(transitions, stages, model):
 
 
 def proposed_stages(parameters, model, rng):
-    """Propose another number of stages of a state, its mean duration as it is.
+    """Propose another number of stages of a state with the same mean duration.
 
     Returns
     -------
     proposed : Parameters or None
-        None where a transition would fall below the least that is allowed.
+        None if a transition would be below `min_transition`.
     log_ratio : float
         Log of the ratio of prior densities and of the change of volume.
     """
@@ -196,7 +195,7 @@ def proposed_stages(parameters, model, rng):
 
 
 def log_durations(draws, n_steps):
-    """Log probabilities that a state lasts for 1, 2, ..., `n_steps` rows.
+    """Return log probabilities of durations of 1, 2, ..., `n_steps` rows.
 
     `draws`: parameters whose arrays have an axis for draws before their own; the result
     has the shape (n_draws, n_states, n_steps).

@@ -1,4 +1,4 @@
-"""Forecasts of rows and states: the mixture over draws, states and atoms, exactly."""
+"""Exact forecasts of rows and states: mixtures over draws, states and atoms."""
 
 from typing import NamedTuple
 
@@ -11,18 +11,18 @@ from ._dirichlet_process_model import covariances
 from ._dirichlet_process_posterior import filtered_states
 
 _N_HALVINGS = 60
-_SAME = 1e-15  # change of probabilities of stages from one step to the next
-_SETTLED = 1e-12  # from probabilities of states at the last step
-_MOST_POINTS = 100  # at which distribution functions are computed together
+_SAME = 1e-15  # change of the stage probabilities at which these are stationary
+_SETTLED = 1e-12  # distance from the state probabilities at the last step
+_MOST_POINTS = 100  # number of points of distribution functions at a time
 
 
 class Forecast(NamedTuple):
-    """What follows a sequence.
+    """Forecast of the rows after a sequence.
 
-    `quantiles` (n_quantiles, n_steps, n_features), NaN for categories, and None where
-    there are no others; `state_probabilities` (n_steps, n_states);
-    `category_probabilities`: for each feature (n_steps, n_categories), None where there
-    are no categories.
+    `quantiles` (n_quantiles, n_steps, n_features), NaN for categories, or None if all
+    features are categories; `state_probabilities` (n_steps, n_states);
+    `category_probabilities`: for each feature (n_steps, n_categories), or None without
+    categories.
     """
 
     quantiles: np.ndarray | None
@@ -31,9 +31,9 @@ class Forecast(NamedTuple):
 
 
 def states_now(rows, draws, model):
-    """Probabilities of the stage at the last row of one sequence, for each draw.
+    """Return probabilities of the stage at the last row, for each draw.
 
-    Of shape (n_draws, n_stages): with zeros after the stages of a draw that has fewer.
+    The shape is (n_draws, n_stages), padded with zeros for draws with fewer stages.
     """
     found = [filtered_states(rows, draw, model)[0][:, -1] for draw in draws]
     now = np.zeros((len(draws), max(map(len, found))))
@@ -43,7 +43,7 @@ def states_now(rows, draws, model):
 
 
 def state_forecasts(now, draws, model, n_steps, inputs=None):
-    """Probabilities of states after the stages `now`, (n_draws, n_steps, n_states).
+    """Return forecast probabilities of states, (n_draws, n_steps, n_states).
 
     `inputs` (n_steps, n_inputs): of the steps ahead.
     """
@@ -64,7 +64,7 @@ def state_forecasts(now, draws, model, n_steps, inputs=None):
 
 
 def n_unsettled(states):
-    """Return the number of steps until states are as probable as at the last.
+    """Return the number of steps until the state probabilities are stationary.
 
     `states` (n_draws, n_steps, n_states); at least one.
     """
@@ -74,7 +74,7 @@ def n_unsettled(states):
 
 
 def forecast_quantiles(states, draws, model, levels):
-    """Quantiles in standard units, (n_levels, n_steps, n_features), by bisection.
+    """Return quantiles (n_levels, n_steps, n_features), in standard units.
 
     `states` (n_draws, n_steps, n_states).
     """
@@ -93,7 +93,7 @@ def forecast_quantiles(states, draws, model, levels):
 
 
 class Margin:
-    """Distribution functions of a feature in each state, at each of the draws."""
+    """Distribution functions of a feature in each state, for each draw."""
 
     def __init__(self, draws, model, feature):
         centers = np.array([draw.centers() for draw in draws])[..., feature]
@@ -108,7 +108,7 @@ class Margin:
         self.centers = centers
         self.deviations = np.broadcast_to(deviations, shape)
         self.weights = np.broadcast_to(np.where(occupied, weights, 0.0), shape)
-        # An atom without rows has the mean of its density over the prior, Student's.
+        # An atom without rows has its prior predictive distribution, Student's.
         new = np.where(occupied, 0.0, weights).sum(axis=2)
         self.new = np.broadcast_to(new, shape[:2])
         self.degrees, self.origins = 2 * model.shape, origins[..., feature]
@@ -116,7 +116,7 @@ class Margin:
         self.scales = np.broadcast_to(np.sqrt(factor * scales), shape[:2])
 
     def of_states(self, points):
-        """Distribution functions at points, (n_draws, n_states, n_points)."""
+        """Return distribution functions at points, (n_draws, n_states, n_points)."""
         found = np.empty((*self.new.shape, len(points)))
         for number in range(len(found)):
             gaps = points - self.centers[number][..., None]
@@ -128,13 +128,13 @@ class Margin:
         return found / (self.weights.sum(axis=2) + self.new)[..., None]
 
     def at(self, points, states):
-        """Distribution function of each point under `states` (n_draws, n_points, k)."""
+        """Return the distribution function at points, given probabilities of states."""
         return np.einsum("djp,dpj->p", self.of_states(points), states) / len(states)
 
     def quantiles(self, states, levels):
-        """Quantile at each level, of `states` (n_draws, n_levels, n_states).
+        """Return the quantile of each level for `states` (n_draws, n_levels, n_states).
 
-        The inverse hyperbolic sine is halved: a row 1e50 away costs no digits.
+        Bisection is on the inverse hyperbolic sine, accurate for rows up to 1e50 away.
         """
         low = np.full(
             len(levels), np.arcsinh(self.centers - 10 * self.deviations).min()

@@ -1,4 +1,4 @@
-"""The blocked Gibbs sampler of states and parameters, whatever the emissions."""
+"""The blocked Gibbs sampler of states and parameters, for all emissions."""
 
 import copy
 import itertools
@@ -22,19 +22,19 @@ from ._dirichlet_process_inputs import (
 from ._dirichlet_process_score import MARGIN, PredictiveScore
 from ._dirichlet_process_start import starts
 
-_N_FIRST, _N_COMPARED = 15, 5  # sweeps from each start, of which the last are compared
-_N_FINALISTS, _N_SCORED = 3, 15  # starts that go on, and their sweeps
+_N_FIRST, _N_COMPARED = 15, 5  # sweeps from each start, the last of which are compared
+_N_FINALISTS, _N_SCORED = 3, 15  # continued starts, and their sweeps
 
 
 def observed_rows(rows):
-    """Rows of which something was observed, with zeros for gaps, and their bounds."""
+    """Return rows that are not missing, with zeros for missing values, and bounds."""
     observed = np.flatnonzero(~np.isnan(rows.values).all(axis=1))
     values = np.nan_to_num(rows.coordinates[observed], nan=0.0)
     return observed, values, np.searchsorted(observed, rows.bounds)
 
 
 def starts_for(rows, model, rng):
-    """Return starts for the rows of which something was observed."""
+    """Return starts for the rows that are not missing."""
     _, values, bounds = observed_rows(rows)
     return starts(values, bounds, model.n_states, model.full, rng)
 
@@ -54,14 +54,14 @@ class GibbsChain:
     rng : numpy.random.Generator
         Source of random numbers.
     parameters : Parameters, ProductParameters or None
-        Where the chain is; None to start it.
+        Current state of the chain; None to start it.
     starts : list of Start, or None
-        Where the chain may start; None to find starts.
+        Possible starts; None to find them.
 
     Attributes
     ----------
     log_likelihoods : list of float
-        Log density of all rows at each sweep since the start that was taken.
+        Log-likelihood of all rows at each sweep since the chosen start.
     """
 
     def __init__(self, rows, model, rng, parameters=None, starts=None):
@@ -74,10 +74,10 @@ class GibbsChain:
             self._start(starts_for(rows, model, rng) if starts is None else starts)
 
     def _prepare(self):
-        """Compute what all sweeps use."""
+        """Compute constants of the sweeps."""
 
     def sweep(self):
-        """Draw everything once.
+        """Draw each block of variables once.
 
         Returns
         -------
@@ -91,11 +91,11 @@ class GibbsChain:
         return log_densities
 
     def gains(self, n_sweeps, rng):
-        """Nats that the order of the rows gains, and that free first states would.
+        """Return the gains, in nats, of the order of the rows and of free first states.
 
-        The former is the predictive score less that of mixtures, which have the
-        emissions of the draws and the shares of their states. The chain stays where it
-        is: a copy makes the sweeps.
+        The gain of the order is the difference of the predictive score to that of
+        mixtures with the emissions of the draws and the shares of their states. The
+        sweeps are made by a copy of the chain.
         """
         chain = copy.copy(self)
         chain.rng, chain.states, chain.log_likelihoods = rng, self.states.copy(), []
@@ -138,7 +138,7 @@ class GibbsChain:
         return atoms.take(self.states * n_rows + np.arange(n_rows)), log_densities
 
     def _draw_effects(self):
-        """Draw the effects of inputs, and what transitions are drawn given."""
+        """Draw the effects of inputs, and auxiliary variables for the transitions."""
         if self.rows.inputs is None:
             return
         moves, rng = Moves(self.states, self.rows, self.parameters), self.rng
@@ -149,15 +149,15 @@ class GibbsChain:
         self._moved = self._moved._replace(rates=rates, pulls=pulls)
 
     def _no_effects(self):
-        """Return the effects that a chain starts from, (n_states, n_inputs)."""
+        """Return initial effects, (n_states, n_inputs)."""
         n_inputs = 0 if self.rows.inputs is None else self.rows.inputs.shape[1]
         return np.zeros((self.model.n_states, n_inputs))
 
     def _filtered(self, densities):
-        """Stages and their probabilities given the rows so far; evidence of the rows.
+        """Return stages with filtered probabilities, and the evidence of the rows.
 
-        Where durations are learnt, a Metropolis step takes another number of stages of
-        a state, the states summed out.
+        If durations are learnt, a Metropolis step proposes another number of stages of
+        a state, with the states summed out.
         """
         model, bounds = self.model, self.rows.bounds
         steps = Steps.of(self.parameters, model)
@@ -178,10 +178,9 @@ class GibbsChain:
     def _start(self, starts):
         """Start from the first of `starts`, or from one that predicts much better.
 
-        A few sweeps are made from each; then, from the three likeliest, a few more,
-        which are scored. Another than the first must be better by so much that chance
-        is excluded, for where the order of the rows says nothing all starts are about
-        as good.
+        A few sweeps are made from each; then a few more from the three likeliest, which
+        are scored. Another start than the first must be better by a clear margin, as
+        all starts are about equally good if the order of the rows is not informative.
         """
         if len(starts) == 1:
             self._start_from(starts[0])
@@ -211,7 +210,7 @@ class GibbsChain:
         self.parameters, self.log_likelihoods = parameters, log_likelihoods
 
     def _start_from(self, start):
-        """Draw parameters given states, and one atom a shape or those of k-means."""
+        """Draw parameters given states, with one atom each or those of k-means."""
         observed, values, _ = observed_rows(self.rows)
         self.states[:], self.states[observed] = 0, start.states
         k = self.model.n_states

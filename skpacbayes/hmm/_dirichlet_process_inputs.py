@@ -1,17 +1,17 @@
 """Inputs to the transitions: the log odds of the next state are linear in them.
 
-A move from state i into state j at a row with inputs u has the probability Q_ij
-exp(u' b_j) / c_i(u), where c_i(u) is the sum over j: a multinomial logit whose
-intercepts depend on the state that is left, and whose effects b_j on that which is
-entered [1]_. A path of states has the same probability as in a chain of transitions Q
-in which row t has the density p(y_t | j) exp(u_t' b_j) / c_j(u_(t+1)). So the passes
-over the rows are those of a chain without inputs; only the evidence of a row needs c.
+A move from state i into state j at a row with inputs u has the probability Q_ij exp(u'
+b_j) / c_i(u), where c_i(u) is the sum over j: a multinomial logit whose intercepts
+depend on the state that is left, and whose effects b_j on that which is entered [1]_. A
+path of states has the same probability as in a chain of transitions Q in which row t
+has the density p(y_t | j) exp(u_t' b_j) / c_j(u_(t+1)). So the recursions over the rows
+are those of a chain without inputs; only the evidence of a row needs c.
 
-The effects are drawn given the states, Q as it is, by a Metropolis step whose proposal
-is a Newton step [2]_, or by elliptical slice sampling [3]_, which moves where the log
-posterior is far from quadratic. Given the effects, Q is drawn by data augmentation:
-1 / c is the integral of exp(-v c) over v > 0, and given v, Q is gamma variables divided
-by their sum, as a Dirichlet variable is [4]_.
+The effects are drawn given the states and Q by a Metropolis step whose proposal is a
+Newton step [2]_, or by elliptical slice sampling [3]_, which also works if the log
+posterior is far from quadratic. Given the effects, Q is drawn by data augmentation: 1 /
+c is the integral of exp(-v c) over v > 0, and given v, Q is gamma variables divided by
+their sum, as a Dirichlet variable is [4]_.
 
 References
 ----------
@@ -32,15 +32,16 @@ import numpy as np
 
 from ._dirichlet_process_durations import filtered_stages
 
-# Effects of an input, in units of its deviation, are Student with 4 degrees of freedom:
-# normal, with a precision that is gamma. Cauchy's have no mean where inputs separate.
+# Effects per standard deviation of an input are Student with 4 degrees of freedom:
+# normal, with a gamma precision. With a Cauchy prior the posterior mean would not exist
+# if inputs separate the transitions.
 _PRECISION_SHAPE, _PRECISION_RATE = 2.0, 2.0
-_SLICE_RATE = 0.25  # of sweeps: slices cost more, and are needed where moves are few
+_SLICE_RATE = 0.25  # share of sweeps with slice sampling, which is more expensive
 _TINY = np.finfo(float).tiny
 
 
 class InputUnits(NamedTuple):
-    """Mean and deviation of each input, 1 where that is 0: (n_inputs,)."""
+    """Mean and standard deviation (1 if zero) of each input, (n_inputs,)."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -58,7 +59,7 @@ class InputUnits(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """What inputs do to the rows of sequences.
+    """Log weights of transitions due to inputs.
 
     `entering` (n_states, n_rows): log weight of each state at a row, 0 at the first of
     a sequence; `leaving` (n_states, n_rows): log of the sum that the weights of the
@@ -70,7 +71,7 @@ class Drive(NamedTuple):
 
     @classmethod
     def of(cls, rows, parameters):
-        """Return it for `rows` that have inputs."""
+        """Return the weights for `rows` with inputs."""
         entering, totals = log_weights(rows.inputs, parameters)
         firsts = rows.bounds[:-1]
         entering[:, firsts] = totals[:, firsts] = 0.0
@@ -78,7 +79,7 @@ class Drive(NamedTuple):
 
 
 def log_weights(inputs, parameters):
-    """Log weights of states, (n_states, n_rows), and of their sums from each state."""
+    """Return log weights of states (n_states, n_rows), and of sums from each state."""
     logs = parameters.effects @ inputs.T
     logs -= logs.max(axis=0)
     totals = parameters.transitions @ np.exp(logs)
@@ -86,18 +87,17 @@ def log_weights(inputs, parameters):
 
 
 def transitions_at(inputs, parameters):
-    """Transitions into rows with the given inputs, (n_rows, n_states, n_states)."""
+    """Return transitions into rows given inputs, (n_rows, n_states, n_states)."""
     logs, totals = log_weights(inputs, parameters)
     ratios = np.exp(logs.T[:, None] - totals.T[..., None])
     return parameters.transitions * ratios
 
 
 def filtered_rows(densities, steps, rows, parameters):
-    """Return what `filtered_stages` does, for rows that may have inputs.
+    """Return the result of `filtered_stages` for rows that may have inputs.
 
-    With inputs, probabilities are of the state given the rows so far and the inputs of
-    the next row too, as if these were seen: what is drawn or smoothed backwards needs
-    these. At the last row of a sequence there are none.
+    With inputs, the filtered probabilities are also conditional on the inputs of the
+    next row, as backward sampling and smoothing need.
     """
     if rows.inputs is None:
         return filtered_stages(densities, steps, rows.bounds)
@@ -106,13 +106,13 @@ def filtered_rows(densities, steps, rows, parameters):
     unit = logs.max(axis=0)
     relative = np.exp((logs - unit).clip(-700.0))
     probabilities, evidence = filtered_stages(relative, steps, rows.bounds)
-    # The evidence so far, of a sequence, times this is the density of its rows so far.
+    # The product of the evidence so far and this is the density of the rows so far.
     owed = np.log((probabilities * np.exp(drive.leaving)).sum(axis=0))
     return probabilities, np.exp(np.log(evidence) + unit + owed - np.roll(owed, 1))
 
 
 class Moves:
-    """All moves of a path, in chains of the transitions of `parameters`.
+    """All transitions of a path, given the transitions of `parameters`.
 
     `before` (n_moves,): the states that are left; `inputs` (n_inputs, n_moves); `base`
     (n_states, n_moves): transitions into each state; `sums` (n_states, n_inputs): of
@@ -129,7 +129,7 @@ class Moves:
         self.sums = one_hot(states[now], k) @ self.inputs.T
 
     def weights(self, effects):
-        """Weights of all states at each move, their sums, and the log of their unit."""
+        """Return weights of all states at each move, their sums and log unit."""
         logs = effects @ self.inputs
         unit = logs.max(axis=0)
         logs -= unit
@@ -137,12 +137,12 @@ class Moves:
         return weights, np.maximum(weights.sum(axis=0), _TINY), unit
 
     def log_likelihood(self, effects, sums, unit):
-        """Log probability of the moves, but for a constant, given `weights`."""
+        """Return the log probability of the moves given `weights`, up to a constant."""
         return (effects * self.sums).sum() - (np.log(sums) + unit).sum()
 
 
 def one_hot(states, n_states):
-    """Return 1 where a state is that of a row, else 0: (n_states, n_rows)."""
+    """Return one-hot codes of states, (n_states, n_rows)."""
     return (states == np.arange(n_states)[:, None]).astype(float)
 
 
@@ -156,11 +156,11 @@ def draw_effects(moves, effects, rng):
 
 
 def _newton_step(effects, moves, precisions, rng):
-    """Metropolis step whose proposal is normal about the end of a Newton step."""
+    """Make a Metropolis step with a normal proposal about a Newton step."""
     k, p = effects.shape
 
     def quadratic(at):
-        """Log posterior at a point, and the normal distribution that it suggests."""
+        """Return the log posterior at a point, and its normal approximation."""
         shares, *rest = moves.weights(at)
         shares /= rest[0]
         products = shares[:, None] * moves.inputs
@@ -189,7 +189,7 @@ def _newton_step(effects, moves, precisions, rng):
 
 
 def _elliptical_slice(effects, moves, precisions, rng):
-    """Draw a point whose likelihood is high enough on an ellipse with the effects."""
+    """Make a step of elliptical slice sampling."""
 
     def log_likelihood(at):
         return moves.log_likelihood(at, *moves.weights(at)[1:])
@@ -208,14 +208,14 @@ def _elliptical_slice(effects, moves, precisions, rng):
 
 
 def draw_divisors(moves, effects, prior, rng):
-    """Draw the variables given which transitions are gamma variables over their sum.
+    """Draw auxiliary variables, given which transitions are normalised gamma.
 
     Returns
     -------
     rates : ndarray of shape (n_states, n_states)
-        Of these gamma variables, whose shapes are the moves plus the `prior`.
+        Rates of the gamma variables, whose shapes are the moves plus the `prior`.
     pulls : ndarray of shape (n_states, n_states)
-        The log density of transitions, which sum to 1, falls linearly with these.
+        Linear coefficients of minus the log density of transitions.
     """
     k = len(effects)
     weights, sums, _ = moves.weights(effects)

@@ -1,4 +1,4 @@
-"""A hidden Markov model whose emissions are Dirichlet process mixtures: its prior."""
+"""Prior of a hidden Markov model with Dirichlet process mixture emissions."""
 
 from typing import NamedTuple
 
@@ -14,16 +14,16 @@ MEAN_COUNT = 0.05
 SHAPE = 2.0
 SCALE_SHAPE, SCALE_RATE = 0.5, 2.0
 LOCATION_VARIANCE = 10.0
-BLOCK = 256  # rows whose densities are computed together: they fit in a cache
+BLOCK = 256  # rows whose densities are computed at a time, to fit in a cache
 
 
 class Model(NamedTuple):
-    """What a chain needs to know of an estimator's parameters.
+    """Settings and prior of a chain.
 
-    `shared`: one shape for all states, moved by a location of each; else each state
-    has its own. `stationary`: the first state has the stationary distribution of the
-    transitions. `staged`: how many stages a state passes through is learnt.
-    The rest is the prior of the atoms and of the locations, in standard units.
+    `shared`: whether all states share a mixture, shifted by their locations.
+    `stationary`: whether the first state has the stationary distribution of the
+    transitions. `staged`: whether the numbers of stages are learnt. The rest is the
+    prior of the atoms and of the locations, in standard units.
     """
 
     n_states: int
@@ -42,16 +42,16 @@ class Model(NamedTuple):
     scale_rate: float = SCALE_RATE
     location_variance: float = LOCATION_VARIANCE
 
-    n_categories = ()  # of each feature that is categorical: there are none
+    n_categories = ()  # no feature is categorical
 
     @staticmethod
     def units(X):
-        """Return the zero and the unit of each feature of rows."""
+        """Return the centre and the scale of each feature of rows."""
         return units_of(X)
 
     @property
     def emission(self):
-        """The parameter `emission` that asks for it."""
+        """Corresponding value of the parameter `emission`."""
         return "translated" if self.shared else "per_state"
 
     @property
@@ -91,7 +91,7 @@ class Parameters(NamedTuple):
         return self.locations[:, None] + self.means
 
     def reordered(self, order):
-        """Call state ``order[j]`` j, for all j."""
+        """Relabel state ``order[j]`` as j, for all j."""
         own = slice(None) if len(self.means) == 1 else order
         return Parameters(
             self.transitions[np.ix_(order, order)],
@@ -108,12 +108,12 @@ class Parameters(NamedTuple):
         )
 
     def follow(self, before, units):
-        """Parameters in other units, given those that they are in."""
+        """Return the parameters in other units, given the current ones."""
         ratio = before.unit / units.unit
         return self.rescaled(ratio, (before.offset - units.offset) / units.unit)
 
     def rescaled(self, ratio, shift):
-        """Follow the rows to ``rows * ratio + shift``, for each feature."""
+        """Return the parameters for rows transformed to ``rows * ratio + shift``."""
         means, locations = self.means * ratio, self.locations * ratio
         origins = self.origins * ratio
         if len(self.means) < len(self.start):
@@ -130,13 +130,13 @@ class Parameters(NamedTuple):
 
 
 def covariances(factors):
-    """Covariances whose inverses are the factors transposed times themselves."""
+    """Return covariances, the inverses of factor' factor."""
     inverses = np.linalg.inv(factors)
     return inverses @ inverses.swapaxes(-1, -2)
 
 
 def precisions_of(factors, full):
-    """Diagonals of the factors transposed times themselves; diagonal unless `full`."""
+    """Return the diagonals of factor' factor; factors are diagonal unless `full`."""
     if full:
         return np.einsum("...ef,...ef->...f", factors, factors)
     return factors.diagonal(axis1=-2, axis2=-1) ** 2

@@ -1,4 +1,4 @@
-"""Which models the parameters of an estimator allow for given rows."""
+"""Models that the parameters of an estimator allow for given rows."""
 
 from functools import cached_property
 
@@ -13,10 +13,10 @@ from ._dirichlet_process_product_model import (
 )
 from ._dirichlet_process_series import units_of
 
-_MOST_FULL = 20  # features for which "auto" tries full covariances, at most
-_LEAST_SPREAD = 3.0  # of whole numbers, for which "auto" tries densities, too
-_ERRORS = 3.0  # standard errors by which a variance may be below the mean
-_MOST_CATEGORIES, _LEAST_ROWS = 10, 10  # values of a feature; rows of each, on average
+_MOST_FULL = 20  # largest number of features for which "auto" tries full covariances
+_LEAST_SPREAD = 3.0  # least spread of counts for which "auto" tries densities, too
+_ERRORS = 3.0  # tolerance, in standard errors, for a variance below the mean
+_MOST_CATEGORIES, _LEAST_ROWS = 10, 10  # distinct values; mean rows of each
 
 
 class Models:
@@ -25,7 +25,7 @@ class Models:
     Parameters
     ----------
     estimator : DirichletProcessHMM
-        Gives the parameters.
+        Source of the parameters.
     X : ndarray of shape (n_timesteps, n_features)
         The rows.
     driven : bool
@@ -35,7 +35,7 @@ class Models:
     def __init__(self, estimator, X, driven=False):
         self.estimator, self.n_features = estimator, X.shape[1]
         self.X = X
-        # Where inputs change the transitions, no distribution is stationary.
+        # With inputs to the transitions, no distribution is stationary.
         self.stationary = estimator.startprob == "stationary" and not driven
         self.kinds = kinds_of(estimator.emission, self.n_features)
 
@@ -45,7 +45,7 @@ class Models:
         return [len(np.unique(column[~np.isnan(column)])) for column in self.X.T]
 
     def allowed(self, n_states):
-        """Models that may be chosen, the simplest first."""
+        """Return the models to compare, the simplest first."""
         emission, kinds = self.estimator.emission, self.kinds
         if kinds is not None:
             if set(kinds) == {"normal"}:
@@ -54,18 +54,19 @@ class Models:
         kinds = self._recognised() if emission == "auto" else ()
         if "poisson" not in kinds:
             return self._continuous(n_states, emission)
-        # Where a unit is small beside the spread, a density is as good as the
-        # probability of a whole number, and the two kinds can be compared.
+        # If the spread is large, a density is close to the probability of an integer,
+        # so that the two kinds can be compared.
         units = units_of(self.X).unit[columns_of(kinds)[1]]
         wide = (units >= _LEAST_SPREAD).all()
         more = self._continuous(n_states, emission) if wide else []
         return [self._product(n_states, kinds), *more]
 
     def _recognised(self):
-        """Kinds of features as "auto" sees them: counts, and all others normal.
+        """Return the kinds of features for "auto": counts, all others normal.
 
-        Beside a feature that has other values, whole numbers may be flags, marks or
-        rounded, too. Mixtures of Poisson distributions vary at least as their mean.
+        If there are features with other values, integers may also be flags, grades or
+        rounded values. The variance of a mixture of Poisson distributions is at least
+        its mean.
         """
         whole = [not_counts(column[:, None]) is None for column in self.X.T]
         if all(whole):
@@ -82,7 +83,7 @@ class Models:
         return tuple("poisson" if own else "normal" for own in whole)
 
     def rivals(self, model):
-        """Models that are compared with the one that was chosen, to warn."""
+        """Return the models that are compared with the chosen one, for warnings."""
         if self.estimator.emission == "translated" and model.n_states > 1:
             return self._continuous(model.n_states, "per_state")
         if not isinstance(model, ProductModel):

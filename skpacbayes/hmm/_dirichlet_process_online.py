@@ -1,9 +1,9 @@
-"""Learn rows after a run of the chains: weigh its draws, and filter the states.
+"""Online updates after a run of the chains: weight its draws, filter the states.
 
-Draws of the parameters given the rows so far are draws given one row more if they are
-weighed by their predictive density of that row [1]_. The states are filtered for each
-draw. That costs as many densities as there are draws, states and atoms, and keeps no
-rows. The weights become uneven as rows go by, until the chains are run again.
+Draws of the parameters, weighted by their predictive density of a new row, have the
+posterior given this row, too [1]_. The states are filtered for each draw. This needs a
+density for each draw, state and atom, and no rows are kept. The weights become uneven,
+until the chains run again.
 
 References
 ----------
@@ -24,9 +24,9 @@ from ._dirichlet_process_product_model import ProductModel
 class Online(NamedTuple):
     """Weighted draws of the parameters, and the states filtered with each.
 
-    `posterior`: of the last run, at whose end there had been `n_run` rows, of `n_seen`
-    by now. `log_weights` (n_used,) of its draws that answer for new rows; `filtered`
-    (n_used, n_stages): probabilities of the stage at the last row given those so far.
+    `posterior`: result of the last run, on `n_run` rows of the current `n_seen`.
+    `log_weights` (n_used,) of its draws that answer for new rows; `filtered` (n_used,
+    n_stages): probabilities of the stage at the last row given those so far.
     `together`: parameters of all these draws, as of one model, and that model;
     `stages`: their transitions between stages, and the states of these.
     """
@@ -41,7 +41,7 @@ class Online(NamedTuple):
 
     @classmethod
     def after_run(cls, posterior, series):
-        """Begin after a run: weights are equal, the last sequence is filtered."""
+        """Return the state after a run: equal weights, the last sequence filtered."""
         draws, model = posterior.used_draws(), posterior.model
         filtered = states_now(series.last(posterior.units), draws, model)
         even = np.full(len(draws), -np.log(len(draws)))
@@ -50,7 +50,7 @@ class Online(NamedTuple):
         return cls(posterior, n_seen, n_seen, even, filtered, *parts)
 
     def after(self, rows):
-        """Learn rows, in the units of the posterior, that continue the sequence."""
+        """Return the state after further rows, in the units of the posterior."""
         if not len(rows):
             return self
         transitions, states = self.stages
@@ -68,13 +68,13 @@ class Online(NamedTuple):
         return self._replace(n_seen=n_seen, log_weights=log_weights, filtered=filtered)
 
     def state_probabilities(self):
-        """Probabilities of the state at the last row, given those so far."""
+        """Return probabilities of the state at the last row, given all rows so far."""
         weighed = np.exp(self.log_weights)[:, None] * self.filtered
         n_states = self.posterior.model.n_states
         return np.bincount(self.stages[1].ravel(), weighed.ravel(), n_states)
 
     def answers(self):
-        """Posterior whose draws are equally likely: each as often as it weighs."""
+        """Return the posterior with resampled draws."""
         found = self.posterior
         chosen = found.used[self._places()]
         draws = type(found.draws)(*(part[chosen] for part in found.draws))
@@ -85,7 +85,7 @@ class Online(NamedTuple):
         return self.filtered[self._places()]
 
     def _places(self):
-        """Places of draws, each as often as it weighs."""
+        """Return indices of resampled draws."""
         n, sums = len(self.log_weights), np.exp(self.log_weights).cumsum()
         levels = (np.arange(n) + 0.5) / n * sums[-1]
         return np.searchsorted(sums, levels).clip(0, n - 1)

@@ -1,4 +1,4 @@
-"""What draws of the parameters say of rows, states and shapes."""
+"""Posterior quantities of rows, states and emissions."""
 
 import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr
@@ -12,15 +12,14 @@ from ._dirichlet_process_model import covariances
 from ._dirichlet_process_product_model import ProductModel
 
 _N_HALVINGS = 60
-_NEVER = -1e300  # logarithm of the weight of an atom that is left out
+_NEVER = -1e300  # log weight of an atom that is left out
 
 
 def densities(rows, draw, model):
-    """Densities of new rows in each state, (n_states, n_rows), and log of their unit.
+    """Return densities (n_states, n_rows) of new rows in each state, and log unit.
 
-    An atom that had no rows is known no better than before: the mean of its density
-    over the prior, Student's, takes its place. So one row far away costs but the
-    logarithm of its distance.
+    An atom without rows has its prior predictive density, Student's, so that the log
+    density of a far row decreases only with the log of its distance.
     """
     weights = np.where(draw.occupied, draw.log_weights, _NEVER)
     known = draw._replace(log_weights=weights)
@@ -41,7 +40,7 @@ def densities(rows, draw, model):
 
 
 def _log_student(values, draw, model):
-    """Log density of rows in an atom of which nothing is known, (n_states, n_rows)."""
+    """Return the prior predictive log density of rows, (n_states, n_rows)."""
     seen = ~np.isnan(values)
     degrees = 2 * model.shape
     factor = 2 * (1 + 1 / model.mean_count)
@@ -74,10 +73,7 @@ def filtered_states(rows, draw, model):
 
 
 def state_probabilities(rows, draws, model):
-    """Probabilities of the states given all rows of a sequence, (n_rows, n_states).
-
-    The mean over draws.
-    """
+    """Return smoothed state probabilities (n_rows, n_states), averaged over draws."""
     total = np.zeros((model.n_states, len(rows)))
     for draw in draws:
         probabilities, _, steps = filtered_states(rows, draw, model)
@@ -110,10 +106,10 @@ def log_mean_emissions(rows, draws, model):
 
 
 def most_probable_path(rows, draws, model):
-    """States that are together the most probable at the mean of the draws.
+    """Return the most probable path of states at the mean of the draws.
 
-    Where durations are learnt, the mean transitions are those of the draws whose
-    numbers of stages are the most frequent.
+    If durations are learnt, the mean is over the draws with the most frequent numbers
+    of stages.
     """
     found = log_mean_emissions(rows, draws, model)
     if model.staged:
@@ -152,7 +148,7 @@ def medians(draws):
     variances = np.einsum("...ff->...f", covariances(draws.factors))
     weights = np.exp(draws.log_weights)[..., None]
     deviations = np.sqrt(variances)
-    # Of the inverse hyperbolic sine: a row 1e50 away costs no digits.
+    # Bisection of the inverse hyperbolic sine, accurate for rows 1e50 away.
     low = np.arcsinh(draws.means - 10 * deviations).min(axis=2)
     high = np.arcsinh(draws.means + 10 * deviations).max(axis=2)
     for _ in range(_N_HALVINGS):
@@ -166,7 +162,7 @@ def medians(draws):
 
 
 def simulate(n_samples, parameters, model, rng, inputs=None):
-    """Rows, in the units of a chain, and states of one sequence."""
+    """Simulate rows, in the units of a chain, and states of a sequence."""
     weights = None
     if inputs is not None:
         weights = np.exp(log_weights(inputs, parameters)[0].T)

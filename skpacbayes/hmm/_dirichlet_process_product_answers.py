@@ -1,4 +1,4 @@
-"""What draws of the parameters say where columns are of several kinds."""
+"""Posterior quantities for columns of several kinds."""
 
 import numpy as np
 from scipy.special import pdtr

@@ -1,4 +1,4 @@
-"""The Gibbs sampler where the columns of emissions are of several kinds."""
+"""The Gibbs sampler for columns of several kinds."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ._dirichlet_process_product_model import ProductParameters, columns_of
 from ._dirichlet_process_start import groups
 
 _LOG_2_PI = np.log(2 * np.pi)
-_N_GROUPS = 5  # groups of the rows of a state that atoms start from, at most
+_N_GROUPS = 5  # largest number of groups of rows of a state, for initial atoms
 
 
 def log_components(rows, parameters):
@@ -50,9 +50,9 @@ def densities_of(rows, parameters, uniforms=None):
     highest : ndarray of shape (n_rows,)
         Logarithm of the unit of the probabilities of a row.
     densities : ndarray of shape (n_states, n_rows)
-        Probabilities in these units; 1 for a row of which nothing was observed.
+        Probabilities in these units; 1 for a row that is missing.
     atoms : ndarray of shape (n_states, n_rows), or None without `uniforms`
-        Atom of each row if its state is that, -1 where nothing was observed.
+        Atom of each row given the state; -1 for a row that is missing.
     """
     logs = log_components(rows, parameters)
     highest = logs.max(axis=(1, 2))
@@ -88,7 +88,7 @@ def emissions(states, draw, model, rng):
 
 
 class ProductChain(GibbsChain):
-    """Gibbs sampler where the columns of emissions are of several kinds."""
+    """Gibbs sampler for columns of several kinds."""
 
     def _densities(self, uniforms):
         return densities_of(self.rows, self.parameters, uniforms)
@@ -138,7 +138,7 @@ class ProductChain(GibbsChain):
         return np.array(sums).T.reshape(k, n_atoms, -1)
 
     def _begin(self, start, values):
-        """Set parameters to draw from, given states; atoms of the rows observed."""
+        """Set initial parameters given states; return the atoms of observed rows."""
         model = self.model
         atoms = np.zeros(len(values), dtype=np.int64)
         if start.several:

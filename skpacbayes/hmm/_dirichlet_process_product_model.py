@@ -38,11 +38,11 @@ _TINY = np.finfo(float).tiny
 
 
 class UnknownValues(ValueError):
-    """Values that a model has no probability for."""
+    """Values without a probability in a model."""
 
 
 def kinds_of(emission, n_features):
-    """Kind of each feature; None where the parameter `emission` asks for Gaussians."""
+    """Return the kind of each feature; None if `emission` is a mixture of normals."""
     if isinstance(emission, str):
         return (emission,) * n_features if emission in KINDS else None
     kinds = tuple(emission)
@@ -74,7 +74,7 @@ def not_counts(X):
 
 
 def check_counts(X, kinds):
-    """ValueError if features that are to be counts are none."""
+    """Raise ValueError if features that should be counts are not."""
     columns = columns_of(kinds)[1]
     wrong = not_counts(X[:, columns])
     if wrong is not None:
@@ -85,7 +85,7 @@ def check_counts(X, kinds):
 
 
 class ProductUnits(NamedTuple):
-    """What rows are read with.
+    """Units and values of the features.
 
     `kinds`: of each feature; `normal`: zeros and units of normal features; `means` of
     counts; `values`: of each categorical feature its sorted categories.
@@ -98,7 +98,7 @@ class ProductUnits(NamedTuple):
 
     @classmethod
     def of(cls, X, kinds):
-        """Learn them from rows; where all is missing a mean is 1, a category 0."""
+        """Return those of rows; of missing features a mean is 1, a category 0."""
         normal, counts, categories = (X[:, columns] for columns in columns_of(kinds))
         seen = ~np.isnan(counts)
         totals = np.where(seen, counts, 0.0).sum(axis=0)
@@ -108,10 +108,7 @@ class ProductUnits(NamedTuple):
         return cls(kinds, units_of(normal), np.where(means > 0, means, 1.0), values)
 
     def rows(self, X, bounds, rounding=0.0):
-        """Return the rows as a chain takes them.
-
-        ValueError if they are no counts, or a category is new.
-        """
+        """Return the rows for a chain; ValueError for bad counts or new categories."""
         check_counts(X, self.kinds)
         normal, counts, categories = columns_of(self.kinds)
         values, indicators = X.copy(), []
@@ -227,7 +224,7 @@ class ProductModel(NamedTuple):
 
     @property
     def emission(self):
-        """The parameter `emission` that asks for it."""
+        """Corresponding value of the parameter `emission`."""
         return self.kinds[0] if len(set(self.kinds)) == 1 else list(self.kinds)
 
     @property
@@ -257,7 +254,7 @@ class ProductModel(NamedTuple):
         )
 
     def units(self, X):
-        """Return what rows are read with."""
+        """Return the units of rows."""
         return ProductUnits.of(X, self.kinds)
 
     def parts(self, natural):
@@ -299,7 +296,7 @@ class ProductModel(NamedTuple):
         return drawn / (means + own.sum(axis=1))
 
     def log_new(self, rows, rates):
-        """Log probability of counts and categories in an atom that is not known.
+        """Return the prior predictive log probability of counts and categories.
 
         Counts are negative binomial, categories uniform. `rates` (n_states, n_counts);
         returns (n_states, n_rows).
@@ -349,13 +346,13 @@ class ProductParameters(NamedTuple):
         )
 
     def reordered(self, order):
-        """Call state ``order[j]`` j, for all j."""
+        """Relabel state ``order[j]`` as j, for all j."""
         transitions = self.transitions[np.ix_(order, order)]
         others = (None if part is None else part[order] for part in self[1:])
         return ProductParameters(transitions, *others)
 
     def follow(self, before, units):
-        """Parameters in other units, given those that they are in."""
+        """Return the parameters in other units, given the current ones."""
         moved = self.normals().follow(before.normal, units.normal)
         return self._replace(
             means=moved.means,

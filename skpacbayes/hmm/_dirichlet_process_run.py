@@ -1,22 +1,21 @@
-"""A chain that is run, and its draws, in which states have the same names."""
+"""A chain and its draws, with matched labels of states."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ._dirichlet_process_score import MARGIN, PredictiveScore
 
-_SCORED = 5  # one sweep in so many counts for the score
-LEAST_SCORED = 10  # draws, for a score that can be compared
+_SCORED = 5  # every 5th sweep is scored
+LEAST_SCORED = 10  # least number of draws of a score
 
 
 class Run:
-    """A chain, and the draws that are kept of it, their states aligned.
+    """A chain and its kept draws, with matched labels of states.
 
-    States have no names. After each sweep that is kept they are given those under
-    which they agree best with the labels that the rows had so far: `votes` (n_states,
-    n_rows) counts these. They may begin with those of fewer rows, from before. `trial`
-    is the score of the latest sweeps of the burn-in, of which those that the chain has
-    already made since its start are the first.
+    After each kept sweep, states are relabelled to agree best with the labels of the
+    rows so far, whose counts are `votes` (n_states, n_rows); votes of an earlier run
+    may be given. `trial` is the score of the latest sweeps of the burn-in, including
+    those made in the choice of the start.
     """
 
     def __init__(self, chain, votes=None, thin=1):
@@ -35,7 +34,7 @@ class Run:
 
     @property
     def log_likelihoods(self):
-        """Log density of all rows at each sweep, (n_sweeps,)."""
+        """Log-likelihood of all rows at each sweep, (n_sweeps,)."""
         found = self.chain.log_likelihoods
         return found[len(found) - self._n_sweeps :]
 
@@ -53,7 +52,7 @@ class Run:
             self.n_after += keep
 
     def follow(self, other):
-        """Go on from where another run's chain is."""
+        """Continue from the state of another run's chain."""
         self.chain.parameters = other.chain.parameters
 
     def _keep(self):
@@ -68,16 +67,16 @@ class Run:
         self.draws.append(draw)
 
     def relabel(self, votes):
-        """Rename the states of all draws, to agree best with the votes of another."""
+        """Relabel the states of all draws, to agree best with other votes."""
         order = np.argsort(assigned(self.votes @ votes.T))
         self.votes = self.votes[order]
         self.draws = [draw.reordered(order) for draw in self.draws]
 
 
 def leave_lower_modes(runs):
-    """Chains that predict clearly worse than the best go on from where that one is.
+    """Continue chains with clearly lower scores from the state of the best one.
 
-    By their trials, which begin anew; not before these have enough draws.
+    The scores are those of the trials, which then restart, if they have enough draws.
     """
     if len(runs) == 1 or min(run.trial.n_draws for run in runs) < LEAST_SCORED:
         return

@@ -1,4 +1,4 @@
-"""Choose a model for the rows, run its chains, and keep what they drew."""
+"""Choice of a model for the rows, and its chains."""
 
 import copy
 from typing import NamedTuple
@@ -20,17 +20,17 @@ from ._dirichlet_process_selection import (
     simplest_of,
 )
 
-N_USED = 100  # draws that answer for new rows, at most
-_GROWTH = 1.5  # of the rows, after which a choice of the model is made again
-_GAIN = 0.01  # nats a row that another emission must gain before there is a warning
-_LEAST_SAME = 0.95  # of the rows have the same state in all chains
-_LEAST_TOLD = 0.2  # of the way from guessing states to knowing them
-_LEAST_SWEEPS = 50  # after the burn-in, for a chain that can tell what order says
+N_USED = 100  # largest number of draws used for new rows
+_GROWTH = 1.5  # growth of the number of rows after which the model is chosen again
+_GAIN = 0.01  # gain of another emission, in nats per row, from which there is a warning
+_LEAST_SAME = 0.95  # least share of rows with the same state in all chains
+_LEAST_TOLD = 0.2  # least separation of states, from 0 (guessing) to 1
+_LEAST_SWEEPS = 50  # least sweeps after the burn-in for the check of the order
 _GRID = 2.0**-20  # of log-likelihoods, in nats
 
 
 class Settings(NamedTuple):
-    """What is asked for: models that are allowed, and how many sweeps of them.
+    """Settings: models to compare, and numbers of sweeps.
 
     `models(n_states)` lists the models that may be chosen; `rivals(model)` those
     with which the chosen one is compared, to warn; `n_states` is None, with a
@@ -49,7 +49,7 @@ class Settings(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A model, a chain of it that was run already or None, and scores of numbers."""
+    """A model, its chain or None, and the scores of numbers of states."""
 
     model: object
     chain: object
@@ -57,7 +57,7 @@ class Choice(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """The chains after a run, from which the next one goes on.
+    """States of the chains after a run, from which the next run continues.
 
     `states`: of each chain its parameters, its generator and its votes. `n_chosen`:
     rows when the model was chosen; `scores`: of the numbers of states that were tried;
@@ -78,7 +78,7 @@ class Chains(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """What a run has drawn.
+    """Draws of a run.
 
     `draws`: Parameters whose arrays have an axis for draws before their own; `used`:
     which of them answer for new rows. `log_likelihoods` (n_chains, n_sweeps), of rows
@@ -97,13 +97,13 @@ class Posterior(NamedTuple):
     online: object = None
 
     def used_draws(self):
-        """Return the draws that answer for new rows, each as Parameters."""
+        """Return the draws used for new rows, each as Parameters."""
         kind = type(self.draws)
         return [kind(*(part[i] for part in self.draws)) for i in self.used]
 
 
 def sample_posterior(series, settings, seed, before, tasks):
-    """Sample from the posterior of the model that predicts the rows best.
+    """Sample from the posterior of the model with the best predictive score.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def sample_posterior(series, settings, seed, before, tasks):
     settings : Settings
         What is asked for.
     seed : int
-        Seeds everything, but for chains that go on.
+        Seed of all but continued chains.
     before : Chains or None
         Chains of fewer rows of the same series.
     tasks : callable
@@ -121,7 +121,7 @@ def sample_posterior(series, settings, seed, before, tasks):
     Returns
     -------
     posterior : Posterior
-        Changes nothing that it was made from.
+        The draws; the arguments are not changed.
     """
     rng, n_chosen = np.random.default_rng(seed), len(series)
     if before is not None and not _outgrown(before, settings, len(series)):
@@ -157,7 +157,7 @@ def sample_posterior(series, settings, seed, before, tasks):
 
 
 def choose_model(tried, settings, seed):
-    """Choose the model whose short chain predicts rows best from those before them.
+    """Choose the model whose short chain has the best predictive score.
 
     `tried`: the candidates, by their models; `seed` decides whether order says nothing.
     """
@@ -177,13 +177,13 @@ def choose_model(tried, settings, seed):
         rival = _best_model(tried, rivals)
         if rival.clearly_better(best, _GAIN):
             chosen, other = best.model.emission, rival.model.emission
-            reason = "Values vary less than counts of their mean do; use"
+            reason = "The values are underdispersed counts; use"
             if other == "per_state":
                 reason = "States differ in more than their location; use 'auto' or"
             _warn(
                 f"The rows contradict emission={chosen!r}: with emission={other!r} "
-                "rows are predicted better from those before, by "
-                f"{(rival.scores - best.scores).mean():.2f} nats each. {reason} "
+                "the predictive score is higher by "
+                f"{(rival.scores - best.scores).mean():.2f} nats per row. {reason} "
                 f"emission={other!r}."
             )
     return Choice(best.model, best.chain, scores)
@@ -198,16 +198,16 @@ def _best_model(tried, models):
 
 
 def _outgrown(before, settings, n_rows):
-    """Whether a choice was made, and of so few rows that it must be made again."""
+    """Return whether a choice was made with so few rows that it must be repeated."""
     of_emission = settings.n_states and len(settings.models(settings.n_states)) > 1
     chosen = settings.n_states is None or of_emission
     if before.model not in settings.models(before.model.n_states):
-        return True  # rows that are no counts, or a category that is new
+        return True  # invalid counts, or a new category
     return bool(chosen) and n_rows >= _GROWTH * before.n_chosen
 
 
 def _begun(choice, before, series, rows, settings, rng):
-    """Chains that start, of which the first goes on from the chain of the choice."""
+    """Return new chains, the first of which continues the chain of the choice."""
     runs, votes = [], [None] * settings.n_chains
     if before is not None and before.model.n_states == choice.model.n_states:
         votes = before.votes_for(series)
@@ -220,7 +220,7 @@ def _begun(choice, before, series, rows, settings, rng):
 
 
 def _continued(before, series, learnt, settings):
-    """Chains that go on, in the units of the rows there are now."""
+    """Return continued chains, in the units of the current rows."""
     runs, votes_of = [], before.votes_for(series)
     for (parameters, rng, _), votes in zip(before.states, votes_of, strict=True):
         parameters = parameters.follow(before.units, learnt.units)
@@ -230,10 +230,10 @@ def _continued(before, series, learnt, settings):
 
 
 def _posterior(runs, chains, log_volume):
-    """Keep the draws of all chains, or of the best if they disagree."""
+    """Return the draws of all chains, or of the best one if they disagree."""
     log_likelihoods = np.array([run.log_likelihoods for run in runs]) - log_volume
-    # On a grid, the two values in the middle are exactly as far from the median: which
-    # of them is farther would be for rounding to say, which is another in other units.
+    # On a grid, the two middle values have exactly equal distances from the median;
+    # otherwise their order would depend on rounding, and so on the units.
     log_likelihoods = np.round(log_likelihoods / _GRID) * _GRID
     n_iter = runs[0].n_after
     kept = log_likelihoods[:, -n_iter:]
@@ -243,7 +243,7 @@ def _posterior(runs, chains, log_volume):
         of_chains,
         "increase n_iter and burn_in, or n_chains",
         of="the log-likelihoods",
-        detail=f"The draws are those of chain {best}, the likeliest on average.",
+        detail=f"Only the draws of chain {best}, of highest likelihood, are kept.",
     )
     if of_chains > R_HAT_LIMIT:
         runs = runs[best : best + 1]
@@ -268,7 +268,7 @@ def _posterior(runs, chains, log_volume):
 
 
 def _warn_of_chains(runs):
-    """Warn if chains of one log-likelihood call the rows by different states."""
+    """Warn if chains of equal log-likelihood assign rows to different states."""
     states = np.array([run.votes.argmax(axis=0) for run in runs])
     same = (states == states[0]).all(axis=0).mean()
     if same < _LEAST_SAME:
@@ -280,24 +280,23 @@ def _warn_of_chains(runs):
 
 
 def _warn_of_states(votes):
-    """Warn if the rows hardly tell which state holds."""
+    """Warn if the states are hardly separated."""
     shares = votes / votes.sum(axis=0)
     known, guessed = shares.max(axis=0).mean(), shares.mean(axis=1).max()
     if known - guessed < _LEAST_TOLD * (1 - guessed):
         _warn(
-            f"The rows hardly tell {len(votes)} states apart: by the posterior "
-            f"{known:.0%} of the states would be right, and {guessed:.0%} if all rows "
-            "had the most frequent one. There may be fewer states, or another kind of "
-            "emission."
+            f"The rows hardly tell {len(votes)} states apart: the most probable states "
+            f"are expected to be right for {known:.0%} of the rows, and the most "
+            f"frequent state for {guessed:.0%}. Try fewer states, or another emission."
         )
 
 
 def _warn_of_order(runs, settings, rng):
-    """Warn if the order of rows says nothing, or sequences begin in other states."""
+    """Warn if the order of rows is not informative, or first states not stationary."""
     model, rows = runs[0].chain.model, runs[0].chain.rows
     starts_matter = model.stationary and len(rows.bounds) > 2
     no_order, other_starts = settings.n_states is not None, starts_matter
-    for run in runs:  # one chain that does not say so is enough
+    for run in runs:  # a single chain that disagrees suffices
         of_order, of_starts = run.chain.gains(N_ORDERED, rng)
         no_order &= of_order <= CHANCE
         other_starts &= of_starts > CHANCE + 0.5 * model.n_states
@@ -307,29 +306,29 @@ def _warn_of_order(runs, settings, rng):
         _warn(
             f"The order of the rows gains {of_order:.1f} nats in all {len(rows)} rows "
             f"over a mixture of the {model.n_states} states, which may be chance. "
-            "There are no regimes, too few rows to tell them, or states whose order "
-            "says nothing. n_states='auto' chooses their number."
+            "There may be no regimes, or too few rows to find them. Choose the number "
+            "of states by n_states='auto'."
         )
     if other_starts:
         _warn(
-            "Sequences do not begin as startprob='stationary' says: first states with "
-            f"a distribution of their own explain all states {of_starts:.0f} nats "
-            "better. That distorts the transitions: use startprob='dirichlet'."
+            "The first states of sequences contradict startprob='stationary': a free "
+            f"distribution of first states fits {of_starts:.0f} nats better. This "
+            "distorts the transitions: use startprob='dirichlet'."
         )
 
 
 def _warn_of_gaps(X):
-    """Warn if nothing was observed of a feature."""
+    """Warn if a feature is missing in all rows."""
     unseen = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
     if unseen:
         _warn(
-            f"Nothing was observed of the features {unseen} (NaN in all rows): what is "
-            "said of them is the prior. Leave them out."
+            f"Nothing was observed of the features {unseen} (NaN in all rows): results "
+            "about them are those of the prior. Remove them."
         )
 
 
 def _warn_of_names(X, units):
-    """Warn if most values of a feature are categories of their own."""
+    """Warn if most categories of a feature occur once."""
     for f, known in enumerate(units.categories()):
         if len(known):
             seen = X[~np.isnan(X[:, f]), f]
@@ -337,8 +336,8 @@ def _warn_of_names(X, units):
             if 2 * alone > len(seen):
                 _warn(
                     f"{alone} of {len(seen)} values in column {f} are in one row only: "
-                    "as categories they say nothing about states. Take another kind of "
-                    "emission for numbers, or join rare categories."
+                    "such categories are not informative about states. Use another "
+                    "emission for numbers, or merge rare categories."
                 )
 
 
@@ -348,24 +347,23 @@ def _warn_of_dependence(states, rows):
     if found and lag == 1:
         _warn(
             "Rows depend on the rows before them beyond their states: neighbours in a "
-            f"state have a correlation of {found:.2f}. There may be more states; or a "
-            "row follows from the one before, as in an autoregression: then states are "
-            "not found, or last too short, unless the model is given differences or "
-            "residuals."
+            f"state have a correlation of {found:.2f}. There may be more states, or an "
+            "autoregression, with which states are missed or last too short. Try more "
+            "states, or model differences or residuals."
         )
     elif found:
         _warn(
             "Rows depend on the rows before them beyond their states: rows that are "
             f"{lag} apart have a correlation of {found:.2f} about the medians of their "
-            f"states. If {lag} rows are a season, states may be its parts: give the "
+            f"states. If {lag} rows are a season, states may be parts of the season: "
             "model differences to the season before, or residuals."
         )
     elif trend := strongest_trend(rows.numbers, states, rows.bounds):
         _warn(
             "Rows have a trend: about the medians of their states they have a "
-            f"correlation of {trend:.2f} with time. States may be early and late, and "
-            "forecasts do not follow the trend. Give the model differences, or "
-            "residuals from the trend."
+            f"correlation of {trend:.2f} with time. States may be periods of the "
+            "trend, which forecasts do not follow. Model differences, or residuals "
+            "from the trend."
         )
 
 

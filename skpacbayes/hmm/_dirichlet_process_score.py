@@ -1,16 +1,16 @@
-"""How well draws of the parameters predict each row from those before it."""
+"""Predictive scores of draws of the parameters."""
 
 import numpy as np
 
-MARGIN = 15.0  # nats in total by which one place of chains must predict better
+MARGIN = 15.0  # total nats by which the score of a mode must be better
 
 
 class PredictiveScore:
     """The widely applicable information criterion of a model, row by row [1]_.
 
-    Of each row the log of its mean predictive density given the rows before it, less
-    the variance of the log over the draws, which is what the fit to the row itself
-    adds. States are summed out. The mean estimates the score of rows to come.
+    The score of a row is the log of its mean predictive density given the rows before
+    it, minus the variance of the log over the draws, which corrects for the fit to the
+    row itself. States are summed out. The mean estimates the score of future rows.
 
     References
     ----------
@@ -26,11 +26,11 @@ class PredictiveScore:
 
     @property
     def n_draws(self):
-        """Number of draws taken in."""
+        """Number of draws added."""
         return self._n
 
     def add(self, log_densities):
-        """Take in the log densities of all rows at one draw."""
+        """Add the log densities of all rows at one draw."""
         self._n += 1
         self._log_total = np.logaddexp(self._log_total, log_densities)
         gap = log_densities - self._mean

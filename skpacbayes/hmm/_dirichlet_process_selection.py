@@ -1,4 +1,4 @@
-"""Choose a model by how well short chains predict each row from those before it."""
+"""Choice of a model by the predictive scores of short chains."""
 
 from typing import NamedTuple
 
@@ -10,15 +10,15 @@ from ._dirichlet_process_product_chain import ProductChain
 from ._dirichlet_process_product_model import ProductModel
 from ._dirichlet_process_score import PredictiveScore
 
-_N_DROPPED, _N_SCORED = 25, 50  # sweeps of a short chain
-_N_WORSE = 2  # numbers of states, one after the other, that do not improve the score
-CHANCE = 5.0  # nats in total by which scores of equally good models differ
-N_ORDERED = 20  # sweeps that tell whether the order of the rows says something
+_N_DROPPED, _N_SCORED = 25, 50  # dropped and scored sweeps of a short chain
+_N_WORSE = 2  # successive numbers of states without improvement that end the search
+CHANCE = 5.0  # total nats by which scores of equally good models may differ
+N_ORDERED = 20  # number of sweeps for the check of the order of the rows
 _CLEAR = 3.0  # standard errors by which a score is clearly better
 
 
 class Learnt(NamedTuple):
-    """Rows as a model takes them, the units, and the log unit volume of each row."""
+    """Rows in the form of a model, their units, and the log unit volume of each row."""
 
     units: object
     rows: object
@@ -34,7 +34,7 @@ class Learnt(NamedTuple):
 
 
 def rows_kind(model):
-    """Return what models share whose rows are the same."""
+    """Return a key that is equal for models with the same form of rows."""
     return model.kinds if isinstance(model, ProductModel) else "continuous"
 
 
@@ -45,7 +45,7 @@ def chain_of(rows, model, rng, parameters=None, starts=None):
 
 
 class Candidate:
-    """A model, a chain of it that was run for a while, and its score."""
+    """A model, a short chain of it, and its score."""
 
     def __init__(self, learnt, model, rng, starts):
         self.model = model
@@ -58,19 +58,19 @@ class Candidate:
         self.scores = score.of_rows() - learnt.log_volume
 
     def clearly_better(self, other, least=0.0):
-        """Whether the mean score is higher, by more than chance and `least`."""
+        """Return whether the mean score is significantly higher, and by `least`."""
         gaps = self.scores - other.scores
         error = gaps.std() / np.sqrt(len(gaps))
         return gaps.mean() > max(_CLEAR * error, least)
 
     def needs_order(self, seed):
-        """Whether rows are predicted better than by a mixture of the states."""
+        """Return whether the score is better than that of a mixture of the states."""
         rng = np.random.default_rng((seed, 1))
         return self.chain.gains(N_ORDERED, rng)[0] > CHANCE
 
 
 class CandidatesOf(dict):
-    """Candidates by their models, made when they are first asked for."""
+    """Candidates by their models, computed when first needed."""
 
     def __init__(self, series, rng):
         super().__init__()
@@ -85,7 +85,7 @@ class CandidatesOf(dict):
         return self[model]
 
     def learnt(self, model):
-        """Return the rows as the model takes them."""
+        """Return the rows in the form of the model."""
         kind = rows_kind(model)
         if kind not in self._rows:
             self._rows[kind] = Learnt.of(self._series, model)
@@ -98,11 +98,10 @@ def best_of(candidates):
 
 
 def simplest_of(candidates):
-    """Return the first candidate that no later one beats by more than chance.
+    """Return the first candidate that no later one significantly improves on.
 
-    Two kinds of emission that describe the rows equally well differ by chance in their
-    scores; the first, simpler one tells the states apart where the order of the rows
-    does not.
+    Scores of two emissions that describe the rows equally well differ by chance; the
+    first is simpler.
     """
     best = candidates[0]
     for candidate in candidates[1:]:
@@ -112,7 +111,7 @@ def simplest_of(candidates):
 
 
 def path_of_states(candidate_of, largest):
-    """Try one, two, three states and so on until more do not help.
+    """Try 1, 2, ... states until more states do not improve the score.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ def path_of_states(candidate_of, largest):
     Returns
     -------
     n_states : int
-        The smallest number that none is clearly better than.
+        The smallest number that is not clearly worse than another.
     scores : ndarray of shape (n_tried,)
         Mean score of each number, from one.
     """

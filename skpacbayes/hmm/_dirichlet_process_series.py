@@ -1,4 +1,4 @@
-"""Sequences of rows: how they are given, kept, and put into standard units."""
+"""Sequences of rows, and their standard units."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ import numpy as np
 
 _IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal
 _FARTHEST = 1e100  # from zero, in standard units
-_LEAST_GAP = 1e-3  # between neighbouring values, in standard units
+_LEAST_GAP = 1e-3  # least gap between neighbouring values, in standard units
 
 
 def sequence_bounds(n_rows, lengths=None, groups=None):
-    """First row of each sequence, and the number of rows: (n_sequences + 1,)."""
+    """Return the first row of each sequence, then the number of rows."""
     if lengths is not None and groups is not None:
         raise ValueError("Give lengths or groups, not both.")
     if groups is not None:
@@ -35,7 +35,7 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
 
 
 class Series:
-    """Sequences of rows. A longer series shares the memory of the shorter one.
+    """Sequences of rows; a longer series shares the memory of the shorter one.
 
     `bounds` (n_sequences + 1,): first row of each sequence, and the number of rows;
     `n_dropped`: rows before these that were dropped; `inputs` (n_rows, n_inputs) to
@@ -109,9 +109,9 @@ class Series:
 
 
 class Units(NamedTuple):
-    """Zero and unit of each feature: median and spread, which outliers do not move.
+    """Robust centre and scale of each feature.
 
-    `rounding`: the variance of what rounding took from a value, in standard units.
+    `rounding`: the variance of rounding errors, in standard units.
     """
 
     offset: np.ndarray
@@ -119,7 +119,7 @@ class Units(NamedTuple):
     rounding: np.ndarray
 
     def standard(self, X):
-        """Rows in standard units, moved nearer where their squares would overflow."""
+        """Return rows in standard units, clipped so that squares do not overflow."""
         with np.errstate(over="ignore"):
             standard = (X - self.offset) / self.unit
         return np.ascontiguousarray(standard.clip(-_FARTHEST, _FARTHEST))
@@ -129,7 +129,7 @@ class Units(NamedTuple):
         return Rows(self.standard(X), bounds)
 
     def learning_rows(self, X, bounds):
-        """Sequences in standard units, with what rounding adds to squares."""
+        """Return sequences in standard units, with variances of rounding errors."""
         return Rows(self.standard(X), bounds, self.rounding)
 
     def restored(self, rows):
@@ -137,7 +137,7 @@ class Units(NamedTuple):
         return rows * self.unit + self.offset
 
     def categories(self):
-        """There are none: features are numbers."""
+        """Return no categories, as features are numbers."""
         return []
 
     def log_volume(self, X):
@@ -146,10 +146,10 @@ class Units(NamedTuple):
 
 
 def units_of(X):
-    """Median and interquartile range, as a normal deviation, of each feature.
+    """Return median and scaled interquartile range of each feature.
 
-    Where the range is zero, the deviation; where that is zero or nothing was observed,
-    one. Where values repeat they were rounded, to the median gap between neighbours.
+    If the range is zero, the scale is the standard deviation, or 1 if that is zero or
+    unknown. Repeated values count as rounded to the median gap between neighbours.
     """
     offset, unit = np.zeros(X.shape[1]), np.ones(X.shape[1])
     gap = np.zeros(X.shape[1])
@@ -181,7 +181,7 @@ class Rows:
     """Sequences in standard units, grouped by what is missing.
 
     `values` (n_rows, n_features), NaN where missing; `bounds` (n_sequences + 1,);
-    `rounding` (n_features,): the variance of what rounding took from a value.
+    `rounding` (n_features,): variances of rounding errors.
     """
 
     inputs = None  # to the transitions, of each row
@@ -192,8 +192,8 @@ class Rows:
         ).copy()
         self.values, self.bounds = values, np.asarray(bounds, dtype=np.int64)
         self.groups = list(self._grouped(~np.isnan(values)))
-        self.coordinates = values  # where starts are looked for
-        self.numbers = values  # none are categories
+        self.coordinates = values  # for the search of starts
+        self.numbers = values  # no categories
 
     def __len__(self):
         return len(self.values)

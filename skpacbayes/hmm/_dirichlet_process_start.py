@@ -1,4 +1,4 @@
-"""Guesses at the states that a chain starts from."""
+"""Initial states of chains."""
 
 import itertools
 import warnings
@@ -18,19 +18,19 @@ from ._dirichlet_process_conditionals import draw_dirichlet
 from ._dirichlet_process_durations import ways_into
 from ._dirichlet_process_model import BLOCK, MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
 
-_CLIPPED = 0.05, 0.95  # quantiles within which k-means sees the rows
-_REACH = 2  # rows before and after one that are averaged with it
-_N_SYMBOLS, _LEAST_ROWS = 40, 10  # symbols at most, and rows of one on average
-_N_LUMPS = 12  # Gaussians whose order of appearance tells the states
-_PIECES = 5, 20, 80  # rows of the random pieces that short chains start from
-# Sweeps of all short chains and, after these, of the likelier half; the last of either
-# are compared.
+_CLIPPED = 0.05, 0.95  # quantiles to which rows are clipped in k-means
+_REACH = 2  # number of neighbours on each side that are averaged
+_N_SYMBOLS, _LEAST_ROWS = 40, 10  # most symbols; mean rows of each
+_N_LUMPS = 12  # normals whose order of appearance determines the states
+_PIECES = 5, 20, 80  # lengths of the random pieces from which short chains start
+# Sweeps of all short chains and then of the likelier half; the last sweeps of each are
+# compared.
 _N_SWEEPS, _N_COUNTED = (20, 40), 10
-_N_FOR_LUMPS = 40  # sweeps of the chain that finds lumps
+_N_FOR_LUMPS = 40  # sweeps of the chain that finds the normals
 
 
 def groups(values, n_groups, rng):
-    """Label rows by k-means that sees outliers as near as the bulk's ends."""
+    """Label rows by k-means, with outliers clipped."""
     if len(values) <= n_groups:
         return np.arange(len(values))
     clipped = values.clip(*np.quantile(values, _CLIPPED, axis=0))
@@ -42,10 +42,10 @@ def groups(values, n_groups, rng):
 
 
 class Start(NamedTuple):
-    """Where a chain may start: states of the rows, and whether shapes begin divided.
+    """A start of a chain: states of the rows, and whether there are several atoms.
 
-    `several`: the rows of a shape are shared out among atoms by k-means; else they all
-    have one atom, which later sweeps split.
+    `several`: the rows of a mixture are assigned to atoms by k-means; otherwise they
+    have one atom, which later sweeps may split.
     """
 
     states: np.ndarray
@@ -53,19 +53,16 @@ class Start(NamedTuple):
 
 
 def starts(values, bounds, n_states, full, rng):
-    """Return starts: by the values of the rows, by their order, and by both.
+    """Return starts, by the values of the rows and by their order.
 
     `values` (n_rows, n_features), `bounds` (n_sequences + 1,); `full`: whether the
-    atoms have covariances. The first start is by k-means. Where emissions are not
-    single lumps that finds the lumps, not the states. The second takes the lumps for
-    symbols, many more than states, and asks which states explain in what order these
-    come: a hidden Markov model whose emissions are tables, a chain of which costs
-    little. States that share their lumps, and differ in spread or correlation, are
-    found by the third: a hidden Markov model with one Gaussian a state. The last two do
-    as the second, with symbols that are the states of a model of the third kind, more
-    than are asked for: a narrow lump in the midst of a wide one, which k-means does not
-    see, is a symbol where its rows come one after the other. Of several chains of a
-    model the likeliest counts.
+    atoms have covariances. The first start is by k-means, whose groups need not be
+    states if emissions are multimodal. The second fits a discrete hidden Markov model,
+    which is fast, with many groups of k-means as symbols. The third fits a hidden
+    Markov model with one normal per state, for states that differ in spread or
+    correlation. The last two are as the second, with the states of a larger model of
+    the third kind as symbols: this finds a narrow mode within a wide one if its rows
+    are consecutive. The likeliest of several chains of each model is used.
     """
     first = groups(values, n_states, rng)
     n_symbols = min(_N_SYMBOLS, len(values) // _LEAST_ROWS)
@@ -113,7 +110,7 @@ def likeliest(emissions, bounds, guesses, n_states, rng):
 
 
 def means_of_neighbours(values, bounds):
-    """Mean of each row and its neighbours in the sequence; the ends count again."""
+    """Return means of each row and its neighbours, with repeated ends."""
     rows, lengths = np.arange(len(values)), np.diff(bounds)
     firsts, lasts = np.repeat([bounds[:-1], bounds[1:] - 1], lengths, axis=1)
     steps = range(-_REACH, _REACH + 1)
@@ -170,7 +167,7 @@ class Tables:
 
 
 class Gaussians:
-    """Emissions that are one Gaussian for each state."""
+    """Emissions with one normal distribution for each state."""
 
     def __init__(self, values, n_states, full):
         self.values, self.n_states, self.full = values, n_states, full
@@ -178,7 +175,7 @@ class Gaussians:
         self._columns = np.ascontiguousarray(values.T)
         self._one, self._zeros = np.zeros(n, dtype=np.int64), np.zeros((n_states, d))
         self._neutral = np.zeros((n_states, 1)), np.zeros(d)  # log weights, rounding
-        # What the kernel of emissions fills in: there are no atoms to draw.
+        # Outputs of the emission kernel, without atoms.
         self._highest, self._densities = np.empty(n), np.empty((n_states, n))
         self._atoms = np.empty((n_states, 0), dtype=np.int64)
         self._work = np.empty((n_states + 3, BLOCK))
@@ -217,5 +214,5 @@ class Gaussians:
 
 
 def _least(trace, d):
-    """Return what is added to squares: the prior, and enough to be invertible."""
+    """Return the constant added to squares: the prior, and a ridge."""
     return np.maximum(2 * SCALE_SHAPE / SCALE_RATE, 4 * d * np.finfo(float).eps * trace)

@@ -113,7 +113,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Empty if nothing was chosen by held-out pairs.
     n_simulations_ : int or float
         Number of simulations in the table, or their total weight.
-        n_outputs_ : int
+    n_outputs_ : int
         Number of parameters.
     n_features_in_ : int
         Number of summaries.

@@ -37,7 +37,7 @@ class Grid:
     ----------
     settings : Settings
         Parameters of the estimator.
-            total : float
+    total : float
                 Number of simulations without a held-out pair.
     few_values : bool
         Whether a parameter has few distinct values.

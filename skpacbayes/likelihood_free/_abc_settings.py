@@ -27,7 +27,7 @@ class Settings:
     ----------
     estimator : ABCPosteriorKDE
         Source of the parameters.
-            table : Table
+    table : Table
         The simulations.
     support : Support
         Support of the parameters.

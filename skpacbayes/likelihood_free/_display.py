@@ -97,7 +97,7 @@ class PosteriorDisplay:
         random_state : int, RandomState instance or None, default=None
             Seed of the draws. None: the `random_state` of the estimator.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to draw; None for a new figure.
+            Figure to plot on. None: a new figure.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class PosteriorDisplay:
         Parameters
         ----------
         figure : matplotlib Figure or SubFigure, default=None
-            Where to draw; None for a new figure.
+            Figure to plot on. None: a new figure.
 
         Returns
         -------

@@ -51,7 +51,7 @@ class ConditionalMixture:
         n_samples : int, default=1
             Number of draws.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws.
+            Seed of the draws.
 
         Returns
         -------

@@ -26,7 +26,7 @@ from ._rows import column_indices
 from ._wishart import NormalWishart
 
 TYPES = "full", "tied", "diag", "spherical"  # between which "auto" chooses
-NARROWING = 10  # a component holds, a priori, such a part of the volume (factorized)
+NARROWING = 10  # factor of the prior volume of a component (factorized prior)
 WITHOUT_FAMILY = {
     name: constraint
     for name, constraint in TemperedVBMixture._parameter_constraints.items()
@@ -35,7 +35,7 @@ WITHOUT_FAMILY = {
 
 
 def predicts_columns(mixture):
-    """Whether the mixture has an answer about some columns given others."""
+    """Return whether the mixture predicts columns given others."""
     default = mixture.prior == "conjugate" and mixture.covariance_type != "known"
     return default and not mixture.outliers
 
@@ -44,53 +44,54 @@ def predicts_columns(mixture):
 class TemperedVBGaussianMixture(TemperedVBMixture):
     """Bayesian Gaussian mixture by tempered variational inference.
 
-    The likelihood is raised to the power `inverse_temperature` and the posterior is
-    approximated by a product of distributions of the weights and of each component. The
-    exact evidence bound is maximised by coordinate ascent, on all the rows (`fit`), on
-    a stream (`partial_fit`) or on distributed data (`sufficient_statistics` and
-    `absorb`), in memory that does not grow with the rows. The number of components may
-    be chosen by the bound, and the type of the covariances. With "full" and "tied"
-    covariances, NaN is a missing value, which is integrated out.
+    The likelihood is raised to the power `inverse_temperature`, and the posterior is
+    approximated by independent distributions of the weights and of each component. The
+    exact evidence bound is maximised by coordinate ascent, on all rows (`fit`), on a
+    stream (`partial_fit`) or on distributed data (`sufficient_statistics` and
+    `absorb`), in memory that does not grow with the number of rows. The number of
+    components and the type of the covariances may be chosen by the bound. With "full"
+    and "tied" covariances, NaN is a missing value, which is integrated out.
 
     Parameters
     ----------
     covariance_type : {"full", "tied", "diag", "spherical", "known", "auto"}, \
             default="full"
-        Covariance of the components: any, any but shared by all, diagonal, a variance
-        times the identity, or `known_covariance` times the identity. "auto" fits the
-        first four and keeps the one with the largest bound (minus log(1 / pi_K), where
-        `n_components` is "auto" too); with missing values, "full" and "tied". It takes
-        about 1.5 times as long as "full". A stream keeps the type of its first block.
+        Covariances of the components. "full": unrestricted; "tied": one for all
+        components; "diag": diagonal; "spherical": a variance times the identity;
+        "known": `known_covariance` times the identity. "auto" chooses from the first
+        four (with missing values, the first two) by the largest bound, minus log(1 /
+        pi_K) if `n_components` is "auto" too; it takes about 1.5 times as long as
+        "full". A stream keeps the type of its first block.
     prior : {"conjugate", "factorized"}, default="conjugate"
-        Whether the prior variance of a mean follows the component's variance, or is
-        independent of it ("diag" and "spherical" only).
+        "conjugate": the prior variance of a mean is proportional to the component's
+        variance. "factorized": it is independent of it ("diag" and "spherical" only).
     mean_prior : array-like of shape (n_features,), default=None
-        Prior mean of the means; None for the mean of the data.
+        Prior mean of the means. None: the mean of the data.
     mean_precision_prior : float, default=0.05
-        Prior precision of the means, in pseudo-observations of the component. With
-        the default `covariance_prior`, the mean of its Gamma prior: each component
-        has its own. With the factorized prior a mean has the variance
+        Prior precision of the means, in pseudo-observations of the component. With the
+        default `covariance_prior`, each component has its own precision, with a Gamma
+        prior of this mean. With the factorized prior a mean has the variance
         covariance_prior / degrees_of_freedom_prior / mean_precision_prior.
     degrees_of_freedom_prior : float, default=None
         Degrees of freedom of the Wishart distribution, more than n_features - 1; twice
-        the shape of the inverse Gamma distribution for "diag" and "spherical". None for
-        n_features + 2, and 3 where the variances are scalars.
+        the shape of the inverse Gamma distribution for "diag" and "spherical". None:
+        n_features + 2, or 3 for "diag" and "spherical".
     covariance_prior : float or array-like, default=None
         Inverse scale of the Wishart distribution, (n_features, n_features); twice the
         scale of the inverse Gamma distributions for "diag", (n_features,), and
-        "spherical", a float. None for a prior that follows the data: each component has
-        an inverse scale of its own, with a Wishart prior whose scale is the covariance
-        of the data times a number; that number and the degrees of freedom of this prior
-        maximise the bound. With the factorized prior, None is the covariance of the
-        data times 10^(-2 / n_features).
+        "spherical", a float. None: an empirical prior. Each component has its own
+        inverse scale, with a Wishart prior whose scale is the covariance of the data
+        times a factor; the factor and the degrees of freedom of this prior maximise the
+        bound. With the factorized prior, None: the covariance of the data times 10^(-2
+        / n_features).
     known_covariance : float, default=None
-        Variance of every feature within a component, for "known". With 1.0 this is
-        the paper's Algorithm 3.
+        Variance of each feature within a component, for "known". 1.0 gives the paper's
+        Algorithm 3.
 
     Attributes
     ----------
     covariance_type_ : {"full", "tied", "diag", "spherical", "known"}
-        Type of the covariances: the parameter, or what "auto" chose.
+        Type of the covariances, given or chosen.
     means_ : ndarray of shape (n_components, n_features)
         Posterior means of the means.
     covariances_ : ndarray
@@ -105,54 +106,51 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         Posterior precision of the means, in units of the component's precision;
         (n_components, n_features) for a factorized "diag". Missing values do not count.
     degrees_of_freedom_ : ndarray of shape (n_components,) or float
-        Degrees of freedom of the precisions: one for all if "tied", infinite if
+        Degrees of freedom of the precisions: a single number if "tied", infinite if
         "known". Rows with missing values count by their share of observed pairs.
     parameters_ : dict of str to ndarray
         The attributes of the components, by name.
     elbo_ : float
-        The evidence bound J of all rows, every constant included, in nats. It may be
-        compared across numbers of components and priors.
+        Evidence bound J of all rows, with all constants, in nats. It can be compared
+        between numbers of components and priors.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums and products about fixed
-        origins, with "full" and "tied" the rows that missing values and pairs amount
-        to, entropies.
+        origins, with "full" and "tied" the effective numbers of missing values and
+        pairs, and entropies.
 
     See Also
     --------
     TemperedVBMultinomialMixture : The same for counts.
     sklearn.mixture.BayesianGaussianMixture : Batch only; its "tied", "diag" and
-        "spherical" are other models.
+        "spherical" are different models.
 
     Notes
     -----
-    Algorithms 1 and 3 of [1]_. The variational family lets the weights and the
-    components be independent, q(p) q(theta_1) ... q(theta_K). `elbo_` is
+    Algorithms 1 and 3 of [1]_. In the variational family, weights and components are
+    independent, q(p) q(theta_1) ... q(theta_K). `elbo_` is
 
         J = alpha sum_i log sum_k exp(E log p_k + E log q_k(x_i)) - KL(q, prior),
 
     which is below the paper's bound (2.1), itself below the log-evidence of the
-    tempered likelihood. Theorems 3.1 and 4.1 hold for the maximiser of J: for the
-    global one, for alpha < 1, and for priors that do not look at the data, which the
-    default priors do. The functions of `skpacbayes.certificates` give the bounds.
+    tempered likelihood. Theorems 3.1 and 4.1 hold for the global maximiser of J, for
+    alpha < 1, and for priors that do not depend on the data, as the default priors do.
+    The functions of `skpacbayes.certificates` give the bounds.
 
     The default prior of a precision is a matrix-F distribution [2]_, with polynomial
     tails in every direction: components may be thin in some directions. The posterior
     of the inverse scales is a factor of q, so that `elbo_` stays a lower bound, though
     for one component and alpha = 1 it is the evidence only if `covariance_prior` is
-    given. Where there are fewer rows than 3 `n_features`, the correlations of the data
-    are shrunk for it, by the share with the least expected error [3]_: else rows fewer
-    than columns would say that some directions have no width. A variance of 1e-12 times
-    that of a feature is added to each row, which bounds the density of rows that
-    coincide in a feature.
+    given. With fewer rows than 3 `n_features`, the correlations of the data are shrunk
+    for the prior, by the share with the least expected error [3]_: otherwise the
+    covariance could be singular. A variance of 1e-12 times that of a feature is added
+    to each row, which bounds the density of rows with equal values of a feature.
 
     Tempering gives fewer components when the components are misspecified, and valid
-    risk bounds. It does not give a better density. With few rows for the model,
-    n alpha below 5 K n_features (n_features + 3) / 2, a small alpha also merges
-    components that are there.
+    risk bounds. It does not give a better density. With few rows for the model, n alpha
+    < 5 K n_features (n_features + 3) / 2, a small alpha also merges true components.
 
-    For "full" and a mixture of `n_components` > 1 an iteration costs two matrix
-    products with n K n_features^2 / 2 terms, and no array is as long as X but the
-    input.
+    For "full" and `n_components` > 1 an iteration takes two matrix products with n K
+    n_features^2 / 2 terms. No array of the length of X is allocated.
 
     References
     ----------
@@ -167,7 +165,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     Examples
     --------
-    How many groups are there, and does a stream find the same?
+    Choose the number of components, and compare with a stream:
 
     >>> import numpy as np
     >>> from skpacbayes.mixture import TemperedVBGaussianMixture
@@ -247,23 +245,24 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    # Answers about some columns.
+    # Predictions of columns.
 
     @available_if(predicts_columns)
     def conditional(self, X, columns=None):
         """Predict some columns given the others.
 
-        Given the component, the columns depend on each other with "full" and "tied"
-        covariances only; with "diag", the others tell the component alone. It is not
-        there with `outliers=True`, `prior="factorized"` and known covariances.
+        Given the component, columns are dependent with "full" and "tied" covariances
+        only; with "diag", the other columns only determine the probabilities of the
+        components. Not available with `outliers=True`, `prior="factorized"` or known
+        covariances.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a value to be predicted.
+            The rows; NaN values are predicted.
         columns : slice or array-like of int, bool or str, default=None
-            Columns to be predicted, whatever X has there; by name where the mixture
-            was fitted to a data frame.
+            Columns to predict, whatever their values in X; by name if the mixture was
+            fitted to a data frame.
 
         Returns
         -------
@@ -273,7 +272,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
         Examples
         --------
-        A regression line that turns, with its error:
+        A nonlinear regression, with predictive standard deviations:
 
         >>> import numpy as np
         >>> from skpacbayes.mixture import TemperedVBGaussianMixture
@@ -298,13 +297,13 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         weights = softmax(scores + answer.log_weights, axis=1)
         return ConditionalMixture(X, weights, scorer)
 
-    predict_target = NotInherited()  # no family is a regression
+    predict_target = NotInherited()  # there is no regression family
 
-    # What was found.
+    # Fitted attributes.
 
     @property
     def covariance_type_(self):
-        """Type of the covariances: the parameter, or what "auto" chose."""
+        """Type of the covariances, given or chosen."""
         return self._answer().mixture.family.covariance_type
 
     means_ = parameter("means_", "Posterior means of the means.")
@@ -314,7 +313,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     mean_precision_ = parameter("mean_precision_", "Posterior precision of the means.")
     degrees_of_freedom_ = parameter("degrees_of_freedom_", "Those of the precisions.")
 
-    # Steps of `fit` in which Gaussians differ from other families.
+    # Steps of `fit` that are specific to Gaussians.
 
     def _family(self):
         full = self.covariance_type in ("full", "tied", "auto")
@@ -327,7 +326,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         rows = None if reset else self._plain(X)
         if rows is None:
             takes = incomplete or self._takes_missing(reset=reset)
-            takes |= self._takes_missing(reset=True)  # what was learned may not
+            takes |= self._takes_missing(reset=True)  # it may not be allowed
             finite = "allow-nan" if takes else True
             rows = self._rows(X, reset=reset, ensure_all_finite=finite)
             if learned is not None and not incomplete:
@@ -336,7 +335,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         return rows
 
     def _warn_of(self, fit, X, weight, learner):
-        """Warn if covariances that have fewer parameters are clearly better."""
+        """Warn if covariances with fewer parameters are clearly better."""
         family = fit.mixture.family
         pooled = isinstance(family, NormalF) and family.pooled and X.shape[1] > 1
         if pooled and (np.ptp(X, axis=0) > 0).all():
@@ -349,7 +348,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
                 warn_of_merged_components(fit, tied, X, weight, learner)
 
     def _begin_families(self, X, weight):
-        """Families of the covariance types to choose from, with their priors."""
+        """Return the families of the covariance types to compare."""
         kinds = [self.covariance_type]
         if kinds == ["auto"]:
             kinds = list(TYPES)
@@ -360,7 +359,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         return [self._begin_family(kind, X, weight) for kind in kinds]
 
     def _begin_family(self, kind, X, weight):
-        """Family of a covariance type, with the prior that parameters and X give."""
+        """Return the family of a covariance type, with its prior."""
         refuse_empty_columns(X)
         d, mean = X.shape[1], column_means(X, weight)
         if self.mean_prior is not None:
@@ -397,7 +396,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         return family(mean, self.mean_precision_prior, shape, 0.5 * scale, pooled)
 
     def _default_family(self, kind, X, weight, mean, degrees):
-        """Family whose prior follows the data."""
+        """Return a family with an empirical prior."""
         d, spread = X.shape[1], variances(X, weight)
         if kind in ("full", "tied"):
             return NormalMatrixF(
@@ -419,7 +418,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         )
 
     def _check_combination(self):
-        """Refuse parameters that contradict each other."""
+        """Raise ValueError for conflicting parameters."""
         kind = self.covariance_type
         if (kind == "known") != (self.known_covariance is not None):
             raise ValueError(

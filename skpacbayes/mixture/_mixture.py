@@ -1,4 +1,4 @@
-"""Mixtures of any family of components: fitting, streams, how many, predictions."""
+"""Mixtures of any family: fit, streams, number of components, predictions."""
 
 from numbers import Integral, Real
 
@@ -27,42 +27,42 @@ from ._regression import has_target, regression_of
 from ._stream import AUTO_WINDOW, Stream
 
 LARGEST_BLOCK = 10_000
-MOST_ROWS = 1e10  # counted with their weights: log Gamma of more loses digits
+MOST_ROWS = 1e10  # largest total weight: log Gamma of more is inaccurate
 
 
 def has_outliers(mixture):
-    """Whether a mixture has a uniform distribution of outliers; some never have."""
+    """Return whether a mixture has a uniform distribution for outliers."""
     return getattr(mixture, "outliers", False)
 
 
 class TemperedVBMixture(DensityMixin, StreamingEstimator):
     """Bayesian mixture of any family by tempered variational inference.
 
-    The components come from a family of distributions that the user names, combines
-    column by column, or writes. Their posterior is approximated by coordinate ascent
-    on the exact evidence bound, on all rows (`fit`), on a stream (`partial_fit`) or on
-    distributed data (`sufficient_statistics` and `absorb`).
+    The family of the components is chosen by name, combined from families of columns,
+    or user-defined. The posterior is approximated by coordinate ascent on the exact
+    evidence bound, on all rows (`fit`), on a stream (`partial_fit`) or on distributed
+    data (`sufficient_statistics` and `absorb`).
 
     Parameters
     ----------
     family : str, Family or list of (name, family, columns), default="normal"
         Distribution of a row within a component: a name ("normal", "lognormal",
         "poisson", "exponential", "gamma", "bernoulli", "categorical", "student",
-        "von_mises_fisher", "regression"), a :class:`Family`, or a list of triples as of
-        :class:`~sklearn.compose.ColumnTransformer`, for columns of several kinds that
-        are independent within a component.
+        "von_mises_fisher", "regression"), a :class:`Family`, or a list of triples as in
+        :class:`~sklearn.compose.ColumnTransformer`, for columns of several kinds,
+        independent within a component.
     n_components : int or "auto", default=1
-        Number of components; "auto" chooses it among 1, ..., `max_components` as the
-        largest evidence bound minus log(1 / pi_K). Components may stay empty.
+        Number of components; "auto" chooses it from 1, ..., `max_components` by the
+        largest evidence bound minus log(1 / pi_K). Components may be empty.
     inverse_temperature : float in (0, 1] or "auto", default=0.9
-        Power of the likelihood, the paper's alpha. The guarantees need less than 1;
-        1 is the classical variational posterior. "auto" takes the one of 0.9, 0.45,
-        0.225, 0.1125 and 0.05625 with the largest log density of held-out rows: five
-        folds, of blocks of neighbouring rows; equal rows of real numbers stay together.
-        Other values than 0.9 must gain more than a standard error. Where counts repeat
-        within rows, as words do in texts, all are divided first by the variance of the
-        counts in units of that of independent draws. It is chosen on the first block of
-        a stream. A fit takes two to three times as long.
+        Power of the likelihood, the paper's alpha. The guarantees need a value below 1;
+        1 gives the standard variational posterior. "auto" chooses from 0.9, 0.45,
+        0.225, 0.1125 and 0.05625 by the log density of held-out rows, in five folds of
+        blocks of consecutive rows (equal rows of real numbers are in one fold). Values
+        other than 0.9 must gain more than a standard error. For overdispersed counts
+        within rows, such as words in texts, all values are first divided by the
+        overdispersion. In a stream it is chosen on the first block. A fit takes two to
+        three times as long.
     max_components : int, default=20
         Largest number of components that "auto" tries.
     component_prior : {"geometric", "uniform"}, default="geometric"
@@ -71,42 +71,43 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Concentration of the symmetric Dirichlet prior of the weights. The guarantees
         need a value in [2 / n_components, 1].
     outliers : bool, default=False
-        Whether a uniform distribution over the box of the first rows takes the rows
+        Whether to add a uniform distribution over the box of the first rows, for rows
         that fit no component; `predict` labels them -1. Rows must then be complete, and
         the family continuous.
     n_init : int, default=3
-        Starts, of which the best is kept; with "auto", paths of merges from
-        `max_components` down, whose numbers of components are compared. Exchanges of
-        components, one pair merged and another one cut in two, then try to improve the
-        best.
+        Number of starts, of which the best is kept; with `n_components="auto"`, number
+        of paths of mergers from `max_components` down. Split-merge moves then try to
+        improve the best solution.
     max_iter : int, default=300
-        Largest number of iterations of a start, and of an exchange of components.
+        Largest number of iterations of a start, and of a split-merge move.
     tol : float, default=1e-5
-        The ascent stops when the bound rises by less than `tol` nats per row, times
+        The ascent stops when the bound increases by less than `tol` nats per row, times
         `inverse_temperature`.
     block_size : int, "auto" or None, default="auto"
-        Rows of a block of the stream. "auto" is max(500, 20 K (n_features + 1)), at
-        most 10000; None is one growing block, so that `partial_fit` always equals a
-        `fit` of all rows, which are kept.
+        Number of rows in a block of the stream. "auto": max(500, 20 K (n_features +
+        1)), at most 10000. None: a single growing block, so that `partial_fit` equals
+        `fit` on all rows, which are kept.
     window : int or "auto", default="auto"
-        Raw rows of the stream over which sweeps are made; "auto" is four blocks, 0
-        none beyond the block itself. Groups that overlap stay together if a window is
-        too short to show both.
+        Number of the latest rows of the stream that are kept for sweeps. "auto": four
+        blocks; 0: only the current block. Overlapping groups are not separated if the
+        window is too short to show both.
     n_sweeps : int, default=3
-        Sweeps over the window after each block of the stream. At every doubling of the
-        number of blocks, components are exchanged too. With `n_components="auto"`, a
-        component may be born or merged away after every block.
+        Number of sweeps over the window after each block of the stream. Each time the
+        number of blocks has doubled, split-merge moves are tried too. With
+        `n_components="auto"`, a component may be split or two may be merged after each
+        block.
     random_state : int, RandomState instance or None, default=None
-        Seeds the starts and `sample`.
+        Seed of the starts and of `sample`.
     warm_start : bool, default=False
-        Whether `fit` begins at the last solution, in place of `n_init` starts: at the
-        probabilities that it gives to the components of the rows. The rows must have
-        its columns, and the categories that it knows. Components are merged or cut
-        where `n_components` is another number; "auto" goes on from their last number
-        alone, and a temperature of "auto" is kept. `partial_fit` does not need it.
+        Whether `fit` starts from the last solution, by its responsibilities for the
+        rows, instead of `n_init` starts. The rows must have the same columns, and no
+        new categories. If `n_components` has changed, components are merged or split;
+        "auto" starts from the last number only, and an inverse temperature of "auto" is
+        kept. Not used by `partial_fit`.
     n_jobs : int, default=None
-        Starts computed at a time, in threads. It and `warm_start` may change within a
-        stream; all other parameters may not.
+        Number of threads for the starts. None means 1 unless in a
+        `joblib.parallel_config` context; -1 means all processors. Only `n_jobs` and
+        `warm_start` may change within a stream.
 
     Attributes
     ----------
@@ -117,40 +118,40 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     weight_concentration_ : ndarray of shape (n_components,)
         Concentration of the Dirichlet posterior of the weights.
     parameters_ : dict of str to ndarray
-        Posterior of the components: the arrays that the family names, of which the
-        first axis is that of the components.
+        Posterior of the components: arrays named by the family, whose first axis is
+        that of the components.
     inverse_temperature_ : float
-        Power of the likelihood: the parameter, or what "auto" chose.
+        Power of the likelihood, given or chosen.
     elbo_ : float
-        The evidence bound J of all rows, every constant included, in nats. It may be
-        compared across numbers of components, families and priors.
+        Evidence bound J of all rows, with all constants, in nats. It can be compared
+        between numbers of components, families and priors.
     elbo_history_ : ndarray
-        Bounds of the iterations of the best start and of the exchanges that improved
-        it, or of the last block's sweeps. Where missing values are integrated out, it
-        may step down at an exchange, which is judged by what the bound lacks too.
+        Bounds of the iterations of the best start and of the moves that improved it, or
+        of the sweeps of the last block. With missing values it may decrease at a move,
+        which is judged by a corrected bound.
     elbo_path_ : dict of int to float
-        For each number of components tried, the bound minus log(1 / pi_K); of the
-        first block of a stream. Where missing values are integrated out, plus what the
-        bound lacks by them, to first order.
+        For each number of components tried, the bound minus log(1 / pi_K); in a stream,
+        of the first block. With missing values, a first-order correction of the bound
+        is added.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums of the family's statistics,
         entropies.
     converged_ : bool
-        Whether the best start (of the first block of a stream) met `tol`.
+        Whether the best start met `tol`; in a stream, on the first block.
     n_iter_ : int
-        Iterations of the best start and of the exchanges that improved it.
+        Number of iterations of the best start and of the moves that improved it.
     n_samples_seen_ : int or float
         Total weight of the rows seen.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had string names.
+        Names of the features, if X has feature names that are all strings.
 
     See Also
     --------
     TemperedVBGaussianMixture : Gaussians with full, tied, diagonal or spherical
         covariances.
-    TemperedVBMultinomialMixture : Rows of counts with their totals given.
+    TemperedVBMultinomialMixture : Rows of counts, given their totals.
 
     Notes
     -----
@@ -167,7 +168,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     Examples
     --------
-    Counts from two groups; how many groups are there?
+    Choose the number of components for counts from two groups:
 
     >>> import numpy as np
     >>> from skpacbayes.mixture import TemperedVBMixture
@@ -252,9 +253,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     @fit_context
     def fit(self, X, y=None, sample_weight=None):
-        """Fit the mixture, forgetting all rows seen before.
+        """Fit the mixture to rows, forgetting all earlier rows.
 
-        With `warm_start=True`, the ascent begins at the last solution.
+        With `warm_start=True`, the ascent starts from the last solution.
 
         Parameters
         ----------
@@ -263,7 +264,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; an integer weight equals repeating the row.
+            Weights of the rows: a row of weight 2 counts as two rows. None: 1 each.
 
         Returns
         -------
@@ -273,84 +274,83 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Raises
         ------
         ValueError
-            If X does not fit the family, is too large to be squared, or holds no row
-            of positive weight; if the weights sum to more than 1e10; if
-            `warm_start=True` and X has not the columns of the last solution.
+            If X is not valid for the family, its squares overflow, or no row has a
+            positive weight; if the weights sum to more than 1e10; if `warm_start=True`
+            and the columns of X differ from those of the last solution.
 
         Warns
         -----
         ConvergenceWarning
-            If the bound of the fit that is kept still rises after `max_iter`
-            iterations.
+            If the bound of the best start still increases after `max_iter` iterations.
         ConvergenceWarning
-            If `n_components` is a number, larger than the number of rows of positive
-            weight.
+            If `n_components` is larger than the number of rows of positive weight.
         ConvergenceWarning
             If `n_components="auto"` and another `random_state` may choose another
-            number: the searches find different numbers, or the criterion of the best
-            is too near to that of the second.
+            number: the starts find different numbers, or the criteria of the two best
+            numbers are close.
         ConvergenceWarning
-            If `n_components="auto"` chose `max_components`, and one component more has
-            the larger criterion; on a stream when the number of its blocks has doubled.
+            If `n_components="auto"` chose `max_components`, and one more component has
+            a larger criterion; in a stream, checked when the number of blocks has
+            doubled.
         UserWarning
             If the mean of the positive weights is less than 0.1: weights are numbers of
             rows, not shares.
         UserWarning
-            If one row has 30 times the weight of every other one or more, and a tenth
-            of all weights.
+            If one row has at least 30 times the weight of every other row, and a tenth
+            of the total weight.
         UserWarning
-            If `n_components="auto"` and nearly all rows are there twice or more often,
-            counted with their weights; with counts and names, where rows may be equal
-            by chance, a multiple of a prime up to 13 times.
+            If `n_components="auto"` and nearly all rows are repeated, counting weights;
+            for counts and categories, where rows may be equal by chance, if the numbers
+            of repetitions are multiples of a prime up to 13.
         UserWarning
-            If a number that several rows share is far beyond all others of its column,
-            as -999 for a missing value is; on a stream when the number of its blocks
-            has doubled.
+            If a repeated value is far from all others of its column, such as -999 for a
+            missing value; in a stream, checked when the number of blocks has doubled.
         UserWarning
-            If so many rows, counted with their weights, share a value of a column of
-            real numbers that its density means little; on a stream when the number of
-            its blocks has doubled.
+            If so many rows share a value of a column of real numbers that a density is
+            not meaningful; in a stream, checked when the number of blocks has doubled.
         UserWarning
-            If values of a column of categories are not whole numbers, or nearly all of
-            its rows have one of their own.
+            If values of a column of categories are not integers, or nearly all of its
+            rows have different values.
         UserWarning
-            If the values of a column are so near that their variance underflows.
+            If the variance of a column underflows.
         UserWarning
-            If columns that are taken as independent within a component are nearly
-            copies of each other there, or names of one tell those of another: each
-            counts as new evidence, and `n_components="auto"` finds too many components.
+            If columns that are modelled as independent within a component are nearly
+            copies of each other there, or categories of one determine those of another:
+            each counts as independent evidence, and `n_components="auto"` finds too
+            many components.
         UserWarning
-            If columns of counts of a multinomial mixture, with a tenth of all counts or
-            more, are multiples of others; if its rows are shares, that is no counts.
+            If columns of a multinomial mixture with at least a tenth of all counts are
+            multiples of others; if rows are shares instead of counts.
         UserWarning
-            If a component seems to be outliers, and there was no warning of shared
-            values. Outliers are looked for with two components or more, ten rows per
+            If a component seems to consist of outliers, unless there was a warning of
+            repeated values. This is checked with at least two components, ten rows per
             component and complete rows of real numbers; not with `outliers=True`, and
             not with Gaussians of known covariance.
         UserWarning
-            If `n_components="auto"` chose Poisson or binomial components, beside other
-            columns or not, and fewer components with negative binomial, beta-binomial
-            or zero-inflated columns would explain the rows better: counts are
-            overdispersed, and components cut groups in parts.
+            If `n_components="auto"` with Poisson or binomial columns, and fewer
+            components with negative binomial, beta-binomial or zero-inflated columns
+            would fit better: counts are overdispersed, and several components describe
+            one group.
         UserWarning
-            If `n_components="auto"` chose components without covariances, and fewer
-            components with full ones would explain the rows better: columns of real
-            numbers are correlated, and components cut groups in parts. At most 50 such
-            columns, without missing values, are looked at.
+            If `n_components="auto"` with independent columns of real numbers, and fewer
+            components with full covariances would fit better: columns are correlated,
+            and several components describe one group. This is checked with at most 50
+            such columns, without missing values.
         UserWarning
-            If Gamma columns with shapes that are learnt would explain the rows better
-            than those of known shape, "exponential" ones among them.
+            If Gamma columns with estimated shapes would fit better than those of known
+            shape, including "exponential".
         UserWarning
-            If a component of directions is at the largest concentration of its family.
+            If a component of directional data has the largest concentration of its
+            family.
         UserWarning
-            If the rows are few for the "full" covariances of Gaussians: the same
-            components have a bound that is larger by more than .3 nats a row with
-            covariances of another type; or if `n_components="auto"` and more components
-            with one covariance for all have a larger bound.
+            If there are too few rows for "full" covariances: the same components with
+            another covariance type have a bound that is larger by more than 0.3 nats
+            per row; or `n_components="auto"`, and more components with "tied"
+            covariances have a larger bound.
         UserWarning
-            If "spherical" components have a bound that is larger by more than a nat a
-            row with a variance for each feature, or by more than .3 where the units of
-            features differ ten times or more.
+            If "diag" components have a bound larger than "spherical" ones by more than
+            1 nat per row, or by more than 0.3 if the scales of features differ by a
+            factor of ten.
         """
         last = vars(self).pop("_last", None)
         X, weight = self._present(X, sample_weight, reset=True, some=True)
@@ -372,21 +372,20 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     @partial_fit_context
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Learn from more rows; a row passed twice counts as two observations.
+        """Update the mixture with more rows; a row passed twice counts as two rows.
 
-        Rows are gathered into blocks of `block_size`, wherever the calls cut them.
-        Until the first block is full, the mixture is what `fit` finds on the rows so
-        far. Every later block joins a window of the last `window` raw rows, over which
-        `n_sweeps` sweeps are made with the statistics of older rows frozen; when the
-        number of blocks has doubled, and before the first row leaves a window of less
-        than four blocks, components are exchanged too and, as long as the window holds
-        all rows, `n_init` new starts tried. Where `n_components` is a
-        number, so they are after a block whose expected log density the sweeps raised
-        by more than .1 nats a row: it shows a new group. With `n_components="auto"`, a
-        component is cut in two, or two are merged, after a block in which that raises
-        the criterion: a component that the stream shows late is born. The fitted
-        attributes account for all rows, also of an unfinished block; they are computed
-        when first asked for.
+        Rows are collected into blocks of `block_size`, however they are split into
+        calls. Until the first block is complete, the mixture is that of `fit` on the
+        rows so far. Each later block is added to a window of the last `window` rows,
+        and `n_sweeps` sweeps over the window follow, with the statistics of older rows
+        fixed. Split-merge moves and, as long as the window holds all rows, `n_init` new
+        starts are tried when the number of blocks has doubled, before the first row
+        leaves a window of less than four blocks, and, if `n_components` is a number,
+        after a block whose expected log density the sweeps raised by more than 0.1 nats
+        per row, which indicates a new group. With `n_components="auto"`, a component is
+        split, or two are merged, after a block in which that raises the criterion. The
+        fitted attributes include all rows, also those of an incomplete block; they are
+        computed when first needed.
 
         Parameters
         ----------
@@ -395,8 +394,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; rows of weight zero are left out. Blocks count rows,
-            not weights.
+            Weights of the rows: a row of weight 2 counts as two rows. Blocks count rows
+            of positive weight. None: 1 each.
 
         Returns
         -------
@@ -406,24 +405,23 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Raises
         ------
         ValueError
-            If X does not fit the family or has another width; if it has missing values
-            and `covariance_type="auto"` chose a type that takes none. The mixture is
-            then unchanged.
+            If X is not valid for the family or has another number of features; if it
+            has missing values and `covariance_type="auto"` chose a type that does not
+            allow them. The mixture is then unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            At the first call, if `n_components` is a number, larger than that of the
-            rows of a block.
+            At the first call, if `n_components` is larger than the number of rows of a
+            block.
         ConvergenceWarning, UserWarning
-            When the first block is fitted, as `fit` does but for the number of rows and
-            the type of covariances.
-            While it is unfinished, the fitted attributes and predictions give these
-            warnings when they are computed.
+            When the first block is fitted, as in `fit`, except about the number of rows
+            and the covariance type. While the block is incomplete, these warnings are
+            given when fitted attributes or predictions are computed.
         UserWarning
-            Once, if a block shows a new group of Student components after rows have
-            left the window: these rows keep their scales, so that components may not be
-            rearranged as they should be.
+            Once, if a block shows a new group for Student components after rows have
+            left the window: the weights of these rows are fixed, so that components may
+            not be rearranged well.
         """
         begun = self._streaming()
         X, weight = self._present(X, sample_weight, reset=not begun)
@@ -451,7 +449,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
+            Weights of the rows.
 
         Returns
         -------
@@ -461,14 +459,14 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Warns
         -----
         ConvergenceWarning, UserWarning
-            As `fit` does.
+            As in `fit`.
         """
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
-    # Answers about rows.
+    # Predictions.
 
     def predict(self, X):
-        """Most probable component of each row.
+        """Predict the most probable component of each row.
 
         Parameters
         ----------
@@ -478,7 +476,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Labels from 0 to `n_components_` - 1; -1 with `outliers=True` for rows that
+            Labels from 0 to `n_components_` - 1; with `outliers=True`, -1 for rows that
             are more probably outliers.
         """
         answer, X = self._answer(), self._check_rows(X)
@@ -486,7 +484,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     @available_if(has_outliers)
     def outlier_proba(self, X):
-        """Probability of each row that it belongs to no component.
+        """Predict the probability that each row is an outlier.
 
         Parameters
         ----------
@@ -503,22 +501,22 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     @available_if(has_target)
     def predict_target(self, X, return_std=False):
-        """Mean of the target of each row given its inputs, if a family is a regression.
+        """Predict the target of each row given its inputs, if a family is a regression.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows. What they have for the target is not read: it may be NaN, but for
-            `outliers=True`.
+            The rows. Their targets are not used, and may be NaN unless `outliers=True`.
         return_std : bool, default=False
-            Whether to return standard deviations too.
+            Whether to also return standard deviations.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,)
-            Means of the lines, weighted by their probabilities given the inputs.
+            Means of the regressions, weighted by the probabilities of the components
+            given the inputs.
         std : ndarray of shape (n_samples,)
-            Standard deviations of new targets. Only where `return_std` is True.
+            Predictive standard deviations, only if `return_std`.
         """
         answer, X = self._answer(), self._check_rows(X).copy()
         line, posterior, columns = regression_of(*answer.usual, X.shape[1])
@@ -532,9 +530,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return mean, np.sqrt((shares * spread).sum(axis=1))
 
     def predict_proba(self, X):
-        """Responsibilities: the variational probabilities of the components.
+        """Predict the responsibilities, the variational probabilities of components.
 
-        With `outliers=True`, given that the row is no outlier.
+        With `outliers=True`, these are conditional on the row not being an outlier.
 
         Parameters
         ----------
@@ -550,7 +548,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return answer.responsibilities(X)
 
     def score_samples(self, X):
-        """Log posterior-predictive density of each row.
+        """Return the log posterior-predictive density of each row.
 
         Parameters
         ----------
@@ -560,14 +558,14 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            Logarithm of the mean of the mixture's density under the posterior, a
-            mixture of the components' predictive distributions; in nats.
+            Log of the posterior mean of the density, a mixture of the components'
+            predictive distributions, in nats.
         """
         answer, X = self._answer(), self._check_rows(X)
         return answer.log_densities(X)
 
     def score(self, X, y=None):
-        """Mean log posterior-predictive density of the rows.
+        """Return the mean log posterior-predictive density of the rows.
 
         Parameters
         ----------
@@ -589,41 +587,39 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows; with a sequence of labels, theirs.
+            Number of rows; with a sequence of labels, their number.
         labels : int or array-like of shape (n_samples,), default=None
-            Component of each row, one for all or one for each, as `predict` names them:
-            -1 for outliers, which no component draws then. None draws the components
-            too.
+            Component of each row, as in `predict` (-1 for outliers): one for all rows
+            or one for each. None: components are drawn too.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            The rows, component by component; in the order of `labels` where given.
+            The rows, sorted by component, or in the order of `labels`.
         y : ndarray of shape (n_samples,)
-            Their components.
+            Components of the rows.
         """
         return self._draw_rows(n_samples, labels)
 
     # Distributed data.
 
     def sufficient_statistics(self, X, sample_weight=None):
-        """Compute the expected statistics of rows under the current posterior.
+        """Return the expected statistics of rows under the current posterior.
 
-        Pure: the mixture is unchanged. Statistics of several sets of rows add, and
-        their sum is what `absorb` takes, so that a sweep over distributed data is one
-        sum.
+        The mixture is not changed. The sum of the statistics of several sets of rows
+        can be passed to `absorb`, so that a sweep over distributed data is one sum.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows; names of columns, if any, are checked here.
+            The rows, whose feature names are checked.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
         Returns
         -------
         statistics : ndarray of shape (n_components, n_columns)
-            Counts, sums and, last, entropies of the responsibilities.
+            Counts, sums and, in the last column, entropies of the responsibilities.
         """
         answer = self._answer()
         X, weight = self._present(X, sample_weight, reset=False)
@@ -634,15 +630,15 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     @updates_state
     def absorb(self, statistics, memory=1.0):
-        """Update the posterior by statistics of `sufficient_statistics`.
+        """Update the posterior by the result of `sufficient_statistics`.
 
         Parameters
         ----------
         statistics : ndarray of shape (n_components, n_columns)
             Statistics computed under the current posterior.
         memory : float in [0, 1], default=1.0
-            Weight of what the mixture knew before: 1 adds new rows, 0 replaces all
-            rows (a sweep of a distributed fit), values between forget.
+            Factor of the weight of the rows so far: 1 adds new rows, 0 replaces all
+            rows (a sweep of a distributed fit), and values in between forget.
 
         Returns
         -------
@@ -652,12 +648,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Raises
         ------
         ValueError
-            If the statistics have another shape, are not finite, or are not those of
-            any rows: negative counts, entropies or scatter, entropies beyond
-            log(n_components) per row (entropies are not checked where missing values or
-            outliers have some too); or if `memory` is outside [0, 1]. That rows were
-            counted twice, that columns of an array without names changed places, or
-            that moments are too large cannot be seen in statistics.
+            If the statistics have another shape, are not finite, or cannot be those of
+            rows: negative counts, entropies or scatter, or entropies above
+            log(n_components) per row (entropies are not checked with missing values or
+            outliers); or if `memory` is outside [0, 1]. It cannot be detected that rows
+            were counted twice, or that columns of an array were exchanged.
         """
         check_is_fitted(self)
         answer = self._answer()
@@ -669,7 +664,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         self._computed = self._compute()
         return self
 
-    # What was found.
+    # Fitted attributes.
 
     n_components_ = answered(lambda a: len(a.weights), "Number of components.")
     weights_ = answered(lambda a: a.weights, "Posterior means of the weights.")
@@ -708,7 +703,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return draft
 
     def _answer_for(self, other):
-        """Return the last solution, if another fit has rows of the same columns."""
+        """Return the last solution, for a fit to rows with the same columns."""
         names = [list(vars(m).get("feature_names_in_", ())) for m in (self, other)]
         widths = self.n_features_in_, other.n_features_in_
         if widths[0] != widths[1] or (all(names) and names[0] != names[1]):
@@ -720,7 +715,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return self._answer()
 
     def _present(self, X, sample_weight, *, reset, some=False):
-        """Rows of positive weight, and their weights, or None for one each."""
+        """Return rows of positive weight, and their weights (None: 1 each)."""
         X = self._check_rows(X, reset=reset)
         if sample_weight is None:
             return X, None
@@ -737,7 +732,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return X[present], weight[present]
 
     def _check_rows(self, X, *, reset=False):
-        """Validate rows: numbers that the family can take."""
+        """Validate rows for the family."""
         learned = None if reset else self._learned_family() or self._first_family()
         family = learned or self._family()
         if reset:
@@ -748,7 +743,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             finite = "allow-nan" if takes else True
             rows = self._rows(X, reset=reset, ensure_all_finite=finite)
             refuse_large("X", rows)
-            family = learned or self._family()  # whose columns have indices by now
+            family = learned or self._family()  # with indices of columns
         family.check_rows(rows)
         return rows
 
@@ -756,7 +751,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return are_small(X)
 
     def _family(self):
-        """Return the family, before it has seen rows."""
+        """Return the family before any rows."""
         if not isinstance(self.family, list):
             return family_named(self.family)
         product = ProductFamily(self.family)
@@ -766,16 +761,16 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return product
 
     def _takes_missing(self, *, reset=False):
-        """Whether NaN is a missing value."""
+        """Return whether NaN is allowed as a missing value."""
         learned = None if reset else self._learned_family()
         if learned is not None:
             return learned.allows_missing
         return self._family().allows_missing and not has_outliers(self)
 
     def _learned_family(self):
-        """Return the family of the answers, whatever the parameters say by now.
+        """Return the family of the fitted state, independently of the parameters.
 
-        None as long as no block has been learned, and no answer been asked for.
+        None before the first block was learnt, or a result was computed.
         """
         stream, answer = vars(self).get("_stream"), vars(self).get("_computed")
         if answer is None and (stream is None or stream.learned is None):
@@ -783,7 +778,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return (stream.learned if answer is None else answer).mixture.family
 
     def _product_of_columns(self):
-        """Return the families of the columns if there is a list of them, checked."""
+        """Return the validated families of columns if `family` is a list."""
         if not isinstance(getattr(self, "family", None), list):
             return None
         product = self._family()
@@ -791,36 +786,36 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return product
 
     def _first_family(self):
-        """Return the product of families that a stream began with, or None."""
+        """Return the product of families at the start of a stream, or None."""
         stream = vars(self).get("_stream")
         return None if stream is None else stream.family
 
     def _families_with_outliers(self, X, weight):
-        """Return the families with outliers, if they are asked for."""
+        """Return the families, with outliers if requested."""
         families = self._begin_families(X, weight)
         if not has_outliers(self):
             return families
         return [OutlierFamily.around(family, X) for family in families]
 
     def _begin_families(self, X, weight):
-        """Return the families to choose from, with priors that may depend on X."""
+        """Return the families to compare, with priors that may depend on X."""
         return [self._family().begin(X, weight)]
 
     def _warn_of(self, fit, X, weight, learner):
-        """Warn if the fit, of all rows at once, shows that parameters should change."""
+        """Warn if a fit to all rows suggests other parameters."""
 
     def _starts(self, count):
-        """One task per start, which callbacks see."""
+        """Yield a task for callbacks for each start."""
         return self._tasks(count, "start")
 
     def _learner(self):
-        """Return what learns rows as the parameters say."""
+        """Return the learner for the parameters."""
         return Learner(self._families_with_outliers, self._seed, vars(self))
 
     # Steps of a stream.
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
-        """Let rows wait that need no validation and fill no block; whether they do."""
+        """Append plain rows that complete no block; return whether this was done."""
         if sample_weight is not None or "_computed" in vars(self):
             return False  # rows are checked by the stream's family, not the answer's
         rows = self._plain(X)
@@ -836,7 +831,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return True
 
     def _block_and_window(self, X):
-        """Rows of a block and of the window."""
+        """Return the numbers of rows of a block and of the window."""
         block_size, window = self.block_size, self.window
         if block_size == "auto":
             auto = self.n_components == "auto"
@@ -850,11 +845,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def _rows_of_a_block(self, n_components, n_features):
         return 20 * n_components * (n_features + 1)
 
-    # Steps of the answers.
+    # Results.
 
     def __getstate__(self):
         state = super().__getstate__()
-        state.pop("_computed", None)  # found again when it is asked for
+        state.pop("_computed", None)  # computed again when needed
         return state
 
     def _compute(self):
@@ -868,7 +863,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return Answer(stream, statistics, bound, stream.history or [bound])
 
     def _draw_rows(self, n_samples, labels, **how):
-        """Draw rows, of components that are drawn too or given, and their labels."""
+        """Draw rows and their labels, which may be given."""
         check_count("n_samples", n_samples)
         answer, generator = self._answer(), self._generator()
         if labels is None:

@@ -21,12 +21,12 @@ from ._rows import CountDensity
 from ._scorers import DirichletMultinomialScorer, LinearScorer
 from ._search import best_clusters
 
-POWERS = 7  # of the randomized singular value decomposition
-TOTAL_STEP = 2.0  # factor between prior totals that the bound compares,
-TOTALS = 1e-3, 1e6  # and their range: log Gamma of more loses digits
-OPEN = 10.0  # times as many as the columns is the prior total of a stream, at most
-CLEAR = 3.0  # standard errors by which repetitions must exceed those of independence
-LARGEST = 16.0  # inflation that is told from a larger one
+POWERS = 7  # power iterations of the randomized singular value decomposition
+TOTAL_STEP = 2.0  # factor between prior totals that are compared,
+TOTALS = 1e-3, 1e6  # and their range: log Gamma of more is inaccurate
+OPEN = 10.0  # largest prior total of a stream, over the number of columns
+CLEAR = 3.0  # standard errors by which repetitions must exceed independence
+LARGEST = 16.0  # upper bound of the inflation
 
 
 class TopicPosterior(NamedTuple):
@@ -50,17 +50,17 @@ class MultinomialFamily(Family):
         self.topic_prior = topic_prior
 
     def blank(self, n_components, origin):
-        """Posterior of `n_components` components that have seen no row."""
+        """Return the posterior of `n_components` components without rows."""
         prior = np.empty((n_components, len(origin)))
         prior[:] = self.topic_prior
         return TopicPosterior(prior)
 
     def update(self, statistics, previous):
-        """Posterior given tempered statistics."""
+        """Return the posterior given tempered statistics."""
         return TopicPosterior(self.topic_prior + statistics[:, 1:-1])
 
     def expected_logs(self, posterior):
-        """E log theta."""
+        """Return E log theta."""
         topics = posterior.concentration
         return digamma(topics) - digamma(topics.sum(axis=1, keepdims=True))
 
@@ -69,25 +69,25 @@ class MultinomialFamily(Family):
         return CountDensity(log_weights, self.expected_logs(posterior))
 
     def expected_log_likelihood(self, posterior, statistics):
-        """Sum over components of E log q_k, for rows known by their statistics."""
+        """Return the sum over components of E log q_k, from statistics of rows."""
         return self.expected_log_likelihoods(posterior, statistics).sum()
 
     def expected_log_likelihoods(self, posterior, statistics):
-        """E log q_k of rows known by their statistics, one for each component."""
+        """Return E log q_k for each component, from statistics of rows."""
         return (statistics[:, 1:-1] * self.expected_logs(posterior)).sum(axis=1)
 
     def divergence(self, posterior):
-        """Kullback-Leibler divergence from the prior, summed over components."""
+        """Return the Kullback-Leibler divergence from the prior, over components."""
         return self.divergences(posterior).sum()
 
     def divergences(self, posterior):
-        """Kullback-Leibler divergences from the prior, one for each component."""
+        """Return the Kullback-Leibler divergence from the prior of each component."""
         prior = np.empty(posterior.concentration.shape[1])
         prior[:] = self.topic_prior
         return dirichlet_divergence(posterior.concentration, prior)
 
     def profile(self, X, sample_weight=None):
-        """Square roots of the frequencies: distances are Hellinger's."""
+        """Return root frequencies, whose distances are Hellinger's."""
         totals = np.asarray(X.sum(axis=1)).reshape(-1, 1)
         scale = 1 / np.where(totals > 0, totals, 1)
         if issparse(X):
@@ -98,8 +98,8 @@ class MultinomialFamily(Family):
         """Return clusters of the rows' directions in a correspondence analysis.
 
         The singular vectors of (x_iv - r_i c_v / N) / sqrt(r_i c_v), with the totals
-        r_i of the rows and c_v of the columns: the noise of all entries has one
-        variance, so that short rows and rare columns do not hide the components.
+        r_i of the rows and c_v of the columns: all entries have equal noise variances,
+        so that short rows and rare columns do not hide the components.
         """
         if not 1 < n_components < min(X.shape):
             return None
@@ -111,7 +111,7 @@ class MultinomialFamily(Family):
         points, values, _ = randomized_svd(
             scaled, n_components, n_iter=POWERS, random_state=seed
         )
-        points = (points * values)[:, 1:]  # the first are the totals
+        points = (points * values)[:, 1:]  # the first dimension is trivial
         lengths = np.sqrt((points**2).sum(axis=1, keepdims=True))
         points = np.ascontiguousarray(points / np.where(lengths > 0, lengths, 1.0))
         there = weight * (lengths[:, 0] > 0)
@@ -120,24 +120,24 @@ class MultinomialFamily(Family):
         return best_clusters(points, there, n_components, seed), there
 
     def inflation(self, X, labels, sample_weight):
-        """Return the variance of counts in units of that of independent tokens."""
+        """Return the variance of counts over that of independent tokens."""
         return inflation_of_counts(X, labels, sample_weight)
 
     def check_statistics(self, statistics, posterior):
-        """Raise a ValueError if no rows could have such counts."""
+        """Raise ValueError if counts are negative."""
         if (statistics[:, 1:-1] < 0).any():
             raise ValueError("The sums of counts in statistics must be >= 0.")
 
     def scorer(self, posterior, log_weights):
-        """Return what writes E log p_k + E log q_k(x) for rows."""
+        """Return the scorer of E log p_k + E log q_k(x)."""
         return LinearScorer(log_weights, self.expected_logs(posterior))
 
     def predictive_scorer(self, posterior):
-        """Return what writes log Dirichlet-multinomial probabilities."""
+        """Return the scorer of log Dirichlet-multinomial probabilities."""
         return DirichletMultinomialScorer(posterior.concentration)
 
     def attributes(self, posterior):
-        """Fitted attributes, by name."""
+        """Return the fitted attributes, by name."""
         topics = posterior.concentration
         return {
             "topic_concentration_": topics,
@@ -145,7 +145,7 @@ class MultinomialFamily(Family):
         }
 
     def draw(self, posterior, k, size, generator, n_tokens):
-        """Rows of `n_tokens` counts of component k."""
+        """Draw rows of `n_tokens` counts from component k."""
         topics = generator.dirichlet(posterior.concentration[k], size)
         return generator.multinomial(n_tokens, topics).astype(np.float64)
 
@@ -153,28 +153,27 @@ class MultinomialFamily(Family):
 class EmpiricalMultinomialFamily(MultinomialFamily):
     """theta ~ Dirichlet(c f): f the frequencies of all rows; the bound chooses c.
 
-    A component is charged for its difference from all rows together, not for what
-    they have in common: that some words are frequent, and most are rare.
+    A component is penalised for its difference from the frequencies of all rows only.
     """
 
     def __init__(self):
         super().__init__(1.0)
 
     def begin(self, X, sample_weight=None):
-        """Return the family with the frequencies, each count raised by one."""
+        """Return the family with the frequencies of the rows, plus one count each."""
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
         counts = 1.0 + weight @ X
         return self.with_total(counts / counts.sum(), float(len(counts)))
 
     def with_total(self, frequencies, total):
-        """Return the family with other prior concentrations, and their sum."""
+        """Return the family with given prior frequencies and total concentration."""
         family = copy(self)
         family.frequencies, family.total = frequencies, total
         family.topic_prior = total * frequencies
         return family
 
     def alternatives(self):
-        """Return families of which the components are more, or less, alike a priori."""
+        """Return families with larger and with smaller prior totals."""
         totals = TOTAL_STEP * self.total, self.total / TOTAL_STEP
         low, high = TOTALS
         return [
@@ -184,10 +183,10 @@ class EmpiricalMultinomialFamily(MultinomialFamily):
         ]
 
     def opened(self):
-        """Return the family with at most `OPEN` tokens a column in the prior.
+        """Return the family with at most `OPEN` tokens per column in the prior.
 
-        The frequencies of one group say nothing of another one, and the bound chooses a
-        huge total where the first rows of a stream have one group alone.
+        If the first rows of a stream are a single group, the bound chooses a huge
+        total, which would not suit other groups.
         """
         most = OPEN * len(self.frequencies)
         return self.with_total(self.frequencies, most) if self.total > most else self
@@ -197,22 +196,22 @@ class EmpiricalMultinomialFamily(MultinomialFamily):
 class TemperedVBMultinomialMixture(TemperedVBMixture):
     """Bayesian mixture of multinomials by tempered variational inference.
 
-    Each row holds counts, of words for instance, and belongs to one component, a
+    Each row contains counts, for instance of words, and belongs to one component, a
     distribution over the columns. The likelihood is raised to the power
     `inverse_temperature`, and the evidence bound is maximised by coordinate ascent, on
-    all the rows (`fit`) or on a stream (`partial_fit`). Sparse rows stay sparse.
+    all rows (`fit`) or on a stream (`partial_fit`). Sparse matrices are not densified.
 
     Parameters
     ----------
     topic_prior : float or "auto", default="auto"
-        Concentration of the symmetric Dirichlet prior of each component. "auto" is a
-        prior that follows the data: its mean is the frequencies of all rows (of the
-        first block of a stream), and the bound chooses the sum of its concentrations.
-        The guarantees need a number in [2 / n_features, 1].
+        Concentration of the symmetric Dirichlet prior of each component. "auto": an
+        empirical prior, with the frequencies of all rows (of the first block of a
+        stream) as its mean, and the sum of its concentrations chosen by the bound. The
+        guarantees need a number in [2 / n_features, 1].
     block_size : int, "auto" or None, default="auto"
-        Rows of a block of the stream. "auto" is max(500, 100 n_components), at most
-        10000; None is one growing block, so that `partial_fit` always equals a `fit`
-        of all rows, which are kept.
+        Number of rows in a block of the stream. "auto": max(500, 100 n_components), at
+        most 10000. None: a single growing block, so that `partial_fit` equals `fit` on
+        all rows, which are kept.
 
     Attributes
     ----------
@@ -223,25 +222,26 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
     parameters_ : dict of str to ndarray
         The attributes of the components, by name.
     elbo_ : float
-        The evidence bound J of all rows, in nats, for their tokens in order: without
-        the multinomial coefficients, which depend neither on the parameters nor on K.
+        Evidence bound J of all rows, in nats, without the multinomial coefficients,
+        which depend neither on the parameters nor on K.
     statistics_ : ndarray of shape (n_components, n_features + 2)
         Sufficient statistics of all rows: numbers of rows, counts, entropies.
 
     See Also
     --------
     TemperedVBGaussianMixture : The same for real vectors.
-    sklearn.decomposition.LatentDirichletAllocation : Rows that mix topics.
+    sklearn.decomposition.LatentDirichletAllocation : Allows several topics per row.
 
     Notes
     -----
-    Algorithms 1 and 2 of [1]_; the paper's rows are single draws, ours may hold many,
-    and fractions. One draw a row cannot identify a mixture: any mixture of categorical
-    distributions is one categorical distribution, and "auto" then says 1, rightly. Rows
-    without counts inform the weights alone.
+    Algorithms 1 and 2 of [1]_. The paper's rows are single draws; here rows may have
+    many counts, and fractions. With a single draw per row a mixture is not
+    identifiable, as any mixture of categorical distributions is a categorical
+    distribution, and "auto" then chooses 1. Rows without counts contribute to the
+    weights only.
 
-    `score_samples` includes the multinomial coefficient: it is the log-probability of
-    the row's counts, given their total.
+    `score_samples` includes the multinomial coefficient: it is the log probability of
+    the counts of a row, given their total.
 
     References
     ----------
@@ -317,35 +317,35 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows; with a sequence of labels, theirs.
+            Number of rows; with a sequence of labels, their number.
         n_tokens : int, default=100
             Sum of the counts of each row.
         labels : int or array-like of shape (n_samples,), default=None
-            Component of each row, one for all or one for each. None draws the
-            components too.
+            Component of each row: one for all rows or one for each. None: components
+            are drawn too.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            The rows, component by component; in the order of `labels` where given.
+            The rows, sorted by component, or in the order of `labels`.
         y : ndarray of shape (n_samples,)
-            Their components.
+            Components of the rows.
         """
         if not isinstance(n_tokens, Integral) or n_tokens < 0:
             raise ValueError(f"n_tokens must be an integer >= 0, got {n_tokens!r}.")
         return self._draw_rows(n_samples, labels, n_tokens=n_tokens)
 
-    # What was found.
+    # Fitted attributes.
 
     components_ = parameter("components_", "Posterior means of the distributions.")
     topic_concentration_ = parameter("topic_concentration_", "Dirichlet posteriors.")
 
-    # What counts have not: outliers, and a regression among several families.
+    # Not available for counts: outliers, and regressions.
 
     outlier_proba = NotInherited()
     predict_target = NotInherited()
 
-    # Steps of `fit` in which counts differ from other rows.
+    # Steps of `fit` that are specific to counts.
 
     def _family(self):
         if self.topic_prior == "auto":
@@ -363,7 +363,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         return 100 * n_components
 
     def __sklearn_tags__(self):
-        """Say that rows are counts, dense or sparse."""
+        """Declare that rows are non-negative, dense or sparse."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
@@ -371,12 +371,11 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
 
 
 def inflation_of_counts(X, labels, sample_weight):
-    """Variance of the counts of a row, in units of that of independent tokens.
+    """Return the variance of counts over that of independent tokens.
 
-    Where the tokens of a row depend on each other, as words that come again once they
-    came, a component gives rows that differ more than independent draws, and the bound
-    is larger with several in its place. The likelihood to the power of one over the
-    inflation counts a row for what it says.
+    If the tokens of a row are dependent, such as words that repeat, rows of a component
+    differ more than independent draws, and the bound would prefer several components.
+    The likelihood to the power 1 / inflation corrects this.
 
     Two tokens of a row are the same word with a probability s + r (1 - s), where s is
     that of two tokens of different rows of the component. Under Dirichlet-multinomial
@@ -396,8 +395,8 @@ def inflation_of_counts(X, labels, sample_weight):
     Returns
     -------
     inflation : float
-        From 1 to 16. It is 1 where the repetitions are not clearly more than those of
-        independent tokens, and where X has fractions.
+        From 1 to 16. It is 1 if there are not clearly more repetitions than for
+        independent tokens, and if X has fractions.
 
     References
     ----------
@@ -413,7 +412,7 @@ def inflation_of_counts(X, labels, sample_weight):
         totals, squares = rows.sum(axis=1), rows.multiply(rows).sum(axis=1)
         words = weight @ rows
         others = words.sum() ** 2 - weight**2 @ totals**2
-        if others <= 0.0:  # one row
+        if others <= 0.0:  # a single row
             continue
         same = (words @ words - weight**2 @ squares) / others
         own_pairs = weight @ (totals * (totals - 1.0))

@@ -1,4 +1,4 @@
-"""Supervised learning on a stream, with uncertainty and without tuning."""
+"""Online supervised learning with uncertainty and without tuning."""
 
 from ._classifier import OnlineVIClassifier
 from ._ewa import EWARegressor

@@ -1,4 +1,4 @@
-"""Certificates of the linear models: which theorem covers a run, and its terms."""
+"""Certificates of the online linear models."""
 
 import math
 import sys
@@ -47,14 +47,14 @@ def certify_linear(model, X, y, sample_weight):
 
 
 def certify_aggregation(losses, totals, observed):
-    """Theorem 1 for experts aggregated by Algorithm 1, the rate as observed.
+    """Return the certificate of Theorem 1 for experts aggregated by Algorithm 1.
 
-    The theorem bounds what averaging costs at each row by Hoeffding's lemma, from the
-    largest loss and the rate of the weights; the rows show what it did cost. And the
-    theorem is for rates that do not rise: where they do, the bound has another term,
-    by how much the rises lower the soft minimum of the losses. Where probabilities are
-    averaged and the rate is at most 1, averaging costs nothing, and the bound differs
-    from the loss by nothing but rounding, which is a term as well.
+    The theorem bounds the cost of averaging at each row by Hoeffding's lemma, from the
+    largest loss and the rate of the weights; here the observed cost is used. The
+    theorem is for non-increasing rates: otherwise the bound has a further term, the
+    decrease of the soft minimum of the losses by the increases. If probabilities are
+    averaged and the rate is at most 1, averaging costs nothing, and the bound equals
+    the loss up to rounding, which is a term as well.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ def certify_aggregation(losses, totals, observed):
 
 
 def stream_again(model, X, y, sample_weight):
-    """Check the rows of the whole stream; drop those of zero weight."""
+    """Validate the rows of the whole stream; drop those of zero weight."""
     n_outputs = len(model._state.losses)
     if n_outputs > 1:
         raise NotImplementedError(f"certificate needs two classes, got {n_outputs}.")
     if X is None or y is None:
         raise ValueError(
-            "certificate needs the rows of the stream once more: X and y, for "
+            "certificate needs all rows of the stream again, X and y, for "
             f"method={model.method!r}."
         )
     X, y, weights = model._checked(X, y, sample_weight, reset=False)
@@ -107,7 +107,7 @@ def stream_again(model, X, y, sample_weight):
 
 
 def problem_of(model, X, target, weights):
-    """Gather what the loss of a parameter depends on, standardized as then."""
+    """Return the arguments of the loss of a parameter, standardized as in the run."""
     learnt = model._state.copy()
     learnt.moments[:] = learnt.stream[SEEN] = 0.0
     Z = np.empty((len(X), learnt.means.shape[1]))

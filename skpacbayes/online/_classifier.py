@@ -19,52 +19,51 @@ LEAST = 1e-300  # of a probability whose log is taken
 class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     """Linear classification on a stream, without a learning rate.
 
-    Rows come one at a time or in blocks; each is predicted, then learnt, in constant
-    time and memory. The coefficients have a Gaussian posterior of diagonal
-    covariance, updated by implicit natural-gradient variational inference (NGVI): a
-    step never overshoots, so that nothing needs tuning. The features are
-    standardised as they come, by their own running moments. More than two classes share
-    a softmax with the logistic loss, the default, and are learnt as one against the
-    others with the hinge.
+    Rows are learnt one at a time or in blocks, in constant time and memory per row. The
+    coefficients have a Gaussian posterior with diagonal covariance, updated by implicit
+    natural-gradient variational inference (NGVI), whose steps do not overshoot, so that
+    no parameter needs tuning. Features are standardised by their running moments. With
+    more than two classes, the logistic loss, the default, uses a softmax, and the hinge
+    loss a model for each class against the others.
 
     Parameters
     ----------
     method : {"ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"}, default="ngvi"
         As in :class:`OnlineVIRegressor`.
     loss : {"log_loss", "hinge"}, default="log_loss"
-        Loss of a prediction, expected under the posterior: by Gauss-Hermite quadrature
-        on 20 nodes for the logistic loss, in closed form for the hinge. A block of rows
-        takes two to three times as long with the logistic loss, a row alone about as
-        long. The probabilities of the hinge are not calibrated.
+        Loss of a prediction. Its posterior expectation is computed by Gauss-Hermite
+        quadrature with 20 nodes for the logistic loss, and in closed form for the hinge
+        loss. Blocks of rows take two to three times as long with the logistic loss,
+        single rows about as long. The probabilities with the hinge loss are not
+        calibrated.
     multi_class : {"auto", "softmax", "one_vs_rest"}, default="auto"
-        What more than two classes are. "softmax": one score for each class, and the
-        multinomial logistic loss, which needs ``loss="log_loss"`` and
-        ``method="ngvi"``; its expectation is replaced by an upper bound, see Notes.
-        "one_vs_rest": a model for each class against the others. "auto" is the softmax
-        where there is one.
+        Treatment of more than two classes. "softmax": one score for each class, with
+        the multinomial logistic loss, whose expectation is replaced by an upper bound
+        (see Notes); it needs ``loss="log_loss"`` and ``method="ngvi"``. "one_vs_rest":
+        a model for each class against the others. "auto": "softmax" if possible.
     inverse_temperature : "auto" or float, default="auto"
-        Weight of a row's loss in the posterior, for NGVI; "auto" is 1, the labels
-        having no unit.
+        Weight of the loss of a row in the posterior, for NGVI. "auto": 1.
     learning_rate : "auto", "invsqrt" or float, default="auto"
-        Step of the methods that have one, as in :class:`OnlineVIRegressor`.
+        Step size of methods other than "ngvi", as in :class:`OnlineVIRegressor`.
     prior_scale : "auto" or float, default="auto"
-        Standard deviation of the prior of a coefficient of a standardised feature,
-        and of the intercept. "auto" averages the scales `prior_scales_` by exponential
-        weights, at two to four times the time of one; it is 1 for the methods other
-        than "ngvi". With more than 16 features and the logistic loss one of them is
-        ``n_features ** -0.5``, at which the prior variance of a score is about one.
+        Standard deviation of the prior of a coefficient of a standardised feature, and
+        of the intercept. "auto" averages models with the scales `prior_scales_` by
+        exponential weights, in two to four times the time of a single scale; it is 1
+        for methods other than "ngvi". With more than 16 features and the logistic loss,
+        one of the scales is ``n_features ** -0.5``, for which the prior variance of a
+        score is about one.
     forgetting : "on_label_change", "auto" or float, default="on_label_change"
-        Share of what was learnt that gives way to the prior at each row, in [0, 1), for
-        NGVI. "on_label_change" averages, by exponential weights, the models that forget
-        nothing and one, of the largest scale of the prior, that forgets 0.04 at each
-        row whose label is not that of the row before: that model takes over where
-        labels change their meaning, and rows that come sorted by class are not
-        forgotten. "auto" averages six rates, `forgetting_rates_`. Compared with
-        ``forgetting=0.0``, a block of rows takes 1.4 times as long with
-        "on_label_change" and five times with "auto". For "ngvi_explicit"
-        "on_label_change" is 0; the methods that are not NGVI never forget.
+        Rate of forgetting, in [0, 1), for NGVI: the posterior is moved towards the
+        prior by this share at each row. "on_label_change" averages, by exponential
+        weights, models that do not forget and one, with the largest prior scale, that
+        forgets 0.04 at each row whose label differs from that of the row before: this
+        model gets the weight if the meaning of labels changes, and rows sorted by class
+        are not forgotten. "auto" averages six rates, `forgetting_rates_`. Compared with
+        ``forgetting=0.0``, blocks of rows take 1.4 times as long with "on_label_change"
+        and five times as long with "auto". For "ngvi_explicit" "on_label_change" is 0;
+        methods other than NGVI do not forget.
     standardize : bool, default=True
-        Whether features are centred and scaled by the moments of the rows so far.
+        Whether to centre and scale features by the moments of the rows so far.
     clip : float or None, default=None
         Bound on the absolute value of a feature, after standardisation.
     fit_intercept : bool, default=True
@@ -73,50 +72,49 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Projection of the posterior means on ``[-mean_bound, mean_bound]`` and of
         the posterior standard deviations on ``[0, scale_bound]``, after each row.
     average : bool, default=False
-        Whether to predict with the average of the means over the rows, as in
-        equation (12) of [1]_, rather than with the last mean.
+        Whether to predict with the average of the posterior means over the rows, as in
+        equation (12) of [1]_, instead of the last mean.
     n_fourier : "auto" or int, default=0
-        Number of random Fourier features of the standardised features, which join them:
-        cosines of random directions, of three length scales, which make the model as
-        flexible as a kernel machine. "auto" runs the linear model side by side with one
-        of 240 Fourier features (120 with a full covariance) and averages their
-        predictions by exponential weights. Use it for predictions where you do not need
+        Number of random Fourier features that are added to the standardised features:
+        cosines of random projections, with three length scales, which make the model
+        about as flexible as a kernel machine. "auto" averages the predictions of the
+        linear model and of a model with 240 Fourier features (120 with a full
+        covariance) by exponential weights. Use it for predictions where you do not need
         coefficients: on the streams of the user guide it was at most 0.001 in log loss
         worse than the linear model, and a row costs about two and a half times as much.
     random_state : int, RandomState instance or None, default=None
-        Seed of the directions, with `n_fourier`.
+        Seed of the random Fourier features, with `n_fourier`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Posterior means of the coefficients, in one over the units of X.
+        Posterior means of the coefficients, per unit of X.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Posterior means of the intercepts.
     coef_std_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Posterior standard deviations of the coefficients, in the same units; not for
+        Posterior standard deviations of the coefficients; not available for
         `method="oga"`, which has no posterior.
     cumulative_loss_ : float
-        Sum of the losses suffered, over rows and outputs (over rows with a softmax):
-        each row is predicted, then learnt. For NGVI and the logistic loss, minus the
-        log of the probability of the label, as `predict_proba` gives it (one against
-        the others: that of each output); else the loss of the score.
+        Sum over rows of the loss of the prediction made before the row was learnt (one
+        against the others: also over outputs). For NGVI and the logistic loss it is
+        minus the log of the probability of the label by `predict_proba` (one against
+        the others: by each output); otherwise the loss of the score.
     forgetting_rates_ : ndarray of shape (n_rates,)
-        The forgetting rates: several with "on_label_change" and "auto".
+        Forgetting rates; several with "on_label_change" and "auto".
     forgetting_weights_ : ndarray of shape (n_outputs, n_rates)
-        Their weights for each output; with a softmax the same for all.
+        Weights of these values for each output; equal for all outputs with a softmax.
     prior_scales_ : ndarray of shape (n_scales,)
-        The scales of the prior: several with `prior_scale="auto"`. With
-        `n_fourier="auto"` also three times each, that of the models with Fourier
-        features.
+        Scales of the prior; several with `prior_scale="auto"`. With `n_fourier="auto"`
+        also three times each of them, for the models with Fourier features.
     prior_scale_weights_ : ndarray of shape (n_outputs, n_scales)
-        Their weights for each output; with a softmax the same for all.
+        Weights of these values for each output; equal for all outputs with a softmax.
     fourier_weight_ : ndarray of shape (n_outputs,)
-        Weight of the models with Fourier features, of each output: 0 where all are
-        linear, 1 where all have such features, between with `n_fourier="auto"`.
+        Weight of the models with Fourier features for each output: 0 or 1, unless
+        `n_fourier="auto"`.
     n_samples_seen_ : int
-        Rows of positive weight since the last `fit`.
+        Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
 
@@ -126,11 +124,10 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
 
     Notes
     -----
-    For a row z of label y in {-1, 1}, variance `v = z'Vz` and inverse temperature b,
-    the step solves ``a' = a - b v dL(a', v)/da`` for the new score a', L being the
-    loss expected under N(a', v), then moves the mean along Vz and adds
-    ``2 b dL/dv z^2`` to the precisions. It is equation (8) of [1]_ without
-    linearising the loss in the mean.
+    For a row z with label y in {-1, 1}, variance `v = z'Vz` and inverse temperature b,
+    the step solves ``a' = a - b v dL(a', v)/da`` for the new score a', L being the loss
+    expected under N(a', v), then moves the mean along Vz and adds ``2 b dL/dv z^2`` to
+    the precisions. It is equation (8) of [1]_ without linearising the loss in the mean.
 
     With a softmax, class k has the score a_k of variance v_k, and E logsumexp has the
     upper bound of [2]_, ``sum(q**2 * v) / 2 + logsumexp(a + (1 - 2 * q) * v / 2)`` at
@@ -138,17 +135,17 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     step solves ``a_k' = a_k + b v_k (1{k = y} - q_k(a', v))`` for all classes at once,
     by Newton's method in one dimension.
 
-    A feature's unit is the running standard deviation. Where its square has grown by a
-    factor of root 5, as with a feature that was constant at first, the evidence from
-    before is counted in the new unit, in which it is less: its precision beyond the
-    prior's is multiplied by the squared ratio of the units. The means stay, since what
-    was learnt from small deviations need not hold for large ones.
+    The unit of a feature is its running standard deviation. If its square has grown by
+    a factor of sqrt(5), as for a feature that was constant at first, the earlier
+    evidence is reduced: the precision beyond that of the prior is multiplied by the
+    squared ratio of the units. The means do not change, as effects of small deviations
+    need not hold for large ones.
 
-    Several models are averaged by exponential weights: with the logistic loss and NGVI
-    their probabilities, at the losses of these, so that the average loses at most the
-    log of their number more than the best of them, on any stream of rows of weight 1.
-    `certificate` says so; it exists for the average of several models, as by default,
-    and for "sva" and "svb". A single NGVI model has no regret bound.
+    Several models are averaged by exponential weights. With the logistic loss and NGVI
+    their probabilities are averaged, so that the loss of the average exceeds that of
+    the best model by at most the log of their number, on any stream of rows of weight
+    1. This is the bound of `certificate`, which exists for averages of several models,
+    as by default, and for "sva" and "svb". A single NGVI model has no regret bound.
 
     References
     ----------
@@ -159,7 +156,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
 
     Examples
     --------
-    Tumours in their raw units, each predicted before its label is known:
+    Progressive validation on unscaled features:
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from skpacbayes import OnlineVIClassifier
@@ -173,7 +170,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     0.0...
     """
 
-    covariance = "diagonal"  # a full one was no better for labels: see the user guide
+    covariance = "diagonal"  # a full one was no better: see the user guide
 
     _parameter_constraints: dict = {
         **OnlineLinearModel._parameter_constraints,
@@ -221,11 +218,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         self.random_state = random_state
 
     def decision_function(self, X):
-        """Score rows, so that the class of the highest score is the predicted one.
+        """Return scores of rows; the class of the highest score is predicted.
 
-        With the logistic loss, the log odds of `predict_proba` for two classes, the
-        log of each probability for more. With the hinge, the posterior mean of the
-        score, ``X @ coef_.T + intercept_``.
+        With the logistic loss: the log odds of `predict_proba` for two classes, or log
+        probabilities for more. With the hinge loss: the posterior mean of the score,
+        ``X @ coef_.T + intercept_``.
 
         Parameters
         ----------
@@ -253,10 +250,10 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     def predict_proba(self, X):
         """Predict the probability of each class.
 
-        With the logistic loss, the logistic function averaged over the posterior:
+        With the logistic loss, the logistic function averaged over the posterior,
         ``sigmoid(a / sqrt(1 + pi v / 8))`` for a score of mean a and variance v. With
-        the hinge loss, which is no likelihood, the same formula is a heuristic: it
-        ranks rows as the score does, but its values are not calibrated.
+        the hinge loss, which is not a likelihood, the same formula is a heuristic, and
+        the values are not calibrated.
 
         With a softmax, ``1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8))`` of
         each class k, divided by their sum.
@@ -269,8 +266,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Probabilities; with one against the others those of each class, divided by
-            their sum.
+            Probabilities; with one against the others, normalised.
 
         Raises
         ------
@@ -289,23 +285,23 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         return self.predict_proba(X) if probable else self.decision_function(X)
 
     def certificate(self, X=None, y=None, sample_weight=None):
-        """Bound the cumulative loss, by the theorem that covers the method.
+        """Bound the cumulative loss by the theorem for the method.
 
-        With several models, as by default, Theorem 1: the best of them could have been
-        better by no more than the terms say. For "sva",
-        Theorem 2 with the gradients that were seen in place of their bound, at the
-        posterior for which it is smallest; for "svb" with `learning_rate="invsqrt"`
-        and both bounds, the regret of the paper's schedule against the best fixed
-        parameter, next to Theorem 3 as published. The last two need the rows once more.
+        For several models, as by default: Theorem 1, a bound on the regret against the
+        best of them. For "sva": Theorem 2 with the observed gradients instead of their
+        bound, at the posterior with the smallest bound. For "svb" with
+        `learning_rate="invsqrt"` and both bounds: the regret of the paper's schedule
+        against the best fixed parameter, with Theorem 3 as published. The last two need
+        all rows again.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            All rows since the last `fit`, in their order. Theorem 1 needs none.
+            All rows since the last `fit`, in order. Not needed for Theorem 1.
         y : array-like of shape (n_samples,), default=None
-            Their targets.
+            Targets of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+            Weights of the rows.
 
         Returns
         -------
@@ -315,22 +311,22 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Raises
         ------
         NotImplementedError
-            If no theorem covers the method, its learning rate or its bounds.
+            If there is no theorem for the method, its learning rate or its bounds.
         ValueError
-            If the rows are needed and missing, are not as many as have been learnt, or
-            X is not finite or beyond 1e150.
+            If the rows are needed but not given, if their number is not that of the
+            rows learnt, or if X is not finite or |X| exceeds 1e150.
         """
         check_is_fitted(self)
         return certify_linear(self, X, y, sample_weight)
 
     @property
     def cumulative_loss_(self):
-        """Sum of the losses suffered: each row predicted, then learnt."""
+        """Sum of the losses of predictions made before each row was learnt."""
         return self._cumulative_loss()
 
     @property
     def coef_(self):
-        """Posterior means of the coefficients, in one over the units of X."""
+        """Posterior means of the coefficients, per unit of X."""
         return self._raw_coefficients()[0]
 
     @property

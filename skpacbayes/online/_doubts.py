@@ -61,9 +61,9 @@ def order_found(state):
 def warn_of_order(found):
     """Warn where rows are sorted by their target, or labels come in long runs."""
     warn_user(
-        f"The rows are {found}. Each row is learnt once, in the order given, so that "
-        "later rows count more than the first ones, above all with forgetting. If "
-        "the order means nothing, shuffle the rows (sklearn.utils.shuffle)."
+        f"The rows are {found}. Each row is learnt once, in order, so that later "
+        "rows count more than the first ones, especially with forgetting. If "
+        "the order has no meaning, shuffle the rows (sklearn.utils.shuffle)."
     )
 
 
@@ -84,7 +84,7 @@ def warn_of_change(foretold, n_rows, remedy):
         f"The errors of recent rows predict the next error: {share:.0%} of the squared "
         f"error could have been avoided. Either the relation changes along the stream "
         f"{remedy}; or the errors are autocorrelated: add lagged targets to the "
-        "features. If the order of the rows means nothing, shuffle them "
+        "features. If the order of the rows has no meaning, shuffle them "
         "(sklearn.utils.shuffle)."
     )
     return True
@@ -116,10 +116,10 @@ def warn_of_fit(loss, shuffled, n_shuffled):
         return
     warn_user(
         f"The final model has a mean loss of {loss:g} on its rows, and one that learnt "
-        f"{n_shuffled} of them in random order has {shuffled:g}: later rows displaced "
-        "what the first ones taught. If the order means nothing, shuffle the rows "
-        "(sklearn.utils.shuffle). If the relation changes along them, judge the model "
-        "by cumulative_loss_, not by its fit to early rows."
+        f"{n_shuffled} of them in random order has {shuffled:g}: the fit to early rows "
+        "was lost. If the order has no meaning, shuffle the rows "
+        "(sklearn.utils.shuffle). If the relation changes, judge the model by "
+        "cumulative_loss_, not by its fit to early rows."
     )
 
 
@@ -136,9 +136,9 @@ def warn_of_standstill(state):
     if n_runs * squares <= 2.0 * CLUMPED * n_rows**2 or squares <= 0.1 * n_rows**2:
         return False
     warn_user(
-        "y is the same for a long run of rows, and changes in others. Such a run says "
-        "that no feature has an effect, and nothing is forgotten: if it means that y "
-        "was not measured, leave it out; if the relation changes, use "
+        "y is constant for a long run of rows, but not in others. Such a run is "
+        "learnt as evidence that no feature has an effect, and is not forgotten: if y "
+        "was not measured, leave the run out; if the relation changes, use "
         "forgetting='auto'."
     )
     return True
@@ -191,9 +191,9 @@ def warn_of_far_rows(ends, n_rows, names):
     others = sorted((sign * second[column, side], -sign * end[column, 1 - side]))
     warn_user(
         f"A row has the value {sign * end[column, side]:g} in {names[column]}, and all "
-        f"others are from {others[0]:g} to {others[1]:g}. Its square outweighs theirs: "
-        "the units and the coefficients follow that row. Check it, and leave it out if "
-        "it is wrong."
+        f"others are from {others[0]:g} to {others[1]:g}. Its square exceeds the sum "
+        "of theirs, so that it determines the scale and the coefficients. Check the "
+        "row, and leave it out if it is wrong."
     )
 
 
@@ -208,7 +208,7 @@ def warn_of_weights(sample_weight, total, n_rows):
         return
     warn_user(
         f"One row has a weight of {heaviest:g}, {heaviest / total:.0%} of that of all "
-        f"{n_rows} rows so far. It counts as so many copies: the units of the features "
-        "and the coefficients follow it, and few rows will change them. Check "
-        "sample_weight, or bound it."
+        f"{n_rows} rows so far. It counts as this number of copies, and determines the "
+        "scales of the features and the coefficients. Check sample_weight, or bound "
+        "it."
     )

@@ -36,30 +36,30 @@ _COMPILED = weakref.WeakSet()
 class EWARegressor(RegressorMixin, OnlineEstimator):
     """Exponentially weighted aggregation (EWA) of regressors on a stream.
 
-    Each row is predicted by the mean of the experts' predictions, weighted by
+    The prediction of each row is the mean of the experts' predictions, weighted by
     exponentials of minus their cumulative losses: Algorithm 1 of [1]_ with one
-    parameter an expert. On any stream, the cumulative loss exceeds that of the best
-    expert by no more than `certificate` says.
+    parameter per expert. On any stream, `certificate` bounds the excess of the
+    cumulative loss over that of the best expert.
 
     Parameters
     ----------
     estimators : list of (str, estimator) or None, default=None
-        The experts; None is :class:`OnlineVIRegressor` with each of the forgetting
-        rates 0, 0.001 and 0.01. One that has `partial_fit` is cloned, and learns each
-        row after all have predicted it; before its first row it predicts 0. Any other
-        must be fitted, and stays as it is: wrap an expert that could learn, but should
-        not, in :class:`sklearn.frozen.FrozenEstimator`.
+        The experts. None: :class:`OnlineVIRegressor` with forgetting rates 0, 0.001 and
+        0.01. An expert with `partial_fit` is cloned, and learns each row after all
+        experts have predicted it; before its first row it predicts 0. Any other expert
+        must be fitted, and does not change. To keep an expert with `partial_fit` from
+        learning, wrap it in :class:`sklearn.frozen.FrozenEstimator`.
     inverse_temperature : "auto" or float, default="auto"
         Rate eta of the weights, per unit of the loss. "auto" is the anytime rate
         ``sqrt(8 log(n_experts) / t) / loss_bound`` at row t.
     loss : {"squared_error", "absolute_error"}, default="squared_error"
         Loss of a prediction.
     loss_bound : float or None, default=None
-        Bound on the differences of the experts' losses of one row, for the rate "auto";
-        a bound on the losses is one. None for the largest difference so far: losses
-        that all share, of a row far from the others, do not count. A warning names an
-        expert whose losses are so large that the weights leave the best one too little,
-        and the average three times its loss.
+        Bound on the differences between the experts' losses of one row, for the rate
+        "auto"; a bound on the losses is one, too. None: the largest difference so far,
+        so that a row far from the others, which all experts miss, does not count. A
+        warning names an expert whose losses are so large that the best expert gets too
+        little weight, and the average has three times its loss.
 
     Attributes
     ----------
@@ -68,23 +68,23 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
     weights_ : ndarray of shape (n_estimators,)
         Weights of the experts for the next row.
     cumulative_losses_ : ndarray of shape (n_estimators,)
-        Cumulative loss of each expert: each row predicted, then learnt.
+        Cumulative loss of each expert, of predictions made before each row was learnt.
     cumulative_loss_ : float
         Cumulative loss of the aggregate.
     n_samples_seen_ : int
-        Rows of positive weight since the last `fit`.
+        Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
 
     See Also
     --------
-    OnlineVIRegressor : Its `forgetting="auto"` aggregates forgetting rates so.
+    OnlineVIRegressor : Aggregates forgetting rates with `forgetting="auto"`.
 
     Notes
     -----
-    Experts of this package learn whole blocks by one compiled call each, and experts
-    that do not learn predict whole blocks. For any other expert the time of a row is
-    that of one `predict` and one `partial_fit`.
+    Experts of this package learn blocks of rows by one compiled call each, and experts
+    that do not learn predict whole blocks. For any other expert a row takes one
+    `predict` and one `partial_fit`.
 
     References
     ----------
@@ -93,7 +93,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
 
     Examples
     --------
-    Which step of gradient descent? On this stream, ask all three:
+    Aggregate three step sizes of gradient descent:
 
     >>> import numpy as np
     >>> from skpacbayes import EWARegressor, OnlineVIRegressor
@@ -135,7 +135,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
 
     @fit_context
     def fit(self, X, y, sample_weight=None):
-        """Forget everything, then learn the rows once, in the order given.
+        """Learn the rows once, in order, starting a new stream.
 
         Parameters
         ----------
@@ -144,7 +144,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row; passed on to the experts, which must take it.
+            Weights of the rows, which are passed to the experts; these must accept
+            `sample_weight`.
 
         Returns
         -------
@@ -155,8 +156,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         ------
         ValueError
             If X or y is not finite or beyond 1e150, an expert predicts NaN, or
-            `estimators` is not a list of pairs of a name, all different, and an
-            estimator.
+            `estimators` is not a list of pairs of distinct names and estimators.
         NotFittedError
             If an expert that cannot learn is not fitted.
         """
@@ -165,7 +165,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
-        """Learn more rows, in the order given.
+        """Learn more rows, in order.
 
         Parameters
         ----------
@@ -174,7 +174,8 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row; passed on to the experts, which must take it.
+            Weights of the rows, which are passed to the experts; these must accept
+            `sample_weight`.
 
         Returns
         -------
@@ -212,7 +213,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         predictions = np.empty((len(self.estimators_), len(X), 1))
         begun = self._state.n_rows > 0.0
         for own, expert in zip(predictions, self.estimators_, strict=True):
-            if learns(expert) and not begun:  # as before the first row
+            if learns(expert) and not begun:  # before its first row it predicts 0
                 own[:] = 0.0
                 continue
             linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
@@ -225,12 +226,11 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         return predictions[0, :, 0]
 
     def certificate(self):
-        """Theorem 1: how much the best expert could have been better.
+        """Return the regret bound of Theorem 1 against the best expert.
 
-        What averaging the predictions cost is what the rows show; to bound it before
-        the rows are known, by the largest loss,
-        :func:`skpacbayes.certificates.exponential_weights_terms` has the theorem as
-        published.
+        The cost of averaging the predictions is the observed one. For the theorem as
+        published, which bounds it by the largest loss, see
+        :func:`skpacbayes.certificates.exponential_weights_terms`.
 
         Returns
         -------
@@ -263,11 +263,11 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
 
     @property
     def n_samples_seen_(self):
-        """Rows of positive weight since the last `fit`."""
+        """Number of rows of positive weight since the last `fit`."""
         return int(self._state.n_rows)
 
     def _begin(self, n_features):
-        """Start a stream: clone the experts that learn, none of which has lost yet."""
+        """Start a stream, with clones of the experts that learn."""
         self.estimators_ = [
             clone(expert) if learns(expert) else expert for _, expert in self._experts()
         ]
@@ -282,7 +282,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             state.aggregate_temperature = self.inverse_temperature
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
-        """Learn plain rows, in place or on copies of the experts that replace them."""
+        """Learn plain rows, in place or on copies of the experts."""
         if sample_weight is not None:
             return False
         rows = self._convert(X)
@@ -302,24 +302,24 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         return True
 
     def _doubt_change(self):
-        """Warn of an average that an expert's largest loss keeps from the best one."""
+        """Warn if large losses of an expert keep the average far from the best one."""
         if self.inverse_temperature == "auto":
             names = [name for name, _ in self._experts()]
             power = 2 if self.loss == "squared_error" else 1
             warn_of_divergence(self._state, self.weights_, names, power)
 
     def _all_in_place(self):
-        """Whether each expert either does not learn, or learns by one compiled call."""
+        """Return whether each expert does not learn, or learns by one compiled call."""
         return all(
             not learns(expert) or (learns_blocks(expert) and expert._streaming())
             for expert in self.estimators_
         )
 
     def _learn_in_place(self, X, y):
-        """Learn rows by compiled calls, all made by one: `deque` runs no bytecode.
+        """Learn rows by compiled calls that cannot be interrupted between them.
 
-        An interrupt falls before all of them, or after. Nothing is compiled here: rows
-        of the same types were learnt before.
+        They are made by `deque`, which runs no bytecode. Nothing is compiled here, as
+        rows of the same types were learnt before.
         """
         predictions, calls = np.empty((len(self.estimators_), len(X))), []
         for k, expert in enumerate(self.estimators_):
@@ -341,7 +341,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             collections.deque(map(partial.__call__, calls), maxlen=0)
 
     def _draft(self, *, forgets):
-        """Return a copy to work on; experts that do not learn are shared with it."""
+        """Return a copy of the estimator that shares experts that do not learn."""
         draft = super()._draft(forgets=forgets)
         if not forgets and self._streaming():
             draft.estimators_ = [
@@ -351,7 +351,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         return draft
 
     def __getstate__(self):
-        """Return the state of one moment, that of the experts included."""
+        """Return a consistent snapshot, including the states of the experts."""
         if "_state" not in vars(self):
             return super().__getstate__()
         with self._locks().changing:
@@ -365,7 +365,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         return state
 
     def _learn(self, X, y, sample_weight):
-        """Each expert predicts, then learns; then Algorithm 1."""
+        """Let each expert predict, then learn; then run Algorithm 1."""
         new = self._state.n_rows == 0.0
         predictions = np.empty((len(self.estimators_), len(X)))
         for own, expert in zip(predictions, self.estimators_, strict=True):
@@ -380,14 +380,14 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             kernel(*arguments)
 
     def _check_predictions(self, predictions):
-        """Refuse experts that predict NaN; `predictions`: a row for each expert."""
+        """Raise ValueError if an expert predicts NaN; one row of predictions each."""
         wrong = np.isnan(predictions).any(axis=1)
         if wrong.any():
             name = self._experts()[wrong.argmax()][0]
             raise ValueError(f"The expert {name!r} predicts NaN.")
 
     def _steps(self, X, y, predictions, sample_weight=NO_WEIGHTS):
-        """Return kernels and their arguments: Algorithm 1, then what rows are like."""
+        """Return kernels and their arguments: Algorithm 1, then notes on the rows."""
         losses, totals, order, constant = self._state.arrays
         loss, work = LOSSES.index(self.loss), np.empty((2, len(losses)))
         aggregated = y, -1, sample_weight, loss, predictions, losses, totals, work
@@ -401,7 +401,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         return [(f"forgetting {r}", OnlineVIRegressor(forgetting=r)) for r in rates]
 
     def _check_experts(self):
-        """Refuse what is not a list of named, distinct and usable experts."""
+        """Raise ValueError unless `estimators` is a list of named, valid experts."""
         pairs = self._experts()
         if not pairs or not all(
             isinstance(pair, tuple)
@@ -430,9 +430,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
 
 
 def learn_block(expert, X, y, sample_weight, predictions):
-    """Write an expert's predictions of a block, each made before it learns the row."""
+    """Write an expert's predictions of a block, made before learning each row."""
     start = 0
-    while start < len(X) and not expert._streaming():  # it has no state to begin with
+    while start < len(X) and not expert._streaming():  # no state yet
         row, start = slice(start, start + 1), start + 1
         predictions[row] = 0.0
         if not len(sample_weight) or sample_weight[row] > 0.0:
@@ -440,14 +440,14 @@ def learn_block(expert, X, y, sample_weight, predictions):
             expert.partial_fit(X[row], y[row], sample_weight=own)
     if start == len(X):
         return
-    # None is made of rows of no weight.
+    # Rows of zero weight do not start it.
     all_predictions = np.zeros((expert._n_experts(), len(X) - start))
     expert._learn(X[start:], y[start:], sample_weight[start:], all_predictions)
     predictions[start:] = all_predictions[0]
 
 
 def predict_then_learn(expert, X, y, sample_weight, predictions, new):
-    """Write an expert's prediction of each row, made before it learns the row."""
+    """Write an expert's prediction of each row, then let it learn the row."""
     for i in range(len(X)):
         row = slice(i, i + 1)
         predictions[i] = 0.0 if new else expert.predict(X[row])[0]
@@ -468,16 +468,16 @@ def copied(expert):
 
 
 def learns(expert):
-    """Whether an expert learns along the stream."""
+    """Return whether an expert learns."""
     return hasattr(expert, "partial_fit") and not isinstance(expert, FrozenEstimator)
 
 
 def learns_blocks(expert):
-    """Whether a kernel learns a block of rows, and writes what `predict` would say."""
+    """Return whether a kernel learns a block of rows, and writes predictions."""
     counts = getattr(expert, "loss", None) == "poisson"
     return type(expert) in LEARN_BLOCKS and not counts
 
 
 def capped(predictions):
-    """Predictions, at LARGEST where they are beyond it: no target is."""
+    """Return predictions clipped to LARGEST, which no target exceeds."""
     return np.maximum(np.minimum(predictions, LARGEST), -LARGEST)

@@ -1,4 +1,4 @@
-"""Labels of a stream, and the codes by which the kernels know them."""
+"""Labels of a stream, and their codes in the kernels."""
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -18,7 +18,7 @@ def classes_of(y, sample_weight):
 
 
 def distinct(classes):
-    """Return the classes that a call names, in order."""
+    """Return the sorted classes of a call."""
     refuse_missing_labels("classes", np.asarray(classes, dtype=object))
     try:
         return np.unique(classes)
@@ -27,24 +27,24 @@ def distinct(classes):
 
 
 class LabelStream:
-    """An online classifier: how it learns labels, and predicts them.
+    """Mixin of online classifiers: validation and coding of labels.
 
-    The kernels know two classes as -1 and 1, several as numbers from 0 on.
+    The kernels code two classes as -1 and 1, several classes as 0, 1, ...
     """
 
     @fit_context
     def fit(self, X, y, sample_weight=None):
-        """Forget everything, then learn the rows once, in the order given.
+        """Learn the rows once, in order, starting a new stream.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows, in the order of the stream.
         y : array-like of shape (n_samples,)
-            Labels, of at least two classes.
+            Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row, which multiplies its loss. A row of weight 0 is
-            passed over.
+            Weights of the rows, which multiply their losses. A row of weight 0 is
+            ignored. None: 1 each.
 
         Returns
         -------
@@ -60,10 +60,10 @@ class LabelStream:
 
     @partial_fit_context
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Learn more rows, in the order given.
+        """Learn more rows, in order.
 
-        Any way of cutting the same rows into calls gives the same state. A call that
-        raises has learnt nothing.
+        The result does not depend on how rows are split into calls. A call that raises
+        leaves the estimator unchanged.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class LabelStream:
         classes : array-like of shape (n_classes,), default=None
             All classes of the stream; required in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row.
+            Weights of the rows, as in `fit`.
 
         Returns
         -------
@@ -85,8 +85,8 @@ class LabelStream:
         ------
         ValueError
             If X is not finite or beyond 1e150, `classes` is missing in the first call
-            or differs from its value there, a label is not among them, or a parameter
-            changed since the stream began.
+            or differs from it later, a label is not in `classes`, or a parameter
+            changed since the stream started.
         """
         return self._learn_more(X, y, sample_weight, classes)
 
@@ -111,13 +111,13 @@ class LabelStream:
         return self._labels(self._preferences(X))
 
     def _learn_at_once(self, X, y=None, classes=None, sample_weight=None):
-        """Learn plain rows by one compiled call; whether they were learnt."""
+        """Learn plain rows by one compiled call; return whether they were learnt."""
         if classes is not None:
             self._check_classes(classes)
         return super()._learn_at_once(X, y, sample_weight)
 
     def _learn_anew(self, X, y, sample_weight):
-        """Forget everything, take the classes of the labels, then learn the rows."""
+        """Start a new stream with the classes of the labels, and learn the rows."""
         X, y, weights = self._checked(X, y, sample_weight, reset=True, some=True)
         self._set_classes(classes_of(y, weights))
         self._begin(self.n_features_in_, self._n_outputs())
@@ -125,7 +125,7 @@ class LabelStream:
         return self._learn_blocks(*rows)._doubt(rows=rows)
 
     def _learn_more(self, X, y, sample_weight, classes):
-        """Learn more rows of a stream, whose first call names the `classes`."""
+        """Learn more rows of a stream, whose first call gives the `classes`."""
         begins = not self._streaming()
         if begins and classes is None:
             raise ValueError("classes must be passed on the first call.")
@@ -140,7 +140,7 @@ class LabelStream:
         return self._learn_blocks(X, codes, weights)._doubt(len(X))
 
     def _convert_targets(self, y, count):
-        """Codes of labels if one look-up is enough, or None."""
+        """Return codes of labels if one look-up suffices, or None."""
         if hasattr(y, "to_numpy") and not hasattr(type(y), "columns"):
             y = y.to_numpy()
         if count == 1 and self._code_of:
@@ -154,7 +154,7 @@ class LabelStream:
         return self._codes(y) if numbers or y.dtype == self.classes_.dtype else None
 
     def _set_classes(self, classes):
-        """Take the classes, and note the code of each label on its own."""
+        """Set the classes, with a table of codes."""
         if len(classes) < 2:
             raise ValueError(
                 "The number of classes has to be greater than one; got "
@@ -169,7 +169,7 @@ class LabelStream:
             self._code_of = dict(zip(classes.tolist(), rows, strict=True))
 
     def _check_classes(self, classes):
-        """Refuse other classes than those of the first call."""
+        """Raise ValueError if classes differ from those of the first call."""
         if not np.array_equal(distinct(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} is not the same as on the first call: "
@@ -185,9 +185,9 @@ class LabelStream:
         return len(self.classes_)
 
     def _codes_of(self, y, sample_weight):
-        """Codes of labels that have been validated; refuse unknown ones."""
+        """Return codes of validated labels; raise ValueError for unknown ones."""
         codes = self._codes(y)
-        if codes is None and len(sample_weight):  # rows of no weight are absent
+        if codes is None and len(sample_weight):  # labels of zero weight may be unknown
             codes = self._codes(np.where(sample_weight > 0, y, self.classes_[0]))
         if codes is None:
             unknown = list(dict.fromkeys(y[~np.isin(y, self.classes_)].tolist()))
@@ -205,7 +205,7 @@ class LabelStream:
         return self.classes_[scores.argmax(axis=1)]
 
     def _codes(self, y):
-        """Codes of labels, or None if one is unknown."""
+        """Return codes of labels, or None if a label is unknown."""
         try:
             numbers = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
         except TypeError:  # of another type than the classes

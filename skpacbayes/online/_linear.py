@@ -1,4 +1,4 @@
-"""What the online linear models share: their options, their state, and one update."""
+"""Base class of the online linear models."""
 
 import itertools
 import math
@@ -25,8 +25,8 @@ from ._rows import OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
-WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # whose scale is estimated
-COUNT_INTERCEPT_SCALE = 10.0  # prior deviation of the log of a rate
+WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # noise is estimated
+COUNT_INTERCEPT_SCALE = 10.0  # prior standard deviation of a log rate
 FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes 100 microseconds a model
 # With more features prior_scale=None is "auto", for a diagonal and a full covariance.
 FEW_FEATURES = {"diagonal": 16, "full": 64}
@@ -50,7 +50,7 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class OnlineLinearModel(OnlineEstimator):
-    """A linear model with a Gaussian posterior, learnt one row after another."""
+    """Base class of linear models with a Gaussian posterior, learnt row by row."""
 
     _parameter_constraints: dict = {
         "method": [StrOptions(set(METHODS))],
@@ -73,7 +73,7 @@ class OnlineLinearModel(OnlineEstimator):
     def _learn(self, X, y, sample_weight, predictions=None):
         """Learn a block of rows by one compiled call.
 
-        False, and nothing learnt, if one is not finite or beyond LARGEST.
+        Returns False, without learning, if a row is not finite or beyond LARGEST.
         predictions : (n_experts, n_rows), receives the predictions made before the row
         was learnt; row 0 those of the model.
         """
@@ -84,13 +84,13 @@ class OnlineLinearModel(OnlineEstimator):
         )
 
     def _depends_on_order(self):
-        """Whether it does: hardly, where a full covariance is exact."""
+        """Return whether the posterior depends on the order of the rows."""
         exact = self._state.full and not self._state.phases.size
         exact = exact and self.loss == "squared_error"
         return not exact or self._state.n_experts > 1 or self.forgetting > 0.0
 
     def _doubt_change(self):
-        """Warn of a stream that changes, where nothing is forgotten; whether it did."""
+        """Warn if a stream changes and nothing is forgotten; return whether it did."""
         if self.forgetting != 0.0 or not self._regression():
             return False
         if self._state.full and self.loss == "squared_error":
@@ -101,16 +101,16 @@ class OnlineLinearModel(OnlineEstimator):
         return warn_of_standstill(self._state)
 
     def _doubt_fit(self, X, y, sample_weight):
-        """Warn of a fit that rows in random order would improve.
+        """Warn if rows in random order would improve the fit.
 
-        Only where the losses say that the order matters, and nothing is forgotten on
-        purpose. Coefficients give the scores, up to features and predictions out of
-        range: no kernel is compiled for them.
+        It is checked only if the losses depend on the order, and no forgetting was
+        chosen. The scores are computed from the coefficients, without a kernel that
+        would have to be compiled.
         """
         simple = self.clip is None and not (self.n_fourier or self.average)
         if self._state.forgetting_rates.any() or not simple:
             return
-        if len(sample_weight):  # rows of no weight are absent
+        if len(sample_weight):  # without rows of zero weight
             kept = sample_weight > 0.0
             X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
         coefficients, intercepts = self._raw_coefficients()
@@ -130,7 +130,7 @@ class OnlineLinearModel(OnlineEstimator):
         warn_of_fit(*losses, len(order))
 
     def _losses(self, y, scores):
-        """Loss of each row, scores : (n_rows, n_outputs)."""
+        """Return the loss of each row, given scores (n_rows, n_outputs)."""
         if self._learner == "softmax":
             own = np.take_along_axis(scores, y.astype(int)[:, None], axis=1)
             return np.logaddexp.reduce(scores, axis=1) - own[:, 0]
@@ -148,10 +148,10 @@ class OnlineLinearModel(OnlineEstimator):
         return self._state.n_experts
 
     def _begin(self, n_features, n_outputs=1):
-        """Start a stream: check that the options agree, and lay out the prior.
+        """Start a stream: check the parameters, and set the prior.
 
-        The experts of an output differ in their forgetting rate, in the scale of their
-        prior, and in whether they have Fourier features.
+        The experts of an output differ in their forgetting rate, their prior scale, and
+        in whether they have Fourier features.
         """
         self._check_options()
         experts = self._experts(n_features)
@@ -182,7 +182,7 @@ class OnlineLinearModel(OnlineEstimator):
         self._set_aggregation(self._state)
 
     def _learner_for(self, full):
-        """Name of the kernel that learns rows."""
+        """Return the name of the kernel that learns rows."""
         if self.loss == "poisson":
             return "counts"
         if full:
@@ -198,9 +198,9 @@ class OnlineLinearModel(OnlineEstimator):
         state.phases[:] = rng.uniform(0.0, 2.0 * math.pi, n_waves)
 
     def _set_stream(self, state):
-        """Write the settings that all models share."""
+        """Set the common settings of all models."""
         state.clip = math.inf if self.clip is None else self.clip
-        if self.loss == "quantile":  # an absolute loss of two slopes
+        if self.loss == "quantile":  # an absolute loss with two slopes
             state.slopes = self.quantile, 1.0 - self.quantile
             state.loss_kind = LOSSES.index("absolute_error")
         else:
@@ -221,9 +221,7 @@ class OnlineLinearModel(OnlineEstimator):
         """Set each model to its prior; experts : (n_models, 3), see `_experts`."""
         rates, scales, bends = experts.T
         state.forgetting, state.scales_of_prior = rates, scales
-        if (
-            self.forgetting == "on_label_change"
-        ):  # only rows that change the label forget
+        if self.forgetting == "on_label_change":  # forget only when the label changes
             state.last_labels = math.nan
         state.temperatures = self._temperature()
         shape = state.means.shape
@@ -242,13 +240,13 @@ class OnlineLinearModel(OnlineEstimator):
             variances[:, 0] = (
                 min(COUNT_INTERCEPT_SCALE, self.scale_bound or math.inf) ** 2
             )
-        if n_waves:  # an expert that is linear never learns their coefficients
+        if n_waves:  # linear experts do not learn their coefficients
             variances[:, -n_waves:] *= bends[:, None]
         state.precisions[:] = precisions
         state.set_variances(variances)
 
     def _set_aggregation(self, state):
-        """Write how the experts are aggregated: by the noise, or the temperature."""
+        """Set the aggregation of the experts: by the noise, or the temperature."""
         temperature = self._temperature()
         if temperature > 0.0:
             state.temperature_kind = FIXED
@@ -260,10 +258,10 @@ class OnlineLinearModel(OnlineEstimator):
         state.lowest_target = math.inf
         state.highest_target = -math.inf
 
-    # Options.
+    # Parameters.
 
     def _experts(self, n_features):
-        """Forgetting rate, prior scale, and whether there are Fourier features."""
+        """Return rate, prior scale and use of Fourier features of the experts."""
         rates = {"auto": FORGETTING_RATES, "on_label_change": (0.0,)}.get(
             self.forgetting, (self.forgetting,)
         )
@@ -300,7 +298,7 @@ class OnlineLinearModel(OnlineEstimator):
         return auto and self._natural() and self.loss in WITH_NOISE
 
     def _temperature(self):
-        """Inverse temperature of a row's loss; 0 where the noise is estimated."""
+        """Return the inverse temperature of a row's loss; 0 if noise is estimated."""
         if self._estimates_noise():
             return 0.0
         auto = self.inverse_temperature == "auto"
@@ -311,7 +309,7 @@ class OnlineLinearModel(OnlineEstimator):
         return self.fit_intercept and self.loss in WITH_NOISE and self._natural()
 
     def _full(self, n_features):
-        """Whether the covariance is full for that many features."""
+        """Return whether the covariance is full for a number of features."""
         possible = (
             self.method == "ngvi"
             and self.loss in ("squared_error", "poisson")
@@ -325,7 +323,7 @@ class OnlineLinearModel(OnlineEstimator):
         return possible and self.covariance == "full"
 
     def _check_options(self):
-        """Refuse parameters that would have no effect on the chosen method."""
+        """Raise ValueError for parameters without effect, or in conflict."""
         natural = self._natural()
         idle = []
         if natural and self.learning_rate != "auto":
@@ -361,16 +359,16 @@ class OnlineLinearModel(OnlineEstimator):
                 f"scale_bound={self.scale_bound!r}."
             )
 
-    # Answers.
+    # Results.
 
     def _means(self):
-        """Posterior means, as they predict, (n_outputs, n_experts, n_parameters)."""
+        """Return posterior means, (n_outputs, n_experts, n_parameters)."""
         state = self._state
         means = state.averaged_means if self.average else state.means
         return means.reshape(-1, state.n_experts, means.shape[1])
 
     def _raw_coefficients(self):
-        """Coefficients and intercepts of the mean in the units of X."""
+        """Return coefficients and intercepts of the mean, in the units of X."""
         self._check_linear()
         state = self._state
         mean = np.einsum("oe,oep->op", state.shares(), self._means())
@@ -380,7 +378,7 @@ class OnlineLinearModel(OnlineEstimator):
         return coefficients, intercepts - coefficients @ center
 
     def _check_linear(self):
-        """Raise AttributeError where the model is not linear in the features."""
+        """Raise AttributeError if the model is not linear in the features."""
         if self.n_fourier:
             raise AttributeError(
                 f"n_fourier={self.n_fourier!r}: the model is not linear in the "
@@ -388,7 +386,7 @@ class OnlineLinearModel(OnlineEstimator):
             )
 
     def _raw_deviations(self):
-        """Posterior standard deviations of the coefficients, in their units."""
+        """Return posterior standard deviations of the coefficients, in their units."""
         self._check_linear()
         if self.method == "oga":
             raise AttributeError("method='oga' has no posterior: no coef_std_.")
@@ -412,54 +410,54 @@ class OnlineLinearModel(OnlineEstimator):
         return np.multiply(mixed, units, out=np.zeros_like(mixed), where=units > 0)
 
     def _noise_variances(self):
-        """Mean scaled residual of each model; infinite before the first."""
+        """Return the mean scaled residual of each model; infinite before the first."""
         counts = self._state.counts
         unknown = np.full(len(counts), np.inf)
         return np.divide(self._state.residuals, counts, out=unknown, where=counts > 0)
 
     def _cumulative_loss(self):
-        """Sum of the losses suffered: each row predicted, then learnt."""
+        """Return the sum of losses of predictions made before learning each row."""
         if self._state.n_experts > 1:
             return float(self._state.aggregate_loss.sum())
         return float(self._state.cumulative_losses.sum())
 
     def _weights_of(self, values):
-        """Weights of the experts of each distinct value; one row an output."""
+        """Return the weights of each distinct value of the experts, by output."""
         distinct, which = np.unique(values, return_inverse=True)
         weights = self._state.shares() @ np.eye(len(distinct))[which]
         return weights[0] if self._regression() else weights
 
     @property
     def forgetting_rates_(self):
-        """The forgetting rates: several with "auto".
+        """Forgetting rates; several with "auto".
 
-        Of classifiers, which alone have it, also with "on_label_change".
+        For classifiers also with "on_label_change".
         """
         return np.unique(self._state.forgetting_rates)
 
     @property
     def forgetting_weights_(self):
-        """Weights of `forgetting_rates_`; one row an output where there are classes."""
+        """Weights of `forgetting_rates_`; for classifiers, one row per output."""
         return self._weights_of(self._state.forgetting_rates)
 
     @property
     def prior_scales_(self):
-        """The scales of the prior: several where `prior_scale` averages them.
+        """Scales of the prior; several if they are averaged.
 
-        With `n_fourier="auto"` also three times each: the models with Fourier features.
+        With `n_fourier="auto"` also three times each, for models with Fourier features.
         """
         return np.unique(self._state.prior_scales)
 
     @property
     def prior_scale_weights_(self):
-        """Weights of `prior_scales_`; one row an output where there are classes."""
+        """Weights of `prior_scales_`; for classifiers, one row per output."""
         return self._weights_of(self._state.prior_scales)
 
     @property
     def fourier_weight_(self):
-        """Weight of the experts with Fourier features; where there are classes, each's.
+        """Weight of the experts with Fourier features, in [0, 1].
 
-        Between 0, a linear model, and 1.
+        For classifiers there is one for each output.
         """
         shares, half = self._state.shares(), self._state.n_experts // 2
         if self.n_fourier == "auto":

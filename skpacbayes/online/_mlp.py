@@ -16,39 +16,39 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
     """Regression on a stream by a network of one hidden ReLU layer.
 
-    All weights have independent Gaussian posteriors. The mean and the variance of
-    the network's output are exact, so that nothing is sampled, and the default update,
-    implicit natural-gradient variational inference (NGVI), has no learning rate: it is
-    an extended Kalman filter with a diagonal covariance that knows the moments of the
-    hidden units. Features and targets are standardised by their running moments.
+    All weights have independent Gaussian posteriors. The mean and the variance of the
+    output are computed exactly, without sampling, and the default update, implicit
+    natural-gradient variational inference (NGVI), has no learning rate: it is an
+    extended Kalman filter with a diagonal covariance and exact moments of the hidden
+    units. Features and targets are standardised by their running moments.
 
     Parameters
     ----------
     hidden_units : int, default=20
         Number of hidden units.
     method : {"ngvi", "sva", "svb", "oga", "oga_el"}, default="ngvi"
-        As in :class:`OnlineVIRegressor`. All but "ngvi" are here for comparison: they
-        predict with the network at the posterior means, and are projected on the box
-        of [1]_, means in [-20, 20] and standard deviations in [0, 1].
+        As in :class:`OnlineVIRegressor`. Methods other than "ngvi" are for comparison:
+        they predict with the network at the posterior means, and are projected on the
+        box of [1]_, means in [-20, 20] and standard deviations in [0, 1].
     learning_rate : "auto", "invsqrt" or float, default="auto"
-        Step of the methods other than "ngvi", as in :class:`OnlineVIRegressor`.
+        Step size of methods other than "ngvi", as in :class:`OnlineVIRegressor`.
     prior_scale : float, default=1.0
-        Scale of the prior: the standard deviation of a weight is this over the root
-        of the number of units it listens to, that of the output's intercept is 1. For
-        "sva", the standard deviation of the prior of every weight.
+        Scale of the prior: the standard deviation of a weight is `prior_scale` over the
+        root of the number of inputs of its unit, and 1 for the intercept of the output.
+        For "sva", the standard deviation of the prior of every weight.
     forgetting : float in [0, 1), default=0.001
-        Share of the evidence that is given up at each row, for `method="ngvi"`: of
-        what the posterior precision of a weight has beyond the prior's. That is a
-        memory of about ``1 / forgetting`` rows: increase it to 0.01 where the relation
-        changes fast, as a warning then says, and set it to 0 where nothing may be
-        forgotten. The means stay.
+        Rate of forgetting, for `method="ngvi"`: the precision of a weight beyond that
+        of the prior is reduced by this share at each row, a memory of about ``1 /
+        forgetting`` rows; the means do not change. Increase it to 0.01 if the relation
+        changes fast (a warning is given then), and set it to 0 if nothing may be
+        forgotten.
     standardize : bool, default=True
-        Whether features are centred and scaled by the moments of the rows so far.
+        Whether to centre and scale features by the moments of the rows so far.
     clip : float or None, default=5.0
         Bound on the absolute value of a feature, after standardisation.
     random_state : int, RandomState instance or None, default=None
-        Seed of the means at the start, drawn from the prior: at zero the hidden units
-        would stay alike.
+        Seed of the initial means, which are drawn from the prior to break the symmetry
+        of the hidden units.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         Estimate of the variance of the noise, in squared units of y; for
         `method="ngvi"`.
     cumulative_loss_ : float
-        Sum of the squared errors: each row is predicted, then learnt.
+        Sum of the squared errors of predictions made before each row was learnt.
     n_samples_seen_ : int
-        Rows of positive weight since the last `fit`.
+                Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
 
@@ -85,7 +85,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
 
     Examples
     --------
-    What a line cannot follow:
+    A nonlinear relation:
 
     >>> import numpy as np
     >>> from skpacbayes import OnlineVIMLPRegressor, OnlineVIRegressor
@@ -134,7 +134,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
 
     @fit_context
     def fit(self, X, y, sample_weight=None):
-        """Forget everything, then learn the rows once, in the order given.
+        """Learn the rows once, in order, starting a new stream.
 
         Parameters
         ----------
@@ -143,8 +143,8 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row, which multiplies its loss. A row of weight 0 is
-            passed over.
+            Weights of the rows, which multiply their losses. A row of weight 0 is
+            ignored. None: 1 each.
 
         Returns
         -------
@@ -160,10 +160,10 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
-        """Learn more rows, in the order given.
+        """Learn more rows, in order.
 
-        Any way of cutting the same rows into calls gives the same state. A call that
-        raises has learnt nothing.
+        The result does not depend on how rows are split into calls. A call that raises
+        leaves the estimator unchanged.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row.
+            Weights of the rows, as in `fit`.
 
         Returns
         -------
@@ -194,8 +194,8 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         X : array-like of shape (n_samples, n_features)
             Rows.
         return_std : bool, default=False
-            Whether to return the standard deviation of the prediction too, noise
-            included, for `method="ngvi"`.
+            Whether to return the predictive standard deviation, including noise, for
+            `method="ngvi"`.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         means, variances = self._moments(X)
         state = self._state
         unit = state.target_unit
-        if np.isinf(unit):  # no row has had a weight
+        if np.isinf(unit):  # no row of positive weight
             means = np.zeros(len(X))
         else:
             means = state.target_mean[0] + unit * means[:, 0]
@@ -228,7 +228,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
 
     @property
     def cumulative_loss_(self):
-        """Sum of the squared errors: each row is predicted, then learnt."""
+        """Sum of the squared errors of predictions made before each row was learnt."""
         return self._state.cumulative_loss
 
     @property
@@ -238,7 +238,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         return self._state.noise * self._state.target_unit**2
 
     def _check_distribution(self, error=NotImplementedError):
-        """Raise where the method gives no predictive distribution."""
+        """Raise an error if there is no predictive distribution."""
         if self.method != "ngvi":
             raise error(
                 "A predictive distribution needs method='ngvi', got "

@@ -16,11 +16,11 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
     """Classification on a stream by a network of one hidden ReLU layer.
 
-    All weights have independent Gaussian posteriors. The mean and the variance of
-    the network's score are exact, so that nothing is sampled. The update is implicit
+    All weights have independent Gaussian posteriors. The mean and the variance of the
+    score are computed exactly, without sampling. The update is implicit
     natural-gradient variational inference (NGVI), which has no learning rate. Features
-    are standardised by their running moments. More than two classes are learnt as one
-    against the others, by a network each.
+    are standardised by their running moments. With more than two classes there is a
+    network for each class against the others.
 
     Parameters
     ----------
@@ -29,31 +29,30 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
     loss : {"log_loss", "hinge"}, default="log_loss"
         Loss of a score, expected under the posterior.
     prior_scale : float, default=1.0
-        Scale of the prior: the standard deviation of a weight is this over the root
-        of the number of units it listens to, that of the output's intercept is 1.
+        Scale of the prior: the standard deviation of a weight is `prior_scale` over the
+        root of the number of inputs of its unit, and 1 for the intercept of the output.
     forgetting : float in [0, 1), default=0.001
-        Share of the evidence that is given up at each row: of what the posterior
-        precision of a weight has beyond the prior's. That is a memory of about ``1 /
-        forgetting`` rows: increase it to 0.01 where the relation changes fast, as a
-        warning then says, and set it to 0 where nothing may be forgotten. The means
-        stay.
+        Rate of forgetting: the precision of a weight beyond that of the prior is
+        reduced by this share at each row, a memory of about ``1 / forgetting`` rows;
+        the means do not change. Increase it to 0.01 if the relation changes fast (a
+        warning is given then), and set it to 0 if nothing may be forgotten.
     standardize : bool, default=True
-        Whether features are centred and scaled by the moments of the rows so far.
+        Whether to centre and scale features by the moments of the rows so far.
     clip : float or None, default=5.0
         Bound on the absolute value of a feature, after standardisation.
     random_state : int, RandomState instance or None, default=None
-        Seed of the means at the start, drawn from the prior: at zero the hidden units
-        would stay alike.
+        Seed of the initial means, which are drawn from the prior to break the symmetry
+        of the hidden units.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     cumulative_loss_ : float
-        Sum of the losses suffered, over rows and outputs: each row is predicted, then
+        Sum over rows and outputs of the losses of predictions made before each row was
         learnt.
     n_samples_seen_ : int
-        Rows of positive weight since the last `fit`.
+                Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
 
@@ -80,7 +79,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
 
     Examples
     --------
-    A ring around a disc, which no line tells apart:
+    A ring around a disc, which are not linearly separable:
 
     >>> import numpy as np
     >>> from skpacbayes import OnlineVIClassifier, OnlineVIMLPClassifier
@@ -125,7 +124,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         self.random_state = random_state
 
     def decision_function(self, X):
-        """Score rows by their log odds, averaged over the posterior.
+        """Return the log odds of rows, averaged over the posterior.
 
         With two classes these are the log odds of `predict_proba`.
 
@@ -151,7 +150,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         """Predict the probability of each class.
 
         The logistic function averaged over the posterior, ``sigmoid(a / sqrt(1 + pi v /
-        8))`` for a score of mean a and variance v. With the hinge loss, which is no
+        8))`` for a score of mean a and variance v. With the hinge loss, which is not a
         likelihood, the values are not calibrated.
 
         Parameters
@@ -162,8 +161,8 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Probabilities; with more than two classes those of each class against the
-            others, divided by their sum.
+            Probabilities; with more than two classes, those of each class against the
+            others, normalised.
 
         Raises
         ------
@@ -184,5 +183,5 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
 
     @property
     def cumulative_loss_(self):
-        """Sum of the losses suffered: each row predicted, then learnt."""
+        """Sum of the losses of predictions made before each row was learnt."""
         return self._state.cumulative_loss

@@ -1,4 +1,4 @@
-"""What the online networks share: their prior, and one update."""
+"""Base class of the online networks."""
 
 import math
 
@@ -12,11 +12,11 @@ from ._rows import OnlineEstimator
 
 RATES = {"auto": names.ADAGRAD, "invsqrt": names.INVSQRT}
 PAPER_BOX = (20.0, 1.0)  # of the means and of the standard deviations
-FORGETTING = 1e-3  # the default: least loss on streams that stay and that change
+FORGETTING = 1e-3  # default, of least loss over stationary and changing streams
 
 
 class OnlineNetwork(OnlineEstimator):
-    """A network of one hidden ReLU layer, learnt one row after another."""
+    """Base class of networks of one hidden ReLU layer, learnt row by row."""
 
     loss = "squared_error"
     method = "ngvi"
@@ -25,7 +25,7 @@ class OnlineNetwork(OnlineEstimator):
     def _learn(self, X, y, sample_weight, predictions=None):
         """Learn a block of rows by one compiled call.
 
-        False, and nothing learnt, if one is not finite or beyond LARGEST.
+        Returns False, without learning, if a row is not finite or beyond LARGEST.
         predictions : (1, n_rows), receives the predictions made before the row was
         learnt.
         """
@@ -36,7 +36,7 @@ class OnlineNetwork(OnlineEstimator):
         )
 
     def _doubt_change(self):
-        """Warn of a stream that changes faster than its evidence is forgotten."""
+        """Warn if a stream changes faster than `forgetting` allows."""
         remedy = f"faster than forgetting={self.forgetting:g} forgets: increase it"
         for foretold in self._state.foretold:
             warn_of_change(foretold, self._state.n_steps, remedy)
@@ -51,7 +51,7 @@ class OnlineNetwork(OnlineEstimator):
         return 1
 
     def _begin(self, n_features, n_outputs=1):
-        """Draw the means from the prior and lay out the state."""
+        """Draw the means from the prior and allocate the state."""
         if self.method == "ngvi" and self.learning_rate != "auto":
             raise ValueError(
                 f"learning_rate={self.learning_rate!r} has no effect with "
@@ -92,7 +92,7 @@ class OnlineNetwork(OnlineEstimator):
         state.mean_bound, state.scale_bound = PAPER_BOX
 
     def _moments(self, X):
-        """Means and variances of the outputs on rows that have been checked."""
+        """Return means and variances of the outputs at validated rows."""
         means = np.empty((len(X), len(self._state.numbers)))
         variances = np.empty_like(means)
         kernels.predict_network(X, *self._state.arguments, means, variances)

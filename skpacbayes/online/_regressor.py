@@ -19,17 +19,16 @@ from ._linear import OnlineLinearModel
 class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     """Linear regression on a stream, with uncertainty and without a learning rate.
 
-    Rows come one at a time or in blocks; each is predicted, then learnt, in constant
-    time and memory. By default the coefficients and the noise have a normal-gamma
-    posterior, updated by natural-gradient variational inference (NGVI) with the
-    squared loss exact in the mean. The features are standardised as they come, by
-    their own running moments, and there is nothing to tune: predictions do not
-    change when the units of a feature or of the target do.
+    Rows are learnt one at a time or in blocks, in constant time and memory per row. By
+    default the coefficients and the noise have a normal-gamma posterior, updated by
+    natural-gradient variational inference (NGVI) with the exact squared loss. Features
+    are standardised by their running moments, and no parameter needs tuning:
+    predictions do not depend on the units of the features or of the target.
 
     Parameters
     ----------
     method : {"ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el"}, default="ngvi"
-        - "ngvi": NGVI, implicit: the loss is not linearised in the mean.
+        - "ngvi": implicit NGVI, without linearising the loss in the mean.
         - "ngvi_explicit": NGVI as published, equation (8) of [1]_.
         - "sva": sequential variational approximation, equation (6).
         - "svb": streaming variational Bayes, equation (7).
@@ -49,42 +48,40 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     quantile : float in (0, 1), default=0.5
         Level of the quantile, with ``loss="quantile"``.
     covariance : {"auto", "full", "diagonal"}, default="auto"
-        Covariance of the posterior. "full" costs ``n_features ** 2`` a row, needs
-        `method="ngvi"`, and the squared loss, for which it is exact Bayes, or that of
-        counts. "auto" is "full" where that is possible and there are at most 400
-        features, Fourier features included.
+        Covariance of the posterior. "full" takes a time of order ``n_features ** 2``
+        per row, and needs `method="ngvi"` and the squared loss, for which it is the
+        exact posterior, or the loss of counts. "auto": "full" if possible and there are
+        at most 400 features, including Fourier features.
     inverse_temperature : "auto" or float, default="auto"
-        Weight of a row's loss in the posterior, for NGVI. A float `b` means a noise
-        of variance ``1 / (2 * b)`` with the squared loss. "auto" estimates the noise
-        along with the coefficients, whose prior is then relative to it; for counts,
-        which have no unit, it is 1.
+        Weight of the loss of a row in the posterior, for NGVI. With the squared loss, a
+        float `b` means a noise variance of ``1 / (2 * b)``. "auto": the noise is
+        estimated, and the prior of the coefficients is relative to it; for counts, 1.
     learning_rate : "auto", "invsqrt" or float, default="auto"
-        Step of the methods that have one. A float is a constant step. "invsqrt" is
-        ``1 / sqrt(t)`` at row `t` (for "svb", over the posterior variance: the
-        schedule of Theorem 3 with constant 1). "auto" is `prior_scale` over the root
-        of the sum of the squared norms of the gradients so far, likewise.
+        Step size of methods other than "ngvi". A float is a constant step. "invsqrt":
+        ``1 / sqrt(t)`` at row `t`. "auto": `prior_scale` over the root of the sum of
+        squared norms of the gradients so far. For "svb" both are divided by the
+        posterior variance; "invsqrt" is then the schedule of Theorem 3 with constant 1.
     prior_scale : "auto", float or None, default=None
-        Standard deviation of the prior of a coefficient, in units of the standardised
-        feature; relative to that of the noise where the noise is estimated. "auto"
-        averages the scales `prior_scales_` as `forgetting="auto"` averages rates, at
-        two to four times the time; it is 1 for the methods other than "ngvi". None is
-        "auto" for more than 16 features with a diagonal covariance and for more than
-        64 with a full one, unless ``forgetting="auto"``, and else 1. With more than 16
-        features one of the scales is ``n_features ** -0.5``, so that the prior does not
-        make the first predictions too large.
+        Standard deviation of the prior of a coefficient of a standardised feature,
+        relative to that of the noise if the noise is estimated. "auto" averages models
+        with the scales `prior_scales_` by exponential weights, in two to four times the
+        time; it is 1 for methods other than "ngvi". None: "auto" with more than 16
+        features and a diagonal covariance, or more than 64 and a full one, unless
+        ``forgetting="auto"``; otherwise 1. With more than 16 features one of the scales
+        is ``n_features ** -0.5``, so that the first predictions are not too large.
     forgetting : "auto" or float in [0, 1), default=0.0
-        Share of what was learnt that gives way to the prior at each row, for NGVI: a
-        memory of about ``1 / forgetting`` rows. "auto" runs the rates
-        `forgetting_rates_` side by side and averages their predictions, each kept
-        within the range of the targets so far, by exponential weights. (Rates of counts
-        have no lower bound there; the upper one is the largest count plus 1.) With 0,
-        the squared loss and a full covariance, a warning says when errors of recent
-        rows predict the next error, as they do where the relation changes.
+        Rate of forgetting, for NGVI: the posterior is moved towards the prior by this
+        share at each row, a memory of about ``1 / forgetting`` rows. "auto" averages
+        the predictions of models with the rates `forgetting_rates_`, clipped to the
+        range of the targets so far, by exponential weights. (For counts the upper bound
+        is the largest count plus 1, and there is no lower bound.) With 0, the squared
+        loss and a full covariance, a warning is given if errors of recent rows predict
+        the next error, as when the relation changes.
     standardize : bool, default=True
-        Whether features are centred and scaled by the moments of the rows so far.
+        Whether to centre and scale features by the moments of the rows so far.
     clip : float or None, default=None
-        Bound on the absolute value of a feature, after standardisation. A value near
-        5 helps much with heavy tails; predictions are then not linear in such rows.
+        Bound on the absolute value of a feature, after standardisation. Use about 5 for
+        heavy tails; predictions are then not linear for clipped values.
     fit_intercept : bool, default=True
         Whether there is an intercept. Its prior is flat for NGVI; for counts, normal
         with a standard deviation of 10 in the log of the rate.
@@ -92,18 +89,18 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Projection of the posterior means on ``[-mean_bound, mean_bound]`` and of
         the posterior standard deviations on ``[0, scale_bound]``, after each row.
     average : bool, default=False
-        Whether to predict with the average of the means over the rows, as in
-        equation (12) of [1]_, rather than with the last mean.
+        Whether to predict with the average of the posterior means over the rows, as in
+        equation (12) of [1]_, instead of the last mean.
     n_fourier : "auto" or int, default=0
-        Number of random Fourier features of the standardised features, which join them:
-        cosines of random directions, of three length scales, which make the model as
-        flexible as a kernel machine. "auto" runs the linear model side by side with one
-        of 240 Fourier features (120 with a full covariance) and averages their
-        predictions by exponential weights. Use it for predictions where you do not need
-        coefficients: on the streams of the user guide it was at most 0.003 in R2
-        worse than the linear model, and a row costs about two and a half times as much.
+        Number of random Fourier features that are added to the standardised features:
+        cosines of random projections, with three length scales, which make the model
+        about as flexible as a kernel machine. "auto" averages the predictions of the
+        linear model and of a model with 240 Fourier features (120 with a full
+        covariance) by exponential weights. Use it for predictions where you do not need
+        coefficients: on the streams of the user guide it was at most 0.003 in R2 worse
+        than the linear model, and a row costs about two and a half times as much.
     random_state : int, RandomState instance or None, default=None
-        Seed of the directions, with `n_fourier`.
+        Seed of the random Fourier features, with `n_fourier`.
 
     Attributes
     ----------
@@ -112,28 +109,26 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     intercept_ : float
         Posterior mean of the intercept, in units of y.
     coef_std_ : ndarray of shape (n_features,)
-        Posterior standard deviations of the coefficients; infinite until the noise
-        can be estimated, 0 for a feature that has never varied.
+        Posterior standard deviations of the coefficients; infinite until the noise can
+        be estimated, 0 for a constant feature.
     noise_variance_ : float
         Variance of the noise, in squared units of y: estimated, or implied by
         `inverse_temperature`. Squared loss and NGVI only.
     cumulative_loss_ : float
-        Sum of the losses suffered: each row is predicted, then learnt.
+        Sum over rows of the loss of the prediction made before the row was learnt.
     forgetting_rates_ : ndarray of shape (n_rates,)
-        The forgetting rates: several with `forgetting="auto"`.
+        Forgetting rates; several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_rates,)
-        Their weights.
+                Weights of the forgetting rates.
     prior_scales_ : ndarray of shape (n_scales,)
-        The scales of the prior: several where `prior_scale` averages them. With
-        `n_fourier="auto"` also three times each, that of the models with Fourier
-        features.
+        Scales of the prior; several if they are averaged. With `n_fourier="auto"` also
+        three times each of them, for the models with Fourier features.
     prior_scale_weights_ : ndarray of shape (n_scales,)
-        Their weights.
+                Weights of the prior scales.
     fourier_weight_ : float
-        Weight of the models with Fourier features: 0 where all are linear, 1
-        where all have such features, between with `n_fourier="auto"`.
+        Weight of the models with Fourier features: 0 or 1, unless `n_fourier="auto"`.
     n_samples_seen_ : int
-        Rows of positive weight since the last `fit`.
+        Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
 
@@ -153,28 +148,28 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     covariance and `standardize=False` the mean is that of ridge regression with
     ``alpha = prior_scale ** -2`` and an intercept that is not penalised.
 
-    For counts the row's rate is the exponential of a score N(a, v), whose expectation
-    exp(a + v / 2) is far from what the row leaves of it where v is large. The step is
-    therefore implicit in the variance too: the new posterior is the Gaussian that
-    minimises the row's expected loss, times b, plus its divergence from the one before.
+    For counts the rate of a row is the exponential of a score N(a, v), with expectation
+    exp(a + v / 2), which a row changes strongly if v is large. The step is therefore
+    implicit in the variance too: the new posterior is the Gaussian that minimises b
+    times the expected loss of the row plus the divergence from the posterior before.
 
-    With a full covariance the prior follows the spread of the columns, and the
-    posterior is otherwise exact: after one pass, that of batch Bayesian ridge
-    regression on standardised features. Predictions do not extrapolate: a feature
-    beyond the range of the rows so far is taken at the end of that range (the standard
-    deviation is that of the row as it is). The covariance is kept positive by adding
-    to its diagonal, at each row, a bound on what rounding may have taken from it.
+    With a full covariance the scale of the prior follows the running standard
+    deviations of the columns, and the posterior is otherwise exact: after one pass, it
+    is that of batch Bayesian ridge regression on standardised features. Predictions do
+    not extrapolate: a feature is clipped to the range of the rows so far (not in the
+    standard deviation). The covariance is kept positive definite by adding a bound on
+    the rounding error to its diagonal at each row.
 
-    With a diagonal covariance each row is standardised with itself among the rows: by
-    the moments of the stream that ends with it, in ``cumulative_loss_`` and in
-    `predict`, which leaves the moments alone. A feature of any size is then at most
-    the root of the number of rows; close to the data predictions are linear. Where the
-    variance of a feature has grown by a factor of root 5, the evidence from before is
-    counted in the new unit, in which it is less, and the means stay.
+    With a diagonal covariance each row is standardised by moments that include the row
+    itself, in ``cumulative_loss_`` and in `predict`, which does not change the moments.
+    A standardised feature is then at most the root of the number of rows; near the data
+    predictions are linear. If the variance of a feature has grown by a factor of
+    sqrt(5), the earlier evidence is reduced by the new unit, and the means do not
+    change.
 
-    The method has no regret bound: `certificate` exists for "sva" and "svb". Where
-    features have heavy tails, a fixed rate of forgetting needs `clip`: see the user
-    guide.
+    A single NGVI model has no regret bound: `certificate` exists for averages of
+    several models, for "sva" and for "svb". With heavy-tailed features, a fixed rate of
+    forgetting needs `clip`: see the user guide.
 
     References
     ----------
@@ -183,7 +178,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
     Examples
     --------
-    Two sensors on very different scales, read one at a time:
+    Two features of very different scales, one row at a time:
 
     >>> import numpy as np
     >>> from skpacbayes import OnlineVIRegressor
@@ -199,7 +194,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     >>> model.predict_quantiles([[20.1, 10_000.0]], [0.05, 0.95]).round(1)
     array([[69.4, 71.1]])
 
-    Calls an hour, whose rate grows by half with each degree:
+    Poisson regression, with a rate that grows by half per unit of the feature:
 
     >>> X = rng.normal(15, 2, size=(2000, 1))
     >>> calls = rng.poisson(np.exp(0.4 * (X[:, 0] - 15)))
@@ -256,7 +251,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
     @fit_context
     def fit(self, X, y, sample_weight=None):
-        """Forget everything, then learn the rows once, in the order given.
+        """Learn the rows once, in order, starting a new stream.
 
         Parameters
         ----------
@@ -265,8 +260,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row, which multiplies its loss. A row of weight 0 is
-            passed over.
+            Weights of the rows, which multiply their losses. A row of weight 0 is
+            ignored. None: 1 each.
 
         Returns
         -------
@@ -282,10 +277,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
     @partial_fit_context
     def partial_fit(self, X, y, sample_weight=None):
-        """Learn more rows, in the order given.
+        """Learn more rows, in order.
 
-        Any way of cutting the same rows into calls gives the same state. A call that
-        raises has learnt nothing.
+        The result does not depend on how rows are split into calls. A call that raises
+        leaves the estimator unchanged.
 
         Parameters
         ----------
@@ -294,7 +289,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Importance of each row.
+            Weights of the rows, as in `fit`.
 
         Returns
         -------
@@ -310,19 +305,20 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         return self._learn_more(X, y, sample_weight)
 
     def predict(self, X, return_std=False):
-        """Predict the mean of the target, or its quantile, and optionally its scale.
+        """Predict the target, and optionally its standard deviation.
 
-        With ``loss="poisson"`` the rate: the exponential of the posterior mean of its
-        log.
+        The prediction is the mean, or a quantile with the absolute or the pinball loss.
+        With ``loss="poisson"`` it is the exponential of the posterior mean of the log
+        rate.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         return_std : bool, default=False
-            Whether to return the standard deviation of the prediction too, noise
-            included: the scale of the Student distribution of `predict_quantiles`
-            where the noise is estimated. Infinite until it can be.
+            Whether to return the predictive standard deviation, including noise. If the
+            noise is estimated, this is the scale of the Student distribution of
+            `predict_quantiles`, which is infinite until the noise can be estimated.
 
         Returns
         -------
@@ -337,8 +333,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         NotImplementedError
-            If `return_std` and the method or the loss gives no predictive
-            distribution: it takes NGVI and the squared loss.
+            If `return_std` without NGVI and the squared loss.
         """
         if return_std:
             return self._distributions(X)[:2]
@@ -360,8 +355,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         X : array-like of shape (n_samples, n_features)
             Rows.
         quantiles : float or array-like of shape (n_quantiles,)
-            Levels in (0, 1). Those of a Student distribution where the noise is
-            estimated, of a Gaussian where it is given.
+            Levels in (0, 1). The predictive distribution is a Student distribution if
+            the noise is estimated, and a Gaussian if it is given.
 
         Returns
         -------
@@ -371,7 +366,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Raises
         ------
         NotImplementedError
-            As `predict` with `return_std=True`.
+            As in `predict` with `return_std=True`.
         ValueError
             If a level is not in (0, 1), or X is not finite or beyond 1e150.
         """
@@ -387,24 +382,23 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         return mean[:, None] + offsets
 
     def certificate(self, X=None, y=None, sample_weight=None):
-        """Bound the cumulative loss, by the theorem that covers the method.
+        """Bound the cumulative loss by the theorem for the method.
 
-        Where several models are averaged, as with `forgetting="auto"` and
-        `prior_scale="auto"`, Theorem 1: the best of them could have been better by no
-        more than the terms say. For "sva",
-        Theorem 2 with the gradients that were seen in place of their bound, at the
-        posterior for which it is smallest; for "svb" with `learning_rate="invsqrt"`
-        and both bounds, the regret of the paper's schedule against the best fixed
-        parameter, next to Theorem 3 as published. The last two need the rows once more.
+        For averages of several models, as with `forgetting="auto"` and
+        `prior_scale="auto"`: Theorem 1, a bound on the regret against the best of them.
+        For "sva": Theorem 2 with the observed gradients instead of their bound, at the
+        posterior with the smallest bound. For "svb" with `learning_rate="invsqrt"` and
+        both bounds: the regret of the paper's schedule against the best fixed
+        parameter, with Theorem 3 as published. The last two need all rows again.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            All rows since the last `fit`, in their order. Theorem 1 needs none.
+            All rows since the last `fit`, in order. Not needed for Theorem 1.
         y : array-like of shape (n_samples,), default=None
-            Their targets.
+            Targets of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+            Weights of the rows.
 
         Returns
         -------
@@ -414,17 +408,17 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Raises
         ------
         NotImplementedError
-            If no theorem covers the method, its learning rate or its bounds.
+            If there is no theorem for the method, its learning rate or its bounds.
         ValueError
-            If the rows are needed and missing, are not as many as have been learnt, or
-            X is not finite or beyond 1e150.
+            If the rows are needed but not given, if their number is not that of the
+            rows learnt, or if X is not finite or |X| exceeds 1e150.
         """
         check_is_fitted(self)
         return certify_linear(self, X, y, sample_weight)
 
     @property
     def cumulative_loss_(self):
-        """Sum of the losses suffered: each row predicted, then learnt."""
+        """Sum of the losses of predictions made before each row was learnt."""
         return self._cumulative_loss()
 
     @property
@@ -451,7 +445,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         return float(self._state.shares()[0] @ self._noise_variances())
 
     def _distributions(self, X):
-        """Means and standard deviations of the targets, and the degrees of freedom."""
+        """Return means, standard deviations and degrees of freedom of the targets."""
         X = self._rows(X)
         self._check_distribution()
         means, deviations = np.empty((len(X), 1)), np.empty(len(X))
@@ -460,7 +454,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         return means[:, 0], deviations, degrees
 
     def _check_distribution(self, error=NotImplementedError):
-        """Raise where the method or the loss gives no predictive distribution."""
+        """Raise an error if there is no predictive distribution."""
         if not (self._natural() and self.loss == "squared_error"):
             raise error(
                 "A predictive distribution needs method='ngvi' or 'ngvi_explicit' and "
@@ -469,12 +463,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             )
 
     def _checked(self, X, y, sample_weight, **options):
-        """Rows, targets and weights for the kernels; refuse counts below zero."""
+        """Return validated rows, targets and weights for the kernels."""
         X, y, weights = super()._checked(X, y, sample_weight, **options)
         if self.loss == "poisson" and y.min(initial=0.0) < 0.0:
-            raise ValueError(
-                f"loss='poisson' needs y >= 0, as y are counts; got {y.min():g}."
-            )
+            raise ValueError(f"loss='poisson' needs y >= 0, got {y.min():g}.")
         return X, y, weights
 
     def _check_options(self):

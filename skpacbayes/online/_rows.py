@@ -1,4 +1,4 @@
-"""How rows come into an online estimator: numbers whose squares are numbers."""
+"""Base class of the online estimators: validation of rows, and warnings."""
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -9,19 +9,19 @@ from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
 from ._doubts import order_found, warn_of_far_rows, warn_of_order, warn_of_weights
 
-NO_WEIGHTS = np.empty(0)  # what kernels take where every row has weight one
+NO_WEIGHTS = np.empty(0)  # weights argument of kernels if every row has weight 1
 NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_)
-BLOCK = 2**15  # numbers that are learnt at a time, between two chances of an interrupt
+BLOCK = 2**15  # largest number of values learnt between possible interrupts
 
 
-_LAST = {}  # the last index of columns of pandas, and its names
+_LAST = {}  # cache: the last pandas index of columns, with its names
 
 
 def names_of(columns):
-    """Names of the columns of a data frame, as a list.
+    """Return the names of the columns of a data frame, as a list.
 
-    The rows of one frame of pandas have views of one index, and its conversion to a
-    list takes longer than the row.
+    The list is cached, as the rows of a pandas frame share one index, and its
+    conversion takes longer than learning a row.
     """
     if isinstance(columns, list):
         return columns
@@ -34,7 +34,7 @@ def names_of(columns):
 
 
 class OnlineEstimator(StreamingEstimator):
-    """An estimator of rows, and targets, at most LARGEST in absolute value.
+    """Base class for rows and targets of absolute value at most LARGEST.
 
     `_state` holds the arrays that its kernels change in place.
     """
@@ -43,13 +43,13 @@ class OnlineEstimator(StreamingEstimator):
 
     @property
     def n_samples_seen_(self):
-        """Rows of positive weight since the last `fit`."""
+        """Number of rows of positive weight since the last `fit`."""
         return self._state.n_steps
 
-    # A row that needs no validation.
+    # Rows that need no validation.
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
-        """Learn plain rows by one compiled call; whether they were learnt."""
+        """Learn plain rows by one compiled call; return whether they were learnt."""
         if sample_weight is not None:
             return False
         rows = self._convert(X)
@@ -65,7 +65,7 @@ class OnlineEstimator(StreamingEstimator):
         return learnt
 
     def _convert(self, X):
-        """Rows of X as an array for a kernel if one conversion is enough, or None."""
+        """Return X as an array for a kernel if one conversion suffices, or None."""
         if self._recognises(X):
             return writeable(X)
         names = vars(self).get("feature_names_in_")
@@ -78,7 +78,7 @@ class OnlineEstimator(StreamingEstimator):
         if names_of(columns) != names.tolist():
             return None
         if hasattr(type(X), "rows") and len(X) == 1:
-            # A row of polars, whose conversion to an array is slow.
+            # A polars row, whose own conversion to an array is slow.
             (row,) = X.rows()
             if not all(type(value) is float for value in row):
                 return None
@@ -89,7 +89,7 @@ class OnlineEstimator(StreamingEstimator):
         return writeable(np.ascontiguousarray(X, dtype=np.float64))
 
     def _convert_targets(self, y, count):
-        """Targets as an array for a kernel if one conversion is enough, or None."""
+        """Return targets as an array if one conversion suffices, or None."""
         if type(y) is not np.ndarray:
             if type(y) in (list, tuple) and all(type(v) in NUMBERS for v in y):
                 y = np.array(y)
@@ -104,7 +104,7 @@ class OnlineEstimator(StreamingEstimator):
     # All other rows.
 
     def _rows(self, X):
-        """Rows of X as a C-contiguous float64 array, none beyond LARGEST."""
+        """Return X as a C-contiguous float64 array, with no value beyond LARGEST."""
         if "_state" not in vars(self):
             check_is_fitted(self)
         rows = self._convert(X)
@@ -115,7 +115,7 @@ class OnlineEstimator(StreamingEstimator):
         return writeable(X)
 
     def _checked(self, X, y, sample_weight, *, reset, some=False):
-        """Rows, targets (numbers, of a regressor) and weights for the kernels.
+        """Return validated rows, targets (for regressors, numbers) and weights.
 
         some : whether at least one weight must be positive.
         """
@@ -132,7 +132,7 @@ class OnlineEstimator(StreamingEstimator):
         return X, y, checked_weights(sample_weight, X, some=some)
 
     def _learn_anew(self, X, y, sample_weight):
-        """Forget everything, then learn the rows."""
+        """Start a new stream, and learn the rows."""
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin(self.n_features_in_)
         return self._learn_blocks(*rows)._doubt(rows=rows)
@@ -146,7 +146,7 @@ class OnlineEstimator(StreamingEstimator):
         return self._learn_blocks(*rows)._doubt(len(rows[0]))
 
     def _learn_blocks(self, X, y, sample_weight):
-        """Learn rows that have been checked, block after block."""
+        """Learn validated rows block by block."""
         n_rows = max(1, BLOCK // X.shape[1])
         for start in range(0, X.shape[0], n_rows):
             rows = slice(start, start + n_rows)
@@ -157,14 +157,15 @@ class OnlineEstimator(StreamingEstimator):
         return self
 
     def _doubt(self, n_new=None, *, rows=None):
-        """Warn of rows that are sorted by their targets, where that matters.
+        """Warn of doubtful results.
 
-        Else warn of a stream that changes, where nothing is forgotten. Warn of numbers
-        that stand for missing values, and of rows that are far from all others.
+        Warns of rows sorted by their targets, if the order matters, or otherwise of a
+        stream that changes if nothing is forgotten. Also warns of codes for missing
+        values, and of rows far from all others.
 
-        n_new : rows of this call of `partial_fit`, after which the stream is looked at
-        whenever the number of its rows has doubled; None after `fit`.
-        rows : all that were learnt, targets and weights, after `fit`.
+        n_new : number of rows of this call of `partial_fit`; the stream is checked each
+        time the number of its rows has doubled. None after `fit`.
+        rows : all rows, targets and weights, after `fit`.
         """
         state = self._state
         n_rows = state.n_noted
@@ -185,17 +186,17 @@ class OnlineEstimator(StreamingEstimator):
         return self
 
     def _doubt_change(self):
-        """Warn of a stream that changes, where nothing is forgotten; whether it did."""
+        """Warn if a stream changes and nothing is forgotten; return whether it did."""
 
     def _doubt_fit(self, X, y, sample_weight):
-        """Warn of a fit that is worse than the predictions on the way to it."""
+        """Warn if rows in random order would improve the fit."""
 
     def _depends_on_order(self):
-        """Whether another order of the same rows may give another posterior."""
+        """Return whether the posterior depends on the order of the rows."""
         return True
 
     def _n_labels(self):
-        """Return the number of labels of the stream; 0 where targets are numbers."""
+        """Return the number of labels of the stream; 0 for regressors."""
         return 0
 
     def _total_weight(self):
@@ -205,6 +206,6 @@ class OnlineEstimator(StreamingEstimator):
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows by one compiled call.
 
-        False, and nothing learnt, if one is not finite or beyond LARGEST.
+        Returns False, without learning, if a row is not finite or beyond LARGEST.
         """
         raise NotImplementedError

@@ -1,6 +1,6 @@
-"""Adapters by which river's pipelines and evaluators take our online estimators.
+"""Adapters of online estimators for river's pipelines and evaluators.
 
-This module needs `river <https://riverml.xyz>`_, as nothing else of the package does.
+Only this module needs `river <https://riverml.xyz>`_.
 """
 
 import math
@@ -28,18 +28,18 @@ __all__ = ["RiverClassifier", "RiverRegressor"]
 
 
 class RowsOfDicts:
-    """Rows of numbers from dictionaries of numbers, categories and missing values.
+    """Conversion of dictionaries of numbers, categories and missing values to rows.
 
-    Numbers of the first row have a column each, for good. A missing number (no key,
-    None or NaN) is replaced by the mean of its column so far. Categories are hashed to
-    `n_hashed` columns: each is 1 in the column of its name and value.
+    Each number of the first row has a fixed column. A missing number (no key, None or
+    NaN) is replaced by the mean of its column so far. Categories are hashed to
+    `n_hashed` indicator columns, by name and value.
 
     Parameters
     ----------
     first : dict
         The first row.
     n_hashed : int
-        Number of columns for categories, if the first row has any.
+        Number of columns for categories, if the first row has categories.
     """
 
     def __init__(self, first, n_hashed):
@@ -49,19 +49,19 @@ class RowsOfDicts:
         self.width = len(numeric) + self.n_hashed
         if not self.width:
             raise ValueError(f"The first row has no feature: {first!r}.")
-        # Sums of the numbers of each column, their count in rows without a gap, and the
-        # count of the others.
+        # Sums of the numbers of each column, number of complete rows, and counts in
+        # other rows.
         self.sums, self.n_complete = np.zeros(len(numeric)), 0
         self.counts = [0] * len(numeric)
-        self.values = None  # of a complete row, where all have the same names
+        self.values = None  # getter of complete rows with the same names
         if len(numeric) > 1 and not self.n_hashed:
             self.values = itemgetter(*numeric)
         self.ignored = set()
 
     def row(self, x):
-        """Return the row of a dictionary, (1, width), and which numbers it has.
+        """Return the row (1, width) of a dictionary, and its known columns.
 
-        The latter is None for all of them, or a list of columns; see `count`.
+        The known columns are a list, or None for all; see `count`.
         """
         if self.values is not None and len(x) == self.width:
             try:
@@ -74,7 +74,7 @@ class RowsOfDicts:
         return self._completed(x)
 
     def count(self, row, known):
-        """Count the numbers of a row that has been learnt."""
+        """Update the means of the columns by a row that was learnt."""
         if known is None:
             self.sums += row[0]
             self.n_complete += 1
@@ -84,7 +84,7 @@ class RowsOfDicts:
             self.counts[j] += 1
 
     def _completed(self, x):
-        """Return `row` of a dictionary that may lack numbers or have categories."""
+        """Return `row` for a dictionary with missing numbers or categories."""
         row, columns, known = np.zeros((1, self.width)), self.columns, []
         own, n_named = row[0], 0
         for name, j in columns.items():
@@ -97,8 +97,8 @@ class RowsOfDicts:
                 except (TypeError, ValueError) as error:
                     raise ValueError(
                         f"The feature {name!r} is {value!r}, and was a number or "
-                        "missing in the first row, which decides on the columns: give "
-                        "a category there, or numbers all along."
+                        "missing in the first row, which determines the columns: give "
+                        "a category there, or numbers in all rows."
                     ) from error
                 known.append(j)
             elif count:
@@ -108,7 +108,7 @@ class RowsOfDicts:
         return row, known
 
     def _hash(self, x, own):
-        """Write what has no column of its own."""
+        """Write the features without a fixed column."""
         for name in x.keys() - self.columns.keys():
             value = x[name]
             if value is None or value != value:
@@ -132,12 +132,12 @@ class RowsOfDicts:
 
 
 def is_number(value):
-    """Whether a value has a column of its own: a number, or a boolean."""
+    """Return whether a value is a number or a boolean, with a fixed column."""
     return isinstance(value, Real) or value is None
 
 
 class _Adapter:
-    """What both adapters share: an estimator, and rows for it."""
+    """Base class of the adapters."""
 
     def __init__(self, estimator, n_hashed=32):
         self.estimator = estimator
@@ -145,9 +145,9 @@ class _Adapter:
         self._rows = self._fitted = None
 
     def _learn(self, x, y, **first):
-        """Learn a row; the first decides on the columns.
+        """Learn a row; the first row determines the columns.
 
-        A row that is refused changes nothing. first : arguments of the first call.
+        After an error nothing is changed. first : arguments of the first call.
         """
         rows, fitted = self._rows, self._fitted
         if rows is None:
@@ -159,14 +159,14 @@ class _Adapter:
 
 
 class RiverRegressor(_Adapter, base.Regressor):
-    """An online regressor of this package, as a regressor of river.
+    """River regressor from an online regressor of this package.
 
     Parameters
     ----------
     estimator : estimator
         A regressor with `partial_fit`, such as :class:`OnlineVIRegressor`.
     n_hashed : int, default=32
-        Number of columns to which categories are hashed, if the first row has any.
+        Number of columns for hashed categories, if the first row has categories.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class RiverRegressor(_Adapter, base.Regressor):
         return self._fitted.predict(self._rows.row(x)[0]).item()
 
     def predict_quantiles_one(self, x, quantiles=(0.05, 0.5, 0.95)):
-        """Predict quantiles of the target of a row, where the estimator can.
+        """Predict quantiles of the target of a row, if the estimator can.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class RiverRegressor(_Adapter, base.Regressor):
 
 
 class RiverClassifier(_Adapter, base.Classifier):
-    """An online classifier of this package, as a classifier of river.
+    """River classifier from an online classifier of this package.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class RiverClassifier(_Adapter, base.Classifier):
     classes : sequence, default=(False, True)
         All classes of the stream.
     n_hashed : int, default=32
-        Number of columns to which categories are hashed, if the first row has any.
+        Number of columns for hashed categories, if the first row has categories.
 
     Examples
     --------
@@ -286,7 +286,7 @@ class RiverClassifier(_Adapter, base.Classifier):
         self._learn(x, [y], classes=list(self.classes))
 
     def predict_proba_one(self, x):
-        """Predict the probability of each class; all alike before the first row.
+        """Predict the probability of each class; uniform before the first row.
 
         Parameters
         ----------

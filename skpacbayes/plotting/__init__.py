@@ -1,6 +1,6 @@
-"""Pictures of fitted estimators, by scikit-learn's convention of displays.
+"""Displays of fitted estimators, by scikit-learn's Display convention.
 
-Displays that several families share are here; they read what is public, and import no
+Displays for several families are here; they use public attributes, and import no
 family.
 """
 

@@ -1,4 +1,4 @@
-"""What displays share: axes, and an estimator that learns a stream anew."""
+"""Helpers of displays: axes, checks, and estimators along a stream."""
 
 import inspect
 from numbers import Integral
@@ -10,25 +10,25 @@ from .._extras import extra_module
 
 
 def needs_matplotlib(cls):
-    """Raise an error that names the extra, if matplotlib is not installed."""
+    """Raise ImportError with the name of the extra if matplotlib is not installed."""
     extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
 
 
 def refuse_others(cls, estimator, *needed, such_as, kind=None):
-    """Raise TypeError unless the estimator has what a display reads of it.
+    """Raise TypeError unless the estimator has the attributes that a display needs.
 
     Parameters
     ----------
     cls : type
         The display.
     estimator : object
-        What was passed.
+        The argument.
     *needed : str
-        Names of attributes, of a fitted estimator where they end with "_".
+        Names of attributes; those that end with "_" are of fitted estimators.
     such_as : str
         Name of an estimator that has them.
     kind : str, default=None
-        What an estimator with them does, said in place of names that are private.
+        Description of such an estimator, for the message, instead of private names.
     """
     lacking = [name for name in needed if not hasattr(estimator, name)]
     if lacking:
@@ -45,14 +45,14 @@ def refuse_others(cls, estimator, *needed, such_as, kind=None):
 
 
 def check_columns(name, columns, width):
-    """Raise ValueError unless each number is that of one of so many columns."""
+    """Raise ValueError unless each number is a valid column."""
     for column in columns:
         if not (isinstance(column, Integral) and 0 <= column < width):
             raise ValueError(f"{name}={column!r} should be from 0 to {width - 1}.")
 
 
 def axes_of(display, ax):
-    """Return the axes to draw on; the display notes them, and their figure."""
+    """Return the axes to plot on, and set `ax_` and `figure_` of the display."""
     plt = extra_module("matplotlib.pyplot", "plot", f"{type(display).__name__}.plot")
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
@@ -61,13 +61,13 @@ def axes_of(display, ax):
 
 
 def feature_name(estimator, feature):
-    """Return the name of a column that the estimator was fitted to, or "x" and j."""
+    """Return the name of a column in the fit, or "x" and its index."""
     names = getattr(estimator, "feature_names_in_", None)
     return f"x{feature}" if names is None else str(names[feature])
 
 
 def along_stream(estimator, X, y, ends):
-    """Yield a clone of the estimator after it has learnt the rows up to each end.
+    """Yield a clone of the estimator after it has learnt the rows before each end.
 
     Parameters
     ----------
@@ -92,5 +92,5 @@ def along_stream(estimator, X, y, ends):
 
 
 def _between(rows, start, end):
-    """Rows by their places: before pandas 3, numbers in a float index are labels."""
+    """Return rows by position: before pandas 3, slices of a float index are labels."""
     return getattr(rows, "iloc", rows)[start:end]

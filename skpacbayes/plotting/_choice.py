@@ -1,4 +1,4 @@
-"""The curve by which an estimator chose."""
+"""Display of the scores by which an estimator chose."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -7,20 +7,20 @@ from ._base import axes_of, needs_matplotlib
 
 
 class ChoiceDisplay:
-    """Scores of what an estimator tried, and what it chose.
+    """Scores of the candidates of an estimator, and its choice.
 
-    Use :meth:`from_estimator` to make one from a fitted estimator.
+    Use :meth:`from_estimator` to create a display from a fitted estimator.
 
     Parameters
     ----------
     curves : dict of str to tuple of ndarray
-        Places and scores of each curve, by its name.
+        Positions and scores of each curve, by name.
     chosen : float
-        Where the choice fell.
+        Position of the choice.
     xlabel : str
-        What the places are.
+        Label of the positions.
     ylabel : str
-        What the scores are.
+        Label of the scores.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class ChoiceDisplay:
         Parameters
         ----------
         estimator : mixture, DirichletProcessHMM or ABCPosteriorKDE
-            Fitted estimator that has chosen something by itself.
+            Fitted estimator with an automatic choice.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -68,7 +68,7 @@ class ChoiceDisplay:
         Raises
         ------
         ValueError
-            If the estimator has chosen nothing.
+            If the estimator has made no choice.
         """
         needs_matplotlib(cls)
         check_is_fitted(estimator)
@@ -77,8 +77,8 @@ class ChoiceDisplay:
             if found is not None:
                 return cls(**found).plot(ax=ax)
         raise ValueError(
-            f"{type(estimator).__name__} has chosen nothing by a score that it keeps: "
-            "neither elbo_path_ nor n_states_scores_ nor cv_table_ has two entries."
+            f"{type(estimator).__name__} has made no choice by scores: none of "
+            "elbo_path_, n_states_scores_ and cv_table_ has at least two entries."
         )
 
     def plot(self, *, ax=None):
@@ -87,7 +87,7 @@ class ChoiceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------

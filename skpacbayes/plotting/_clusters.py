@@ -1,4 +1,4 @@
-"""The number of clusters: its posterior, and how it changes along a stream."""
+"""Displays of the number of clusters: its posterior, and its course in a stream."""
 
 from numbers import Integral
 
@@ -12,14 +12,14 @@ from ._base import along_stream, axes_of, needs_matplotlib, refuse_others
 class ClusterCountDisplay:
     """Posterior of the number of clusters.
 
-    Use :meth:`from_estimator` to make one from a fitted estimator.
+    Use :meth:`from_estimator` to create a display from a fitted estimator.
 
     Parameters
     ----------
     probabilities : ndarray of shape (max_clusters,)
         Posterior probabilities of 1, 2, ... clusters.
     n_clusters : int
-        The number that the estimator takes.
+        Number of clusters of the estimator.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class ClusterCountDisplay:
 
     See Also
     --------
-    StreamDisplay : The number of clusters after every so many rows of a stream.
+    StreamDisplay : The number of clusters in the course of a stream.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class ClusterCountDisplay:
         estimator : PACOClusterer
             Fitted estimator.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -71,12 +71,12 @@ class ClusterCountDisplay:
         return cls(posterior, estimator.n_clusters_).plot(ax=ax)
 
     def plot(self, *, ax=None):
-        """Plot a bar for each number; that of the estimator is dark.
+        """Plot a bar for each number; the estimator's number is dark.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -96,20 +96,20 @@ class ClusterCountDisplay:
 
 
 class StreamDisplay:
-    """A number that an estimator finds, after every so many rows of a stream.
+    """A fitted attribute in the course of a stream.
 
-    Use :meth:`from_estimator` to let an estimator learn a stream, and draw it.
+    Use :meth:`from_estimator` to fit an estimator to a stream, and plot.
 
     Parameters
     ----------
     n_rows : ndarray of shape (n_points,)
         Numbers of rows learnt.
     values : ndarray of shape (n_points,)
-        What the estimator found then.
+        Value of the attribute after these rows.
     name : str, default="clusters"
-        What the values are.
+        Name of the values.
     truth : ndarray of shape (n_points,), default=None
-        The values as they are, where that is known.
+        True values, if known.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class StreamDisplay:
 
     See Also
     --------
-    ClusterCountDisplay : How sure the number of clusters is.
+    ClusterCountDisplay : The posterior of the number of clusters.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class StreamDisplay:
         truth=None,
         ax=None,
     ):
-        """Let a clone of the estimator learn a stream, and plot.
+        """Fit a clone of the estimator to a stream, and plot.
 
         Parameters
         ----------
@@ -163,13 +163,13 @@ class StreamDisplay:
         y : array-like of shape (n_samples,), default=None
             Targets, if the estimator takes them.
         attribute : str
-            The fitted attribute that is drawn, a number; `n_clusters_` by default.
+            Fitted attribute to plot, a number.
         every : int, default=1
-            The attribute is read after every so many rows.
+            Number of rows between two values.
         truth : array-like of shape (n_samples,), default=None
-            Its true value after each row, where that is known.
+            True value after each row, if known.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -196,9 +196,9 @@ class StreamDisplay:
         Parameters
         ----------
         label : str, default=None
-            Name of the values in a legend; None for "found" where `truth` is given.
+            Name of the values in a legend. None: "found" if `truth` is given.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------

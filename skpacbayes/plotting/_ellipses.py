@@ -18,7 +18,7 @@ from ._base import (
 class EllipsesDisplay:
     """Clusters or components as ellipses, over the rows.
 
-    Use :meth:`from_estimator` to make one from a fitted estimator.
+    Use :meth:`from_estimator` to create a display from a fitted estimator.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class EllipsesDisplay:
 
     See Also
     --------
-    ClusterCountDisplay : How sure the number of clusters is.
+    ClusterCountDisplay : The posterior of the number of clusters.
 
     Examples
     --------
@@ -83,8 +83,8 @@ class EllipsesDisplay:
         Parameters
         ----------
         estimator : TemperedVBGaussianMixture or PACOClusterer
-            Fitted estimator of at least two features; scikit-learn's Gaussian mixtures
-            will do, too.
+            Fitted estimator with at least two features, or a Gaussian mixture of
+            scikit-learn.
         X : array-like of shape (n_samples, n_features), default=None
             Rows to draw, in the colors of their labels.
         features : tuple of int, default=(0, 1)
@@ -92,7 +92,7 @@ class EllipsesDisplay:
         n_stds : float, default=2.0
             Half axes of the ellipses, in standard deviations.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class EllipsesDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------

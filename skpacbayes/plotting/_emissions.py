@@ -102,7 +102,7 @@ class EmissionsDisplay:
         rows : bool, default=False
             Whether to draw a histogram of the column of X behind the densities.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class EmissionsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------

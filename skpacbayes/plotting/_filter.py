@@ -115,7 +115,7 @@ class FilterDisplay:
         inputs : array-like of shape (n_timesteps, n_inputs), default=None
             Inputs of each row.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class FilterDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------

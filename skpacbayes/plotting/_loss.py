@@ -71,7 +71,7 @@ class ProgressiveLossDisplay:
         n_points : int, default=60
             Points of the curve, at most; closer together where the stream begins.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class ProgressiveLossDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------

@@ -63,7 +63,7 @@ class ParticlesDisplay:
         names : tuple of str, default=None
             Names of these coordinates; None for "state" and their numbers.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class ParticlesDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------

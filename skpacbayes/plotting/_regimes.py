@@ -76,7 +76,7 @@ class RegimesDisplay:
         inputs : array-like of shape (n_timesteps, n_inputs), default=None
             Inputs of each row. Needed if the model was fitted with some.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -102,7 +102,7 @@ class RegimesDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Draws of chains, one after the other."""
+"""Display of the traces of chains."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -9,10 +9,11 @@ from ._base import needs_matplotlib, refuse_others
 
 
 class TraceDisplay:
-    """Draws of each chain in their order, with R-hat.
+    """Traces of chains, with R-hat.
 
-    Chains that agree overlap; a chain that stays apart, or that still drifts, needs
-    more iterations. Use :meth:`from_estimator` to make one from a fitted sampler.
+    Chains that have converged overlap; if a chain is separate or drifts, more
+    iterations are needed. Use :meth:`from_estimator` to create a display from a fitted
+    sampler.
 
     Parameters
     ----------
@@ -53,16 +54,16 @@ class TraceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, n_variables=4, figure=None):
-        """Plot the variables of which the chains of a sampler agree least.
+        """Plot the variables with the largest R-hat.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted sampler: one that has `to_arviz` without arguments.
+            Fitted sampler, whose `to_arviz` needs no arguments.
         n_variables : int, default=4
-            Number of variables, at most; those with the largest R-hat.
+            Largest number of variables.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to draw; None for a new figure.
+            Figure to plot on. None: a new figure.
 
         Returns
         -------
@@ -90,7 +91,7 @@ class TraceDisplay:
         Parameters
         ----------
         figure : matplotlib Figure or SubFigure, default=None
-            Where to draw; None for a new figure.
+            Figure to plot on. None: a new figure.
 
         Returns
         -------
@@ -114,7 +115,7 @@ class TraceDisplay:
 
 
 def _series(variables):
-    """Yield the name and the chains of each number that is drawn."""
+    """Yield the name and the chains of each scalar variable."""
     for name, drawn in variables.items():
         drawn = np.asarray(drawn, dtype=float)
         flat = drawn.reshape(*drawn.shape[:2], -1)

@@ -309,7 +309,7 @@ def test_chains_that_disagree_are_told_of():
 
 def test_a_full_model_is_told_of():
     X, y = data()
-    with pytest.warns(ConvergenceWarning, match="2 variables in its model"):
+    with pytest.warns(ConvergenceWarning, match="number of variables in a model, 2:"):
         model = quick(max_active=2).fit(X, y)
     assert (model.models_ > 0).sum(axis=1).max() == 2
 

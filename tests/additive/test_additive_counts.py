@@ -299,7 +299,7 @@ def test_targets_that_are_no_counts(y, message):
         made().fit([[0.0], [1.0]], y)
 
 
-@pytest.mark.filterwarnings("ignore:feature .* lies")
+@pytest.mark.filterwarnings("ignore:feature .* rows is outside")
 def test_float_errors_do_not_matter():
     X, y, _ = simulated()
     expected = made(n_iter=10).fit(X, y).predict(30 * X)

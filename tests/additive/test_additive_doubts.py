@@ -58,7 +58,9 @@ def test_copies_of_a_variable_that_hide_it_are_told_of(kind, sign):
 def test_weights_that_are_hardly_numbers_of_rows_are_told_of(kind):
     X, y = rows(kind)
     unequal = np.exp(4 * np.random.default_rng(0).normal(size=len(y)))
-    with pytest.warns(UserWarning, match="sums to 1 for 150 rows.*multiply it by 150"):
+    with pytest.warns(
+        UserWarning, match="sums to 1 for 150 rows.*multiply them by 150"
+    ):
         made(kind).fit(X, y, sample_weight=np.full(150, 1 / 150))
     with pytest.warns(UserWarning, match="sums to 15000 for 150 rows"):
         made(kind).fit(X, y, sample_weight=np.full(150, 100.0))
@@ -75,7 +77,7 @@ def test_rows_far_beyond_the_range_are_told_of(kind):
     model = made(kind).fit(X, y)
     far = X[:3].copy()
     far[:2, 0] = X[:, 0].max() + 1.1 * np.ptp(X[:, 0])
-    with pytest.warns(UserWarning, match="feature 0 of 2 rows lies further"):
+    with pytest.warns(UserWarning, match="feature 0 of 2 rows is outside"):
         model.predict(far)
     near = X[:3].copy()
     near[:, 0] = X[:, 0].max() + 0.9 * np.ptp(X[:, 0])

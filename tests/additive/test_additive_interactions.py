@@ -193,7 +193,7 @@ def test_candidates_are_those_given_or_of_the_most_probable_variables(monkeypatc
     np.testing.assert_array_equal(
         model.partial_effects(X, ("e", "b"))[0], model.partial_effects(X, (1, 4))[0]
     )
-    with pytest.raises(ValueError, match=r"feature \('a', 'f'\) is no pair"):
+    with pytest.raises(ValueError, match=r"feature \('a', 'f'\) is not one of the"):
         model.partial_effects(X, ("a", "f"))
     monkeypatch.setattr("skpacbayes.additive._pairs.MOST_PAIRED", 2)
     assert quick().fit(X, y).pairs_.tolist() == [[1, 4]]

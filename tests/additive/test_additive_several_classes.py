@@ -267,7 +267,7 @@ def test_the_order_of_the_labels_does_not_matter():
 
 def test_what_is_for_two_classes_is_refused():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="bounds the loss of two classes, got 3"):
+    with pytest.raises(ValueError, match="needs two classes, got 3"):
         made(inverse_temperature="pac").fit(X, y)
     with pytest.raises(ValueError, match="got 1 class"):
         made().fit(X, np.zeros(len(X), dtype=int))

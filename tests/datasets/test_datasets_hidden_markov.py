@@ -128,7 +128,7 @@ def test_bad_parameters_are_named(arguments):
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (np.eye(2), r"shape \(2, 2\), and n_states=3"),
+        (np.eye(2), r"shape \(2, 2\), but n_states=3"),
         ([[0.5, 0.6, -0.1]] * 3, "smallest entry is -0.1"),
         ([[0.5, 0.5, 0.5]] * 3, r"rows sum to \[1.5 1.5 1.5\]"),
         ([[0.5, 0.5, np.nan]] * 3, "transition_matrix contains NaN"),

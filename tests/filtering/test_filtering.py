@@ -373,7 +373,7 @@ class Unsteady(StochasticVolatility):
 
 
 def test_a_transition_that_draws_random_numbers_itself():
-    with pytest.raises(ValueError, match="It should use the noise z"):
+    with pytest.raises(ValueError, match="Use the noise z"):
         tracker(Unsteady()).fit(returns(3))
 
 
@@ -448,9 +448,9 @@ def test_a_stream_that_starts_with_a_gap():
 
 MISUSED = [
     (StochasticVolatility(leverage=-1.0), 1, "leverage=-1.0 must lie between"),
-    (StochasticVolatility(), 2, "StochasticVolatility sees one feature, yet X has 2"),
+    (StochasticVolatility(), 2, "StochasticVolatility has one feature, but X has 2"),
     (TerrainNavigation(np.eye(3), [0.0, 0.0]), 2, "TerrainNavigation sees one feature"),
-    (LinearGaussian(*[np.eye(2)] * 4), 1, "observation_matrix has 2 rows, yet X has 1"),
+    (LinearGaussian(*[np.eye(2)] * 4), 1, "observation_matrix has 2 rows, but X has 1"),
     (StochasticVolatility(phi=1.0), 1, "phi=1.0 must lie between -1 and 1"),
 ]
 
@@ -561,5 +561,5 @@ def test_a_flight_is_found():
     X = 9000 - model.height_at(path)[:, None] + 20 * rng.normal(size=(25, 1))
     fitted = tracker(model, n_particles=4000).fit(X)
     assert_allclose(fitted.mean_, path[-1], atol=1.0)
-    with pytest.raises(ValueError, match="velocity has 25 rows, yet row 25"):
+    with pytest.raises(ValueError, match="velocity has 25 rows, but X has more"):
         fitted.partial_fit(X[:1])

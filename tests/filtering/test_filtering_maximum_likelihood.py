@@ -58,7 +58,7 @@ def test_the_maximum_is_the_exact_one():
 def test_a_level_that_does_not_move_is_a_bound():
     X = np.random.default_rng(1).permutation(np.linspace(-1, 1, 30))[:, None]
     X = X * np.where(np.arange(30) % 2, 1, -1)[:, None] / 2
-    with pytest.warns(UserWarning, match="does not fall towards an end of the range"):
+    with pytest.warns(UserWarning, match="does not decrease towards an end of the"):
         found = learner().fit(X)
     assert not found.converged_
     assert found.standard_errors_[NAME] == np.inf

@@ -104,7 +104,7 @@ def test_a_likelihood_that_vanishes_everywhere():
             return np.full(len(x), -np.inf)
 
     blind = ClusteredParticleFilter(Nowhere(), n_particles=10)
-    with pytest.raises(ValueError, match="The likelihood vanishes at each of 10 param"):
+    with pytest.raises(ValueError, match="The likelihood is zero at each of 10 param"):
         sampler(blind, {"model__phi": stats.uniform(0, 1)}).fit(rows())
 
 

@@ -541,7 +541,7 @@ def test_the_order_and_the_units_of_columns_do_not_matter():
         ({"emission": ["poisson", "poisson", "normal"]}, "1000.* in column 0"),
         (
             {"emission": ["normal", "normal", "poisson"], "covariance_type": "full"},
-            "covariance_type='full' is for features of one kind",
+            "covariance_type='full' needs features of one kind",
         ),
     ],
 )

@@ -124,7 +124,9 @@ def test_summaries_that_differ_in_number():
     def growing(theta, rng):
         return np.zeros((len(theta), len(theta)))
 
-    with pytest.raises(ValueError, match="as many summaries each time, got 4 and then"):
+    with pytest.raises(
+        ValueError, match="same number of summaries each time, got 4 and then"
+    ):
         simulate(prior, growing, 10, batch_size=4)
     with pytest.raises(ValueError, match="same shape"):
         simulate(
