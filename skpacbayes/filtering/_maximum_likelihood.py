@@ -13,9 +13,11 @@ from .._base import SeriesEstimator, fit_context, warn_user
 from .._compat import Interval
 from ._cloud import warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
-from ._maximum_likelihood_ascent import Ascent
+from ._maximum_likelihood_ascent import Ascent, distance
 from ._pmmh_chain import Target
 from ._priors import check_priors
+
+MOST_NOISE = 0.5  # error of the log-likelihood at which three runs of ten count
 
 
 class ParticleMaximumLikelihood(SeriesEstimator):
@@ -77,7 +79,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     -----
     ConvergenceWarning
         If an estimate lies at a bound, the information has no inverse, the last step is
-        too long, the Monte Carlo error too large, or the model could not run somewhere.
+        too long, the Monte Carlo error too large, few runs of the filter make up the
+        likelihood, or the model could not run somewhere.
 
     Notes
     -----
@@ -87,6 +90,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     one before, with the same seeds at all points. The likelihoods of the seeds are
     averaged, as the mean of their logarithms is biased; the spread of the gradients
     over seeds is the Monte Carlo error. One maximum is found where there are several.
+    At the ends of intervals the maximum over the other parameters is found by
+    quadratics, too.
 
     Fisher's identity would need the derivative of the density of a transition with its
     constant, which models do not have to give.
@@ -200,8 +205,10 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     def intervals(self, level=0.9):
         """Confidence intervals of the parameters.
 
-        Wald intervals on the logarithms and logits of bounded parameters, so that they
-        lie within the bounds; the Monte Carlo error is included.
+        Profile likelihood intervals [1]_: the values at which the likelihood, the other
+        parameters at their best, is not too much below the maximum. It is computed near
+        both ends of the intervals of 90 %. They lie within the bounds, and are wider
+        for the Monte Carlo error.
 
         Parameters
         ----------
@@ -215,8 +222,11 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         """
         check_is_fitted(self)
         check_share("level", level)
-        reach = ndtri((1 + level) / 2) * self._spreads
-        low, high = map(self._priors.values, self._position + np.outer([-1, 1], reach))
+        root = ndtri((1 + level) / 2) * self._widening
+        reach = distance(root, *self._profiles)
+        reach[np.isnan(reach)] = np.inf  # at a bound, or without a peak
+        ends = self._position + np.array([[-1], [1]]) * reach
+        low, high = map(self._priors.values, ends)
         return {name: (low[name], high[name]) for name in low}
 
     def score(self, X, y=None, *, inputs=None):
@@ -250,7 +260,9 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         if ascent.covariance is not None:
             within[np.ix_(free, free)] = ascent.covariance
         noise[free] = np.diag(ascent.noise)
-        self._spreads = np.sqrt(np.diag(within) + noise)
+        spreads = np.sqrt(np.diag(within))
+        self._widening = np.sqrt(1.0 + noise / np.diag(within))
+        self._profiles = np.stack([np.array([spreads, spreads]), *ascent.profiles()])
         sizes = np.outer(slopes, slopes)
         self.covariance_ = np.multiply(
             within, sizes, out=within.copy(), where=np.isfinite(within)
@@ -293,6 +305,13 @@ class ParticleMaximumLikelihood(SeriesEstimator):
             warn_user(
                 f"{len(ascent.refusals)} runs of the filter ended in an error and were "
                 f"counted as likelihood 0. The first: {ascent.refusals[0]}",
+                ConvergenceWarning,
+            )
+        if ascent.covariance is not None and self.log_likelihood_error_ > MOST_NOISE:
+            warn_user(
+                f"Few of the {self.n_repeats} runs of the filter make up the mean of "
+                "the likelihood: estimates and their errors may be wrong. Increase "
+                "n_particles.",
                 ConvergenceWarning,
             )
         share = ascent.noise_share
