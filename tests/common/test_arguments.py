@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 from cases import ESTIMATORS, META, cheap, learn, rows
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.utils._param_validation import InvalidParameterError
 from states import changes, state_of
 
@@ -63,8 +63,7 @@ WITHIN = [("ClusteredParticleFilter", "clusterer"), *((n, "estimator") for n in 
 @pytest.mark.parametrize(("name", "part"), WITHIN)
 def test_parameters_of_an_estimator_within_are_validated(name, part, method):
     """By us: scikit-learn leaves out validation within a fit."""
-    inner = "PACOClusterer" if part == "clusterer" else "ClusteredParticleFilter"
-    within = cheap(inner)
+    within = clone(getattr(cheap(name), part) or cheap("PACOClusterer"))
     whole = cheap(name, **{part: within.set_params(random_state="none")})
     if hasattr(whole, method):
         match = f"'random_state' parameter of {type(within).__name__}"

@@ -92,11 +92,10 @@ def still_rows():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("max_iter", [1, 2])
-def test_a_search_may_end_anywhere(max_iter):
+def test_a_search_may_end_anywhere():
     """Also in the iteration that fixes one of two parameters at its bound."""
     ranges = {NAME: gamma(2, scale=0.5), "model__observation_variance": (0.0, 4.0)}
-    found = learner(ranges, max_iter=max_iter, n_repeats=4).fit(still_rows())
+    found = learner(ranges, max_iter=1, n_repeats=4).fit(still_rows())
     assert found.standard_errors_[NAME] == np.inf
     for name, (low, high) in found.intervals().items():
         assert low <= found.parameters_[name] <= high
