@@ -92,6 +92,7 @@ def answers(title, seed, n_train, n_test):
 
 def main():
     quick = arguments(__doc__).quick
+    report = Report("hmm_inputs", quick=quick)
     n_train, n_test, seeds = (300, 500, 1) if quick else (800, 2000, 3)
     table = []
     for title in PROBLEMS:
@@ -105,7 +106,6 @@ def main():
         cells += [f"{value:.1f}" for value in np.median(seconds, axis=0)]
         table.append([title, *cells])
     three = ["inputs", "no inputs", "MarkovRegression"]
-    report = Report("hmm_inputs", quick=quick)
     report.table(
         f"Inputs to the transitions: {n_train} rows learnt, nats a row and states of "
         f"{n_test} new rows, means of {seeds} draws; 90 % intervals of effects",

@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
-from ._compat import CallbackSupportMixin, validated
+from ._compat import CallbackSupportMixin, feature_names, validated
 from ._locks import Locks
 from ._validation import are_finite, validate_data
 
@@ -92,6 +92,16 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     # How the statistics of partitions are merged, for the message of
     # `_refuse_collection`.
     _merge = "sum"
+
+    def _validate_params(self):
+        """Validate the parameters, and those of nested estimators.
+
+        Within a `fit`, scikit-learn does not validate nested estimators.
+        """
+        super()._validate_params()
+        for part in self.get_params(deep=False).values():
+            if hasattr(part, "_parameter_constraints") and not isinstance(part, type):
+                part._validate_params()
 
     # The state, and its replacement.
 
@@ -311,6 +321,8 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 class MissingValuesEstimator(PacBayesEstimator):
     """Base class for rows where NaN is a missing value."""
 
+    _input_names = None  # of the columns of inputs, where these were a table
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -332,18 +344,26 @@ class SeriesEstimator(MissingValuesEstimator):
 
     def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
         """Validate inputs: an array with a row for each row of X, or None."""
+        names = None
         if inputs is not None:
+            names = feature_names(inputs)
+            names = None if names is None else names.tolist()
             inputs = check_array(inputs, dtype=np.float64, input_name="inputs")
             if len(inputs) != n_rows:
                 there = f"{rows} has {n_rows}" if rows == "X" else f"{rows} is {n_rows}"
                 raise ValueError(f"inputs has {len(inputs)} rows, but {there}.")
         n_inputs = None if inputs is None else inputs.shape[1]
         if begin:
-            self._n_inputs = n_inputs
+            self._n_inputs, self._input_names = n_inputs, names
         elif n_inputs != self._n_inputs:
             raise ValueError(
                 f"inputs has {n_inputs or 0} columns, but the estimator was fitted "
                 f"with {self._n_inputs or 0}."
+            )
+        elif None not in (names, self._input_names) and names != self._input_names:
+            raise ValueError(
+                f"inputs has the columns {names}, but the estimator was fitted with "
+                f"{self._input_names}, in this order."
             )
         return inputs
 

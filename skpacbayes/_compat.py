@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
     validate_params,
 )
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -45,5 +45,7 @@ else:  # before scikit-learn 1.9
         return weights
 
 
+# Column names of a table; None if they are not strings.
+feature_names = _get_feature_names
 # Validates the parameters against `_parameter_constraints`, and closes callbacks.
 validated = _fit_context(prefer_skip_nested_validation=True)

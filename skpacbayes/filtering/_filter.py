@@ -15,11 +15,11 @@ from .._compat import (
     callback_management_context,
 )
 from .._stream import StreamingEstimator, partial_fit_context
+from ._bounded_series import BoundedSeriesEstimator
 from ._cloud import forecast, moments, rows_of, weigh
 from ._density import check_log_transition, check_logarithm, check_transition
 from ._forecast import log_scores, simulated, summarised
 from ._generators import continued, seeded
-from ._inputs import DrivenSeriesEstimator
 from ._model import CalledModel, asked_for
 from ._resampling import SCHEMES, draw, one_cell
 from ._sampling import Bootstrap, QuasiMonteCarlo
@@ -28,7 +28,7 @@ from ._step import Collapses, advance, look
 from .models import LocalLevel
 
 
-class ClusteredParticleFilter(DrivenSeriesEstimator, StreamingEstimator):
+class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
     """Particle filter with clustered resampling, or by quasi-Monte Carlo.
 
     A hidden state evolves by a model from one row to the next, and each row of X is a

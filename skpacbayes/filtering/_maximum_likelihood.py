@@ -13,9 +13,11 @@ from .._base import SeriesEstimator, fit_context, warn_user
 from .._compat import Interval
 from ._cloud import warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
-from ._maximum_likelihood_ascent import Ascent
+from ._maximum_likelihood_ascent import Ascent, distance
 from ._pmmh_chain import Target
 from ._priors import check_priors
+
+MOST_NOISE = 0.5  # error of the log-likelihood at which three runs of ten count
 
 
 class ParticleMaximumLikelihood(SeriesEstimator):
@@ -77,7 +79,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     -----
     ConvergenceWarning
         If an estimate is at a bound, the information has no inverse, the last step or a
-        Monte Carlo error is larger than `tol`, or runs of the model ended in errors.
+        Monte Carlo error is larger than `tol`, few runs of the filter dominate the
+        likelihood, or runs of the model ended in errors.
 
     Notes
     -----
@@ -87,7 +90,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     maximum, with the same seeds at all points. The likelihoods of the seeds are
     averaged, as the mean of their logarithms is biased; the standard error of the
     gradients over seeds gives the Monte Carlo error. If there are several maxima, one
-    of them is found.
+    of them is found. At the ends of intervals, quadratics maximise over the other
+    parameters, too.
 
     Fisher's identity is not used, as it needs the normalised density of a transition,
     which models need not have.
@@ -202,8 +206,10 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     def intervals(self, level=0.9):
         """Return confidence intervals of the parameters.
 
-        Wald intervals, on the logarithms and logits of bounded parameters, that include
-        the Monte Carlo error.
+        Profile likelihood intervals [1]_: all values at which the likelihood, maximised
+        over the other parameters, is close enough to the maximum. The profile is
+        computed near both ends of the 90 % intervals. The intervals lie within the
+        bounds, and include the Monte Carlo error.
 
         Parameters
         ----------
@@ -217,8 +223,11 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         """
         check_is_fitted(self)
         check_share("level", level)
-        reach = ndtri((1 + level) / 2) * self._spreads
-        low, high = map(self._priors.values, self._position + np.outer([-1, 1], reach))
+        root = ndtri((1 + level) / 2) * self._widening
+        reach = distance(root, *self._profiles)
+        reach[np.isnan(reach)] = np.inf  # at a bound, or without a peak
+        ends = self._position + np.array([[-1], [1]]) * reach
+        low, high = map(self._priors.values, ends)
         return {name: (low[name], high[name]) for name in low}
 
     def score(self, X, y=None, *, inputs=None):
@@ -252,7 +261,9 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         if ascent.covariance is not None:
             within[np.ix_(free, free)] = ascent.covariance
         noise[free] = np.diag(ascent.noise)
-        self._spreads = np.sqrt(np.diag(within) + noise)
+        spreads = np.sqrt(np.diag(within))
+        self._widening = np.sqrt(1.0 + noise / np.diag(within))
+        self._profiles = np.stack([np.array([spreads, spreads]), *ascent.profiles()])
         sizes = np.outer(slopes, slopes)
         self.covariance_ = np.multiply(
             within, sizes, out=within.copy(), where=np.isfinite(within)
@@ -294,6 +305,13 @@ class ParticleMaximumLikelihood(SeriesEstimator):
             warn_user(
                 f"{len(ascent.refusals)} runs of the filter ended in an error and were "
                 f"counted as likelihood 0. The first: {ascent.refusals[0]}",
+                ConvergenceWarning,
+            )
+        if ascent.covariance is not None and self.log_likelihood_error_ > MOST_NOISE:
+            warn_user(
+                f"Few of the {self.n_repeats} runs of the filter make up the mean of "
+                "the likelihood: estimates and their errors may be wrong. Increase "
+                "n_particles.",
                 ConvergenceWarning,
             )
         share = ascent.noise_share

@@ -16,6 +16,10 @@ LONGEST = 2.0  # largest step, in units of the design
 FLATTEST, STEEPEST = 0.25, 4.0  # bounds of the curvatures of the last design
 NONE = np.array(-1e100)  # below all log-likelihoods
 LEVEL = 0.1  # least difference, in nats, of the maximum and an end of the range
+ROOT = 1.645  # signed root of the likelihood ratio at an end of a 90 % interval
+N_PROFILES = 3  # largest number of points of a profile; the nearest to ROOT is kept
+NEAR = 0.15  # difference of the logarithms of the roots that is near enough
+N_STEPS = 3  # Newton steps of the other parameters on a profile
 
 
 class Ascent:
@@ -136,14 +140,15 @@ class Ascent:
         positions = np.repeat(self.position[None], len(design), axis=0)
         positions[:, self.free] += design @ self.scale.T
         values = log_mean(self._log_likelihoods(positions, self.seeds))
-        self.covariance = None
+        self.covariance, self.heights = None, values[:, 0]
         if not np.isfinite(values).all():
             self.scale = self.scale / 2
             return False, np.inf
         gain, error = mean_and_error(values[:, 0] - self.best[0])
         if gain < -1.0 - 3.0 * error:
-            self.position, self.scale = self.best[1], self.best[2] / 4
-            self.best = self.best[0], self.position, self.scale
+            self.heights, self.position, scale = self.best
+            self.scale = scale / 4
+            self.best = self.heights, self.position, self.scale
             return False, np.inf
         if gain > 0.0:
             self.best = values[:, 0], self.position, self.scale
@@ -172,6 +177,68 @@ class Ascent:
         self._rescale(axes / np.sqrt(np.maximum(shares, FLATTEST)))
         return seen and bool((shares < STEEPEST).all()), length
 
+    @small_is_zero
+    def profiles(self):
+        """Find where the profile likelihood falls as at an end of an interval of 90 %.
+
+        Returns
+        -------
+        shifts, roots : ndarray of shape (2, n_parameters)
+            Distances from the maximum, down and up, and roots of twice the fall of the
+            log-likelihood there; NaN where it has no peak or the parameter is fixed.
+        """
+        shifts, roots = np.full((2, 2, len(self.free)), np.nan)
+        if self.covariance is None:
+            return shifts, roots
+        for k, place in enumerate(np.flatnonzero(self.free)):
+            spread = np.sqrt(self.covariance[k, k])
+            along = self.covariance[:, k] / self.covariance[k, k]
+            for side, sign in enumerate((-1.0, 1.0)):
+                shift, known, line = ROOT * spread, [], sign * along
+                for _ in range(N_PROFILES):
+                    fall, line = self._fall(k, shift, line)
+                    root = np.sqrt(2.0 * fall)
+                    known.append((abs(np.log(max(root, 1e-3) / ROOT)), shift, root))
+                    if known[-1][0] < NEAR:
+                        break
+                    most = abs(self.ends[side, place] - self.position[place])
+                    shift = min(distance(ROOT, spread, shift, root), 3 * shift, most)
+                _, shifts[side, place], roots[side, place] = min(known)
+        return shifts, roots
+
+    def _fall(self, k, shift, line):
+        """Log-likelihood lost where a free parameter is moved, others at their best.
+
+        The others are looked for from ``shift * line`` away, with ``line[k]`` 1 or -1;
+        the line to where they are at their best is returned, too.
+        """
+        within, others = self.covariance, np.arange(len(line)) != k
+        rest = within - np.outer(within[k], within[k]) / within[k, k]
+        scale = np.linalg.cholesky(rest[np.ix_(others, others)])
+        places = np.flatnonzero(self.free)
+        position, best = self.position.copy(), -np.inf
+        position[places] += shift * line
+        design = design_of(len(scale))
+        for _ in range(N_STEPS):
+            positions = np.repeat(position[None], len(design), axis=0)
+            positions[:, places[others]] += design @ scale.T
+            positions = np.clip(positions, *self.ends)
+            values = log_mean(self._log_likelihoods(positions, self.seeds)).mean(axis=0)
+            if not np.isfinite(values).all():
+                best = max(best, values[0])
+                break
+            (height,), (gradient,), (hessian,) = quadratics(design, values[None])
+            curvatures, axes = np.linalg.eigh(-hessian)
+            step = (axes / np.maximum(curvatures, FLATTEST)) @ (axes.T @ gradient)
+            step = step * min(1.0, LONGEST / max(np.linalg.norm(step), LONGEST))
+            gain = gradient @ step + 0.5 * step @ hessian @ step
+            best = max(best, height, height + gain)
+            position[places[others]] += scale @ step
+            if step @ step < 1.0:
+                break
+        line = (position - self.position)[places] / shift
+        return max(0.0, self.heights.mean() - best), line
+
     def _rescale(self, factor):
         """Set the width of the next design to a standard error, at most three units."""
         scale = self.scale @ factor
@@ -186,15 +253,19 @@ class Ascent:
         positions = np.repeat(self.position[None], 1 + 2 * len(places), axis=0)
         for k, place in enumerate(places):
             positions[1 + 2 * k : 3 + 2 * k, place] = self.ends[:, place]
-        means = logsumexp(self._log_likelihoods(positions, self.seeds), axis=0)
+        values = self._log_likelihoods(positions, self.seeds)
+        means = logsumexp(values, axis=0)
         best = int(np.argmax(means[1:])) if len(places) else 0
         if not len(places) or means[0] - means[1 + best] > LEVEL:
             return False
         k = best // 2
-        self.position = positions[1 + best]
+        self.position, self.heights = positions[1 + best], log_mean(values)[:, 1 + best]
         self.free[places[k]] = False
-        kept = np.delete(np.arange(len(places)), k)
-        self.scale = np.linalg.cholesky((self.scale @ self.scale.T)[np.ix_(kept, kept)])
+        kept = np.ix_(*2 * [np.delete(np.arange(len(places)), k)])
+        self.scale = np.linalg.cholesky((self.scale @ self.scale.T)[kept])
+        if self.covariance is not None:  # given what is fixed
+            self.covariance = np.linalg.inv(np.linalg.inv(self.covariance)[kept])
+        self.noise = self.noise[kept]
         self.best = NONE, self.position, self.scale
         return True
 
@@ -206,6 +277,19 @@ def design_of(n):
     diagonals = [(axes[i] + axes[j]) / np.sqrt(2) for i, j in pairs]
     points = np.reshape([*axes, *diagonals], (-1, n)) if n else axes
     return np.vstack([np.zeros((1, n)), points, -points])
+
+
+def distance(root, spread, shift, known):
+    """Distance from the maximum at which the root of twice the fall has a value.
+
+    It grows as ``root * spread`` near the maximum, and is `shift` at the root `known`;
+    between and beyond, it bends away from the tangent the way it does there.
+    """
+    shift = shift / spread
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        flat = root + (shift - known) * (root / known) ** 2
+        steep = root / (1.0 + root * (1.0 / shift - 1.0 / known))
+        return spread * np.where(shift > known, flat, steep)
 
 
 def mean_and_error(values):

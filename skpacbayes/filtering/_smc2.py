@@ -14,11 +14,11 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, warn_user
 from .._compat import Interval
 from .._stream import StreamingEstimator, partial_fit_context
+from ._bounded_series import BoundedSeriesEstimator
 from ._cloud import moments, small_is_zero, warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
 from ._forecast import summarised
 from ._generators import continued, seeded
-from ._inputs import DrivenSeriesEstimator
 from ._priors import Priors, check_priors
 from ._resampling import draw, one_cell
 from ._sampling import even_log_weights
@@ -34,7 +34,7 @@ from ._smc2_population import (
 N_FUTURES = 2000  # number of simulated paths of a forecast
 
 
-class SMC2(ArviZMixin, DrivenSeriesEstimator, StreamingEstimator):
+class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
     """Sequential posterior of the parameters and states of a state-space model.
 
     Memory, and the time of a move, grow with the length of the stream: all rows are

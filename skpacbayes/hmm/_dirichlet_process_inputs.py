@@ -49,7 +49,9 @@ class InputUnits(NamedTuple):
     @classmethod
     def of(cls, inputs):
         """Learn them from inputs."""
-        mean, deviation = inputs.mean(axis=0), inputs.std(axis=0)
+        # Divided by a power of two, which is exact: small squares would underflow.
+        unit = np.ldexp(1.0, np.frexp(np.abs(inputs).max(axis=0))[1])
+        mean, deviation = inputs.mean(axis=0), unit * (inputs / unit).std(axis=0)
         varies = (inputs != inputs[0]).any(axis=0) & (deviation > 0)
         return cls(mean, np.where(varies, deviation, 1.0))
 

@@ -5,8 +5,9 @@ import inspect
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, cheap, learn, rows
-from sklearn.base import is_regressor
+from cases import ESTIMATORS, META, cheap, learn, rows
+from sklearn.base import clone, is_regressor
+from sklearn.utils._param_validation import InvalidParameterError
 from states import changes, state_of
 
 NAN = float("nan")
@@ -54,6 +55,21 @@ METHODS = {name: dict(methods_of(public)) for name, public in ESTIMATORS.items()
 ARGUMENTS = {name: set().union(*own.values()) for name, own in METHODS.items()}
 OF_NUMBERS = [name for name in ESTIMATORS if is_regressor(cheap(name))]
 CHECKED = [name for name in ESTIMATORS if ARGUMENTS[name] & BAD.keys()]
+
+
+WITHIN = [("ClusteredParticleFilter", "clusterer"), *((n, "estimator") for n in META)]
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("name", "part"), WITHIN)
+def test_parameters_of_an_estimator_within_are_validated(name, part, method):
+    """By us: scikit-learn leaves out validation within a fit."""
+    within = clone(getattr(cheap(name), part) or cheap("PACOClusterer"))
+    whole = cheap(name, **{part: within.set_params(random_state="none")})
+    if hasattr(whole, method):
+        match = f"'random_state' parameter of {type(within).__name__}"
+        with pytest.raises(InvalidParameterError, match=match):
+            getattr(whole, method)(rows(5)[0])
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

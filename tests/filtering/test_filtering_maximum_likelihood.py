@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import gamma, multivariate_normal, norm
+from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.filtering import ClusteredParticleFilter, ParticleMaximumLikelihood
 from skpacbayes.filtering._maximum_likelihood_ascent import Ascent
@@ -27,9 +28,9 @@ def rows(n=40, seed=0):
     return (0.8 * rng.normal(size=n).cumsum() + 0.7 * rng.normal(size=n))[:, None]
 
 
-def exact_log_likelihood(X, variance):
+def exact_log_likelihood(X, variance, noise=0.5):
     times = np.minimum.outer(np.arange(len(X)), np.arange(len(X)))
-    covariance = 1.0 + variance * times + 0.5 * np.eye(len(X))
+    covariance = 1.0 + variance * times + noise * np.eye(len(X))
     return multivariate_normal(np.zeros(len(X)), covariance).logpdf(X[:, 0])
 
 
@@ -55,9 +56,66 @@ def test_the_maximum_is_the_exact_one():
     assert_allclose(found.log_likelihood_, -best.fun, atol=atol)
 
 
-def test_a_level_that_does_not_move_is_a_bound():
+def test_intervals_are_those_of_the_profile_likelihood():
+    """Of two parameters, on rows where standard errors give others.
+
+    Ends are exact to a tenth of a standard error, of quadratics and of noise.
+    """
+    X, other = rows(15, seed=7), "model__observation_variance"
+
+    def log_likelihood(u, v):
+        return exact_log_likelihood(X, np.exp(u), np.exp(v))
+
+    def profile(u):
+        found = minimize_scalar(
+            lambda v: -log_likelihood(u, v), bounds=(-5, 2), method="bounded"
+        )
+        return -found.fun
+
+    best = minimize_scalar(lambda u: -profile(u), bounds=(-4, 3), method="bounded")
+    fall = norm.ppf(0.95) ** 2 / 2
+    ends = [
+        brentq(lambda u: profile(u) + best.fun + fall, best.x, best.x + d, xtol=1e-3)
+        for d in (-4, 4)
+    ]
+    found = learner({NAME: gamma(2, scale=0.5), other: gamma(2, scale=0.5)}).fit(X)
+    error = found.standard_errors_[NAME] / found.parameters_[NAME]
+    wald = best.x + norm.ppf(0.95) * error * np.array([-1, 1])
+    assert np.abs(wald - ends).max() > 0.2 * error
+    assert_allclose(np.log(found.intervals(0.9)[NAME]), ends, atol=0.1 * error)
+
+
+def still_rows():
+    """Rows of a level that does not move."""
     X = np.random.default_rng(1).permutation(np.linspace(-1, 1, 30))[:, None]
-    X = X * np.where(np.arange(30) % 2, 1, -1)[:, None] / 2
+    return X * np.where(np.arange(30) % 2, 1, -1)[:, None] / 2
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_search_may_end_anywhere():
+    """Also in the iteration that fixes one of two parameters at its bound."""
+    ranges = {NAME: gamma(2, scale=0.5), "model__observation_variance": (0.0, 4.0)}
+    found = learner(ranges, max_iter=1, n_repeats=4).fit(still_rows())
+    assert found.standard_errors_[NAME] == np.inf
+    for name, (low, high) in found.intervals().items():
+        assert low <= found.parameters_[name] <= high
+
+
+@pytest.mark.filterwarnings("ignore:The Monte Carlo error")
+def test_few_particles_do_not_pass_in_silence():
+    """The mean of ten likelihoods is then that of two, whose spread says little."""
+    tracker = ClusteredParticleFilter(
+        LocalLevel(0.0, 1.0, observation_variance=0.5),
+        **{"method": "sqmc", "proposal": "prior", "n_particles": 2},
+    )
+    with pytest.warns(ConvergenceWarning, match="Few of the 10 runs"):
+        ParticleMaximumLikelihood(
+            tracker, {NAME: gamma(2, scale=0.5)}, random_state=0
+        ).fit(rows(15))
+
+
+def test_a_level_that_does_not_move_is_a_bound():
+    X = still_rows()
     with pytest.warns(UserWarning, match="does not decrease towards an end of the"):
         found = learner().fit(X)
     assert not found.converged_

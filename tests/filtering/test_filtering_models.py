@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, poisson, uniform
@@ -243,6 +244,20 @@ def test_inputs_of_the_wrong_form():
         fitted.filter(X, inputs=np.ones((30, 2)))
     with pytest.raises(ValueError, match="inputs has 30 rows, but h is 3"):
         fitted.forecast(3, inputs=u)
+
+
+def test_columns_of_inputs_are_those_learnt():
+    """In their order, where both are tables with names."""
+    X, table = rows(), pd.DataFrame(np.ones((30, 2)), columns=["heat", "price"])
+    fitted = tracker(Driven()).fit(X, inputs=table)
+    swapped = {"inputs": table[["price", "heat"]]}
+    with pytest.raises(ValueError, match=r"\['price', 'heat'\], yet the estimator was"):
+        fitted.filter(X, **swapped)
+    with pytest.raises(ValueError, match="in this order"):
+        fitted.partial_fit(X, **swapped)
+    expected = fitted.filter(X, inputs=table)[0]
+    assert_array_equal(fitted.filter(X, inputs=table.to_numpy())[0], expected)
+    fitted.fit(X, inputs=table.to_numpy()).filter(X, **swapped)
 
 
 class Two(StochasticVolatility):

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hmm_points import model_of, parameters_of
 from hmm_reference import JointLaw, Paths, largest_score, log_densities_of, split
@@ -169,7 +170,8 @@ def test_sweeps_leave_the_prior(only_slices, monkeypatch):
 
     By chance the test fails once in 10,000 seeds.
     """
-    n_copies, n_rows, n_sweeps, k = 500 if only_slices else 1200, 12, 6, 2
+    n_copies, n_sweeps = (800, 2) if only_slices else (1200, 6)
+    n_rows, k = 12, 2
     model = model_of(k, stationary=False, min_transition=0.1, transition_prior=1.0)
     if only_slices:
         monkeypatch.setattr(_conditionals, "draw_rows", lambda *given: 0.0 * given[0])
@@ -248,13 +250,14 @@ def test_effects_are_found_and_predict(effect):
 
 
 @short_runs
-def test_units_of_inputs_do_not_matter():
+@pytest.mark.parametrize(("unit", "offset"), [(64.0, 1024.0), (2.0**-700, 0.0)])
+def test_units_of_inputs_do_not_matter(unit, offset):
     X, inputs, _ = driven_rows(120)
     cheap = {"n_iter": 20, "burn_in": 20, "n_chains": 1, **FREE}
     here = markov(**cheap).fit(X, inputs=inputs)
-    there = markov(**cheap).fit(X, inputs=64.0 * inputs + 1024.0)
+    there = markov(**cheap).fit(X, inputs=unit * inputs + offset)
     assert_allclose(there.transmat_samples_, here.transmat_samples_, atol=1e-6)
-    ratio = 64.0 * there.input_effects_samples_
+    ratio = unit * there.input_effects_samples_
     assert_allclose(ratio, here.input_effects_samples_, rtol=1e-4, atol=1e-6)
 
 
@@ -321,6 +324,10 @@ def test_what_does_not_fit_is_refused():
             answer(2, inputs=[[0.0], [-1.7e308]])
     with pytest.raises(ValueError, match=r"yet len\(X\) \+ n_steps is 62"):
         model.forecast(2, X, inputs=[[0.0]])
+    two = pd.DataFrame(np.hstack([inputs, inputs**2]), columns=["heat", "price"])
+    model.fit(X, inputs=two)
+    with pytest.raises(ValueError, match=r"the columns \['price', 'heat'\], yet"):
+        model.score(X, inputs=two[["price", "heat"]])
     for rows in (X, X[:1]):
         with pytest.raises(ValueError, match="partial_fit takes no inputs"):
             model.partial_fit(rows)

@@ -7,7 +7,7 @@ from .._kernels.standardize import LARGEST
 from .._validation import refuse_large
 
 
-class DrivenSeriesEstimator(SeriesEstimator):
+class BoundedSeriesEstimator(SeriesEstimator):
     """An estimator of series that forecasts their squares.
 
     Rows beyond LARGEST are refused: their squares would make NaN of a forecast.
