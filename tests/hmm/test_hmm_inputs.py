@@ -322,11 +322,11 @@ def test_what_does_not_fit_is_refused():
             answer(2, inputs=[[0.0]])
         with pytest.raises(ValueError, match="inputs must be at most"):
             answer(2, inputs=[[0.0], [-1.7e308]])
-    with pytest.raises(ValueError, match=r"yet len\(X\) \+ n_steps is 62"):
+    with pytest.raises(ValueError, match=r"but len\(X\) \+ n_steps is 62"):
         model.forecast(2, X, inputs=[[0.0]])
     two = pd.DataFrame(np.hstack([inputs, inputs**2]), columns=["heat", "price"])
     model.fit(X, inputs=two)
-    with pytest.raises(ValueError, match=r"the columns \['price', 'heat'\], yet"):
+    with pytest.raises(ValueError, match=r"the columns \['price', 'heat'\], but"):
         model.score(X, inputs=two[["price", "heat"]])
     for rows in (X, X[:1]):
         with pytest.raises(ValueError, match="partial_fit takes no inputs"):
