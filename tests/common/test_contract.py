@@ -63,7 +63,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Another seed may select"),
     pytest.mark.filterwarnings("ignore:The log-likelihood has a variance"),  # 4 draws
     pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same
-    pytest.mark.filterwarnings("ignore:The likelihood does not fall"),  # one quadratic
+    pytest.mark.filterwarnings("ignore:The likelihood does not decrease"),
+    pytest.mark.filterwarnings("ignore:Few of the"),  # two runs
     pytest.mark.filterwarnings("ignore:The log-likelihood has no peak"),  # the same
     pytest.mark.filterwarnings("ignore:The maximum was not reached"),  # the same
     pytest.mark.filterwarnings("ignore:The Monte Carlo error"),  # the same
