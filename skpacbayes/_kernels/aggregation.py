@@ -17,10 +17,10 @@ N_TOTALS = 14
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
-    LARGEST,  # largest loss of an expert; at the start a bound, if one is known
+    LARGEST,  # largest loss of an expert; initially a bound, if given
     LOSS,  # cumulative loss of the aggregate
-    GAPS,  # what averaging cost: see `mixability_gap`
-    RISES,  # what increases of the inverse temperature add to the bound
+    GAPS,  # cost of averaging, see `mixability_gap`
+    RISES,  # terms of the bound for increases of the inverse temperature
     RATE,  # inverse temperature of the last row
     KIND,
     TEMPERATURE,
@@ -30,7 +30,7 @@ N_TOTALS = 14
     FIRST,  # least loss of an expert on row 1, where the rate depends on the losses:
     FIRST_WEIGHT,  # it and its weight are left out there, as learners predict 0
 ) = range(N_TOTALS)
-SMALLEST = 1e-300  # of a loss that is not 0: one over it is a number
+SMALLEST = 1e-300  # least positive loss, whose inverse is finite
 # Log of the largest rate, about that of the largest number learnt.
 HIGHEST_SCORE = 345.0
 
@@ -64,7 +64,7 @@ N_CONSTANT = 4
 
 
 class AggregationState(Aggregation, NotedOrder, KernelState):
-    """Losses of `n_experts`, `totals`, what rows are like, and a constant forecast."""
+    """Losses of `n_experts`, `totals`, notes on rows, and a constant forecast."""
 
     def __init__(self, n_experts, n_features):
         super().__init__(
@@ -124,8 +124,8 @@ def aggregation_rate(losses, totals):
 
     FIXED: the temperature. ANYTIME: sqrt(8 ln K / t) over the largest loss. NOISE: the
     temperature over the mean loss of the best expert, where the loss stands for a noise
-    of that size. What all have lost on row 1, which may be far from 0, is left out.
-    Losses up to SMALLEST are taken for 0, and tell no expert from another.
+    of that size. The common loss on row 1, which may be far from 0, is subtracted.
+    Losses up to SMALLEST count as 0.
     """
     if totals[KIND] == FIXED:
         return totals[TEMPERATURE]
@@ -199,7 +199,7 @@ def soft_minimum(losses, rate):
 
 @part
 def weigh_next(losses, totals, shares):
-    """`weigh` for a row about to be learnt; note what a rise of the rate adds."""
+    """Run `weigh` for the next row, and count the term of an increase of the rate."""
     rate = weigh(losses, totals, shares)
     if rate > totals[RATE]:
         rise = soft_minimum(losses, totals[RATE]) - soft_minimum(losses, rate)
@@ -209,10 +209,10 @@ def weigh_next(losses, totals, shares):
 
 @part
 def mixability_gap(own, weight, shares, rate):
-    """By how much the mean of the losses `own` is above their soft minimum.
+    """Return the mean of the losses `own` minus their soft minimum.
 
-    Both are weighed by `shares`. It is at most rate (weight B)^2 / 8 for losses in
-    [0, B], by Hoeffding's lemma, the step of the proof of Theorem 1 that asks for B.
+    Both are weighted by `shares`. It is at most rate (weight B)^2 / 8 for losses in [0,
+    B], by Hoeffding's lemma, the step of the proof of Theorem 1 that asks for B.
     """
     if rate == 0.0:
         return 0.0
@@ -235,7 +235,7 @@ def mixability_gap(own, weight, shares, rate):
 
 @part
 def pool(own, weight, shares, rate):
-    """Return the loss of the mean of probabilities, and by how much it is too high.
+    """Return the loss of the mean of probabilities, and its excess.
 
     Each loss of an expert is minus the log of its probability of what came. The second
     number is the loss of a row of this weight less the soft minimum of the experts',
@@ -277,7 +277,7 @@ def count_losses(suffered, gap, own, weight, losses, totals):
 
 @part
 def _keep_in_range(loss, target, predictions, i, totals):
-    """Keep what experts predict of row i in the range of the targets before it.
+    """Clip predictions of row i to the range of the targets before it.
 
     The range of scores of counts has no lower end; its upper end is the log of the
     largest count plus 1.
@@ -340,7 +340,7 @@ def aggregate(
 
 @kernel
 def note_regressors(X, y, sample_weight, loss, predictions, order, constant):
-    """Note the rows, and what a constant forecast loses on them.
+    """Note the rows, and the loss of a constant forecast.
 
     predictions : of the aggregate, (n_rows,); order : see `order`; constant :
     (N_CONSTANT,).
