@@ -80,7 +80,7 @@ def test_words_are_refused_by_column(name, method, kind):
         table, column = (table, 1) if kind == "array" else (table.tolist(), 1)
     with pytest.raises(ValueError, match="Oslo") as raised:
         learn(cheap(name), method, table, Y)
-    said = f"Column {column!r} of X has 'Oslo', and {name} needs numbers: drop the"
+    said = f"Column {column!r} of X has 'Oslo', but {name} needs numbers: drop the"
     assert str(raised.value).startswith(said)
 
 
