@@ -138,7 +138,7 @@ def validate_data(estimator, X, *others, **checks):
         ) from error
     if strange is not None:
         raise ValueError(
-            f"y contains {strange!r}, but {type(estimator).__name__} needs numbers: "
+            f"y has {strange!r}, but {type(estimator).__name__} needs numbers: "
             "convert strings of digits to float, encode other strings, and convert "
             "dates and time spans to numbers."
         ) from error

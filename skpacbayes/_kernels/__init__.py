@@ -1,7 +1,6 @@
-"""Compiled loops: arrays in, arrays out, and nothing else of the package.
+"""Compiled kernels: functions of arrays, independent of the rest of the package.
 
-Numba is imported with the first call of a kernel: a process that fits nothing does
-without it.
+Numba is imported at the first call of a kernel.
 """
 
 import contextlib
@@ -41,7 +40,7 @@ class Kernel:
     }
 
     def __new__(cls, function):
-        """Make an instance of a class of its own, whose `__call__` can be replaced."""
+        """Make an instance of a new subclass, whose `__call__` can be replaced."""
         return super().__new__(type(function.__name__, (cls,), {}))
 
     def __init__(self, function):
@@ -62,21 +61,20 @@ class Kernel:
             compiled = njit(**self.options)(self.py_func)
             _warn_once(
                 "for no folder",
-                "Numba finds no folder for its cache: kernels are compiled anew in "
-                "each process, which takes seconds. Set NUMBA_CACHE_DIR to a folder "
-                "that can be written; install the package if it is imported from a "
-                "wheel.",
+                "Numba finds no folder for its cache: kernels are compiled again in "
+                "each process, which takes seconds. Set NUMBA_CACHE_DIR to a writable "
+                "folder; install the package if it is imported from a wheel.",
             )
-        if compiled is not self.py_func:  # with NUMBA_DISABLE_JIT it is
+        if compiled is not self.py_func:  # False with NUMBA_DISABLE_JIT
             compiled.compile = _compile_faster(_for_types(compiled.compile))
             _depend_on_all_files(compiled._cache)
             _forgive(compiled._cache)
-        type(self).__call__ = staticmethod(compiled)  # later calls take no detour
+        type(self).__call__ = staticmethod(compiled)  # later calls go there
         return compiled
 
     @functools.cached_property
     def callee(self):
-        """The function for other kernels, which contain it: nothing calls it alone."""
+        """The function for inlining into other kernels."""
         from numba import njit
 
         compiled = njit(no_cpython_wrapper=True, **self.options)(self.py_func)
@@ -85,9 +83,9 @@ class Kernel:
 
     @property
     def _numba_type_(self):
-        """What Numba asks for when another kernel calls this one.
+        """Numba type of the kernel, when another kernel calls it.
 
-        A function that Python has called is compiled already.
+        A function that was called from Python is compiled already.
         """
         called = "dispatcher" in vars(self) and self.dispatcher is not self.py_func
         return (self.dispatcher if called else self.callee)._numba_type_
@@ -97,16 +95,16 @@ kernel = Kernel  # the decorator
 
 
 def allocating(function):
-    """Decorate a kernel that allocates arrays: it takes longer to compile."""
+    """Decorate a kernel that allocates arrays, which takes longer to compile."""
     made = Kernel(function)
     made.options = {**Kernel.options, "_nrt": True}
     return made
 
 
 def part(function):
-    """Decorate a function that is compiled as lines of the kernels that call it.
+    """Decorate a function that is inlined into the kernels that call it.
 
-    For short functions, and for those that are called in one place.
+    Use it for short functions, and for functions that are called once.
     """
     inlined = allocating(function)  # for itself; else its caller decides
     inlined.targetoptions = {"inline": "always"}  # what Numba asks the callee for
@@ -116,8 +114,8 @@ def part(function):
 def _compile_faster(compile_for):
     """Compile in less time.
 
-    The garbage collector rests: the compiler makes millions of objects that live until
-    it ends, and the collector would look at all of them again and again.
+    The garbage collector is disabled: the compiler makes millions of long-lived
+    objects, which the collector would traverse repeatedly.
     """
     from numba.core.compiler_lock import global_compiler_lock
 
@@ -136,7 +134,7 @@ def _compile_faster(compile_for):
 
 
 def _for_types(compile_for):
-    """Compile for the type of a constant argument, not anew for each of its values."""
+    """Compile for the type of a constant argument, not for each of its values."""
     from numba import types
 
     @functools.wraps(compile_for)
@@ -148,15 +146,15 @@ def _for_types(compile_for):
 
 @functools.cache
 def _content():
-    """Digest of all files of kernels."""
+    """Return a digest of all files of kernels."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).digest()
 
 
 def _depend_on_all_files(cache):
-    """Let a change of any file of kernels put a kernel's cache out of date.
+    """Invalidate the cache of a kernel when any file of kernels changes.
 
-    Numba looks at the file of the kernel alone, but kernels call those of other files.
+    Numba checks the file of the kernel only, but kernels call those in other files.
     """
     with contextlib.suppress(AttributeError, OSError):  # no cache, or no folder
         file = cache._cache_file
@@ -167,10 +165,10 @@ _warned = set()
 
 
 def _forgive(cache):
-    """Let a kernel compile where its cache on disk cannot be read or written.
+    """Compile a kernel if its cache on disk cannot be read or written.
 
-    A full disk, and files that are truncated, empty or not Numba's, cost a compilation
-    in each process, and one warning for each folder.
+    A full disk, or invalid files, then lead to a compilation in each process, with one
+    warning for each folder.
     """
     load, save = cache.load_overload, cache.save_overload
 
@@ -199,13 +197,13 @@ def _warn_of_cache(cache, fault, error):
     _warn_once(
         folder,
         f"Numba's cache in {folder} {fault} ({type(error).__name__}: {error}): "
-        "kernels are compiled anew in each process. Empty that folder, free space "
+        "kernels are compiled again in each process. Empty that folder, free space "
         "on its disk, or set NUMBA_CACHE_DIR to another folder.",
     )
 
 
 def _warn_once(key, message):
-    """Warn, but once a process for each key."""
+    """Warn once per process for each key."""
     if key not in _warned:
         _warned.add(key)
         warnings.warn(message, RuntimeWarning, stacklevel=3)

@@ -17,10 +17,10 @@ N_TOTALS = 14
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
-    LARGEST,  # by which experts' losses of a row differ; at the start a bound, if known
+    LARGEST,  # largest difference of experts' losses of a row; initially a bound, if given
     LOSS,  # cumulative loss of the aggregate
-    GAPS,  # what averaging cost: see `mixability_gap`
-    RISES,  # what increases of the inverse temperature add to the bound
+    GAPS,  # cost of averaging, see `mixability_gap`
+    RISES,  # terms of the bound for increases of the inverse temperature
     RATE,  # inverse temperature of the last row
     KIND,
     TEMPERATURE,
@@ -30,7 +30,7 @@ N_TOTALS = 14
     FIRST,  # least loss of an expert on row 1, where the rate depends on the losses:
     FIRST_WEIGHT,  # it and its weight are left out there, as learners predict 0
 ) = range(N_TOTALS)
-SMALLEST = 1e-300  # of a loss that is not 0: one over it is a number
+SMALLEST = 1e-300  # least positive loss, whose inverse is finite
 # Log of the largest rate, about that of the largest number learnt.
 HIGHEST_SCORE = 345.0
 
@@ -64,7 +64,7 @@ N_CONSTANT = 4
 
 
 class AggregationState(Aggregation, NotedOrder, KernelState):
-    """Losses of `n_experts`, `totals`, what rows are like, and a constant forecast."""
+    """Losses of `n_experts`, `totals`, notes on rows, and a constant forecast."""
 
     def __init__(self, n_experts, n_features):
         super().__init__(
@@ -123,11 +123,10 @@ def aggregation_rate(losses, totals):
     """Inverse temperature of the next row's weights.
 
     FIXED: the temperature. ANYTIME: sqrt(8 ln K / t) over the largest difference of
-    losses of one row, which is what Hoeffding's lemma asks for: no loss that all share
-    holds the weights back. NOISE: the temperature over the mean loss of the best
-    expert, where the loss stands for a noise of that size; what all have lost on row 1,
-    which may be far from 0, is left out.
-    Losses up to SMALLEST are taken for 0, and tell no expert from another.
+    losses of one row, as in Hoeffding's lemma: a loss common to all experts does not
+    reduce the rate. NOISE: the temperature over the mean loss of the best expert, where
+    the loss stands for a noise of that size. The common loss on row 1, which may be far
+    from 0, is subtracted. Losses up to SMALLEST count as 0.
     """
     if totals[KIND] == FIXED:
         return totals[TEMPERATURE]
@@ -201,7 +200,7 @@ def soft_minimum(losses, rate):
 
 @part
 def weigh_next(losses, totals, shares):
-    """`weigh` for a row about to be learnt; note what a rise of the rate adds."""
+    """Run `weigh` for the next row, and count the term of an increase of the rate."""
     rate = weigh(losses, totals, shares)
     if rate > totals[RATE]:
         rise = soft_minimum(losses, totals[RATE]) - soft_minimum(losses, rate)
@@ -211,10 +210,10 @@ def weigh_next(losses, totals, shares):
 
 @part
 def rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
-    """By how much the experts of shares up to SMALLEST raise `soft`.
+    """Return by how much the experts of shares up to SMALLEST raise `soft`.
 
-    soft : `lowest` times the weight less the soft minimum of the losses `own`, of the
-    other experts. Of a row that is worth much, one expert that was dropped may make
+    soft : `lowest` times the weight minus the soft minimum of the losses `own` of the
+    other experts. For a row of large weight, one expert that was dropped may determine
     almost all of the soft minimum.
     """
     least, share, found = math.inf, 0.0, soft
@@ -233,9 +232,9 @@ def rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
 
 @part
 def mixability_gap(own, weight, losses, shares, rate):
-    """By how much the mean of the losses `own` is above their soft minimum.
+    """Return the mean of the losses `own` minus their soft minimum.
 
-    Both are weighed by `shares`, those of the cumulative `losses`. It is at most rate
+    Both are weighted by `shares`, those of the cumulative `losses`. It is at most rate
     (weight B)^2 / 8 for losses in [0, B], by Hoeffding's lemma, the step of the proof
     of Theorem 1 that asks for B.
     """
@@ -262,7 +261,7 @@ def mixability_gap(own, weight, losses, shares, rate):
 
 @part
 def pool(own, weight, losses, shares, rate):
-    """Return the loss of the mean of probabilities, and by how much it is too high.
+    """Return the loss of the mean of probabilities, and its excess.
 
     Each loss of an expert is minus the log of its probability of what came. The second
     number is the loss of a row of this weight less the soft minimum of the experts',
@@ -309,7 +308,7 @@ def count_losses(suffered, gap, own, weight, losses, totals):
 
 @part
 def _keep_in_range(loss, target, predictions, i, totals):
-    """Keep what experts predict of row i in the range of the targets before it.
+    """Clip predictions of row i to the range of the targets before it.
 
     The range of scores of counts has no lower end; its upper end is the log of the
     largest count plus 1.
@@ -372,7 +371,7 @@ def aggregate(
 
 @kernel
 def note_regressors(X, y, sample_weight, loss, predictions, order, constant):
-    """Note the rows, and what a constant forecast loses on them.
+    """Note the rows, and the loss of a constant forecast.
 
     predictions : of the aggregate, (n_rows,); order : see `order`; constant :
     (N_CONSTANT,).

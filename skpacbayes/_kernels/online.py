@@ -86,7 +86,7 @@ def _observe_residual(loss, y, a, v, weight, numbers, up, down):
 
 @part
 def _start_flat(model, y, weight, numbers):
-    """First row under a flat prior of the intercept: it takes the intercept there."""
+    """Learn the first row under a flat prior of the intercept, which fits it."""
     temperature = numbers[TEMPERATURE]
     model[MEAN, 0] = y
     model[VARIANCE, 0] = 1.0 / (weight * (2.0 * temperature if temperature else 1.0))

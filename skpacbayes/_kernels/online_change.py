@@ -1,9 +1,8 @@
-"""Whether the errors of a stream's last rows foretell the next one.
+"""Test whether errors of recent rows predict the next error.
 
-Where a model with the squared loss is right, and the same all along, its errors are
-uncorrelated with everything before them, whatever their distribution. Where the
-relation changes, a model that does not forget, or not enough, errs the same way for
-many rows.
+If a model with the squared loss is correct and stationary, its errors are uncorrelated
+with all earlier rows, whatever their distribution. If the relation changes, the errors
+of a model that does not forget enough are correlated over many rows.
 """
 
 import math
@@ -22,21 +21,20 @@ from .online_state import (
     WEIGHT,
 )
 
-MEMORY = 0.98  # of the errors: of 50 rows
-RECENT = 2.0  # the sums are of the last half of the rows: of one in so many
-FARTHEST = 100.0  # deviations, at which an error is counted
+MEMORY = 0.98  # decay of the sums of errors: 50 rows
+RECENT = 2.0  # the sums are over the last 1 / RECENT of the rows
+FARTHEST = 100.0  # standard deviations to which errors are clipped
 
 
 @part
 def note_standard_error(z, gain, scale, error, steps, scores, sums):
-    """Compare the error of row z with what the decaying sum of errors foretells.
+    """Compare the error of row z with its prediction by the decaying sum of errors.
 
-    The errors before it foretell `scale` times <gain, scores>, whose products with the
-    errors are summed. Nothing is counted until the coefficients had rows to be learnt
-    from.
+    The prediction is `scale` times <gain, scores>; its products with the errors are
+    summed, after the first rows, from which the coefficients are learnt.
 
     error : in deviations; scores : (n_parameters,); sums : (4,), of the products, of
-    their squares, of those of what was foretold, and of the errors.
+    their squares, of the squared predictions, and of the squared errors.
     """
     error = error if error < FARTHEST else FARTHEST
     error = error if error > -FARTHEST else -FARTHEST
@@ -56,7 +54,7 @@ def note_standard_error(z, gain, scale, error, steps, scores, sums):
 
 @part
 def note_error(z, gain, residual, v, weight, shift, model, numbers):
-    """Compare the error of row z with what the rows before it foretell.
+    """Compare the error of row z with its prediction by earlier errors.
 
     With V the posterior covariance, about 1 / n times the inverse second moment of the
     rows, and S the decaying sum of their errors times them, n z'V S is, but for a

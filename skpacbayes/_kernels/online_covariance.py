@@ -1,4 +1,4 @@
-"""Operations on a full covariance, which the online kernels share.
+"""Operations on a full covariance in the online kernels.
 
 The state is that of `online_state`. A covariance is symmetric, its diagonal the vector
 VARIANCE; panel p holds PANEL of its columns, row after row. `owed` is a downdate that
@@ -41,7 +41,7 @@ EPSILON = 2.0**-52
 
 @kernel
 def settle(covariance, owed, growth):
-    """Subtract the downdate that is owed, multiply by `growth`, and owe nothing."""
+    """Apply the pending downdate, and multiply by `growth`."""
     width = owed.shape[0]
     for p in range(covariance.shape[0]):
         panel = covariance[p]

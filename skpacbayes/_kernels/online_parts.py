@@ -117,10 +117,10 @@ def place(x, moments, origin, waves, model, stream, extrapolates, Z):
 
 @part
 def take_units(model, kept, stream):
-    """Count evidence from before a unit has grown in the new one, where it is less.
+    """Reduce the evidence from before the unit of a feature has grown.
 
-    It was gathered as the squares of features in the smaller unit. Their means stay:
-    what was learnt from small deviations is not extrapolated to large ones.
+    The evidence is in squares of the feature in the former unit. The means do not
+    change: effects of small deviations are not extrapolated to large ones.
     """
     if kept[0] == 1.0:
         start = np.int64(stream[START])
@@ -143,13 +143,13 @@ def suffer(model, suffered, weight, numbers, stream):
 
 @part
 def moderate(a, v):
-    """Score whose sigmoid is taken for the sigmoid averaged over N(a, v)."""
+    """Return the score whose sigmoid approximates the mean sigmoid under N(a, v)."""
     return a / math.sqrt(1.0 + math.pi / 8.0 * v)
 
 
 @part
 def is_to_forget(code, numbers):
-    """Whether this row forgets; `code` is its label, as a number that is not 0.
+    """Return whether to forget at this row; `code` is its label, a nonzero number.
 
     Each row does where LAST_LABEL is 0; else those whose label is not that of the row
     before, so that a stream whose classes come one after the other forgets little.
@@ -193,7 +193,7 @@ def project(model, stream):
 
 @kernel
 def inner_product(x, y):
-    """Inner product: four sums, which the processor adds side by side."""
+    """Return the inner product, by four sums that are vectorised."""
     s0 = s1 = s2 = s3 = 0.0
     n = x.shape[0] // LANES * LANES
     for k in range(0, n, LANES):

@@ -18,7 +18,7 @@ experts : (losses, totals), the aggregation of several experts: their cumulative
 (n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
 all outputs where these are the scores of a softmax.
 
-What a stream does without is None, and the code for it is not compiled.
+Parts that a stream does not use are None, and their code is not compiled.
 
 `width` is the number of parameters; for full covariances it is rounded up to a multiple
 of LANES. Model ``output * n_experts + expert`` belongs to that output and expert.
@@ -54,11 +54,11 @@ N_NUMBERS = 15
     SCALED_SQUARES,  # sum of |g_t|^2 / sqrt(t)
     RESIDUALS,  # weighted sum of the scaled squared (or absolute) residuals
     COUNT,  # sum of the weights behind RESIDUALS
-    TEMPERATURE,  # inverse temperature, or 0 where the noise is estimated
+    TEMPERATURE,  # inverse temperature, or 0 if the noise is estimated
     FORGETTING,
     PRIOR_SCALE,
     LAST_LABEL,  # where only rows that change it forget, NaN at first; else 0
-    PRODUCTS,  # sum of the errors times what recent errors foretold: `online_change`
+    PRODUCTS,  # sum of errors times their predictions, see `online_change`
     SQUARED_PRODUCTS,  # sum of the squares of these products
     SQUARED_FORETOLD,
     SQUARED_ERRORS,
@@ -85,7 +85,7 @@ N_STREAM = 14
 
 LANES = 4  # numbers that the processor adds side by side
 PANEL = 64  # columns of a covariance that are stored together
-SMALLEST = 1e-300  # of a variance that is not 0: one over it is a number
+SMALLEST = 1e-300  # least positive variance, whose inverse is finite
 
 
 class LinearState(aggregation.Aggregation, NotedOrder, KernelState):

@@ -1,4 +1,4 @@
-"""What is noted of the rows of a stream: the order of the targets, and the ends.
+"""Notes on the rows of a stream: the order of the targets, and extreme values.
 
 `order` holds N_ORDER counts; N_ENDS numbers for each feature, then for the target; and
 one count for each label, none where targets are numbers.
@@ -15,7 +15,7 @@ N_ORDER = 6
 (
     ROWS,  # of positive weight
     LAST,  # target
-    RUN,  # how many times it came in a row, where targets are numbers
+    RUN,  # length of its current run, for numerical targets
     SQUARES,  # sum over the labels, or over runs of numbers, of the squared counts
     INCREASES,  # from one row to the next
     DECREASES,
@@ -82,7 +82,7 @@ def _note_ends(x, y, order):
 
 @kernel
 def note_order(X, y, sample_weight, order):
-    """Count rows and their targets; those of no weight are passed over.
+    """Count rows and their targets, except rows of zero weight.
 
     Labels are -1 and 1, or numbers from 0.
     """

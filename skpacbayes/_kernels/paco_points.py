@@ -2,10 +2,10 @@
 
 A point has n_features + 7 entries: the mean of the merged rows; their weight; the sum
 of their squared distances from it; the sums of lambda, lambda h and lambda h^2 (h: the
-loss of the forecast that met the row, lambda: the inverse temperature then); the sum of
-the losses between consecutive rows of the stream that fell in one cluster, and the
-weight of those rows. All in units of a power of two kept by the caller. `manhattan` is
-None or True: what None excludes is not compiled.
+loss of the row at its forecast, lambda: the inverse temperature then); the sum of the
+losses between consecutive rows of the stream that fell in one cluster, and the weight
+of those rows. All in units of a power of two kept by the caller. `manhattan` is None or
+True: what None excludes is not compiled.
 
 Weights and sums are in units of the weight of the latest row, `clock[UNIT]`, which
 forgetting raises from row to row, and which `rescale` brings back to about 1.
@@ -197,7 +197,7 @@ def note_values(incoming, begin, end, values, notes, unit):
 
 @part
 def _place_freely(newcomer, n_features, table, places, metric, pair_costs, clock):
-    """Give a row the column of an equal point, or a free one."""
+    """Insert a row in the column of an equal point, or in a free one."""
     held = int(clock[POINTS])
     equal = -1
     for j in range(held):
@@ -226,10 +226,9 @@ def _place_freely(newcomer, n_features, table, places, metric, pair_costs, clock
 
 @part
 def _merger_of(point, n_features, table, places, manhattan, pairs):
-    """Return the cheapest merger of a point, and the cheapest known of the others.
+    """Return the merger of lowest cost of a point, and of the other points.
 
-    The cost and the other point of the first, the cost and a point of the second. What
-    is known of the others is brought up to date.
+    Each is a cost and a point. The costs of the others are updated.
     """
     costs, pair_costs, partners = pairs
     n_points = table.shape[1] - 1
@@ -259,7 +258,7 @@ def _merger_of(point, n_features, table, places, manhattan, pairs):
 
 @part
 def _cheapest_pair(n_features, table, places, manhattan, pairs):
-    """Return the points of the cheapest merger: the one kept, and the one that goes.
+    """Return the points of the merger of lowest cost: the kept and the removed one.
 
     The newcomer is in the last column.
     """
@@ -318,17 +317,16 @@ def _merge(kept, gone, n_features, table, places, scatter, metric):
 
 @kernel
 def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock):
-    """Give the first rows of `incoming` places in a table, one by one.
+    """Insert the first rows of `incoming` in a table, one by one.
 
     `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
-    over them vectorise; the last column is to spare. An equal point takes the newcomer
-    in. Else it takes a free column; if there is none the cheapest merger of all is
-    made: of the newcomer with a point, or of two points, and the newcomer takes the
-    column that is free then. `scatter` (n_features, n_features) gains what the merged
-    points scatter about their mean. A merger costs the loss that it adds, in the
-    coordinates of the `metric` (half of it, for the Manhattan loss). `pairs`: a work
-    space of zeros, and each point's cheapest merger as last computed (-1: never) and
-    with which point, each (capacity + 1,).
+    over them vectorise; the last column is spare. A row is added to an equal point, or
+    put in a free column; if there is none, the merger of lowest cost is made: of the
+    row with a point, or of two points, whose free column the row takes. `scatter`
+    (n_features, n_features) gains what the merged points scatter about their mean. A
+    merger costs the loss that it adds, in the coordinates of the `metric` (half of it,
+    for the Manhattan loss). `pairs`: a work space of zeros, and each point's cheapest
+    merger as last computed (-1: never) and with which point, each (capacity + 1,).
     """
     n_features = scatter.shape[0]
     places = table

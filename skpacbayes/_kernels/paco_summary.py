@@ -1,4 +1,4 @@
-"""Reading a stream: rows meet a forecast, and become points of a summary.
+"""Reading a stream: losses at the forecast, and points of the summary.
 
 The points, the `clock` and the `metric` are those of `paco_points`. `manhattan` is None
 or True: what None excludes is not compiled.
@@ -52,15 +52,15 @@ _MOST_FAR, _FAR_DEVIATIONS = 6.0, 3.0
 
 @kernel
 def watch(row, n_features, weight, watched, clock):
-    """Let forecasts of several rates of forgetting meet a row; choose the rate.
+    """Update the forecasts of several rates of forgetting; choose the rate.
 
     `watched`: `rates` (n_rates,), increasing; `means` (n_rates, n_clusters,
     n_features), `masses` (n_rates, n_clusters) and `scores` (n_rates,) of their
     forecasts, mixtures whose means follow the rows with an exponential memory;
     `variances` (n_clusters,); `last` (n_clusters,), the position of the last row that
     each cluster explains, within `limit` (1,) squared distances in units of the
-    variance; `patience` (n_clusters,), how long a cluster may go without one before a
-    refresh is due; `parts` (n_clusters,), a work space.
+    variance; `patience` (n_clusters,), the longest gap without a row of a cluster
+    before a refresh is due; `parts` (n_clusters,), a work space.
     """
     rates, means, masses, scores, variances, last, patience, limit, parts = watched
     n_clusters = variances.shape[0]
@@ -184,7 +184,7 @@ def _is_far(row, n_features, manhattan, metric, strangers):
 
 @part
 def _most_far(clock):
-    """Return how many far rows since the last refresh are no surprise."""
+    """Return the largest expected number of far rows since the last refresh."""
     expected = clock[EXPECTED] * (clock[SEEN] - clock[REFRESHED])
     return expected + _MOST_FAR + _FAR_DEVIATIONS * math.sqrt(expected)
 
@@ -233,17 +233,16 @@ def meet(
 ):
     """Read rows of X from row `begin` until the next refresh is due.
 
-    Every row meets the forecast, the first `n_forecast` of the `places`, pays its loss
-    there, and becomes a row of `incoming` (n_rows, n_features + 7), a point; a weight
-    of w counts as w copies of the row, the last one fractional. The other places are
-    the centres of the clusters. `held`: the variance term's factor times `temperature`.
-    `watched`: None, or what `watch` compares rates of forgetting by. `strangers`: what
-    `_is_far` knows of the clusters; a refresh is due after the next row where far rows
-    are too many. `values` and `notes` are those of `note_values`. `previous`
-    (n_features + 1,): the last row and its cluster (-1: none). Stops where `incoming`
-    is full, where weights must be rescaled, and before a row that exceeds `limit`,
-    which asks for another unit. Returns the row to go on from, and the number of
-    incoming points.
+    For every row, its loss at the forecast, the first `n_forecast` of the `places`, is
+    counted, and the row becomes a point, a row of `incoming` (n_rows, n_features + 7);
+    a weight of w counts as w copies of the row, the last one fractional. The other
+    places are the centres of the clusters. `held`: the variance term's factor times
+    `temperature`. `watched`: None, or the argument of `watch`. `strangers`: the
+    argument of `_is_far`; a refresh is due after the next row if there are too many far
+    rows. `values` and `notes` are those of `note_values`. `previous` (n_features + 1,):
+    the last row and its cluster (-1: none). Stops where `incoming` is full, where
+    weights must be rescaled, and before a row that exceeds `limit`, which requires
+    another unit. Returns the next row, and the number of incoming points.
     """
     n_features = X.shape[1]
     n_incoming = 0
@@ -318,11 +317,11 @@ def learn(
     previous,
     clock,
 ):
-    """Read all rows of X and give them their places, if no refresh is due before.
+    """Read all rows of X and insert them in the table, unless a refresh is due.
 
-    The arguments are those of `meet` and `place`. Returns whether the rows were read;
-    where one of them asks for another unit, or may ask for a refresh before the last,
-    nothing is changed.
+    The arguments are those of `meet` and `place`. Returns whether the rows were read.
+    If a row requires another unit, or a refresh may be due before the last row, nothing
+    is changed.
     """
     n_features = X.shape[1]
     far = clock[FAR]

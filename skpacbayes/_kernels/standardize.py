@@ -7,16 +7,16 @@ import numpy as np
 from . import kernel, part
 from .online_state import CENTER_OF, CLIP, SCATTER_OF, SEEN, START, UNIT_OF
 
-LARGEST = 1e150  # of what is learnt: its square, times many rows, is a number
-SMALLEST = 1e-300  # of a scatter that is not 0: one over it is a number
-# Growth of a variance at which a new unit is taken. Ratios of variances of integers are
-# never the root of five, so that rounding decides no tie.
+LARGEST = 1e150  # largest value, so that sums of squares do not overflow
+SMALLEST = 1e-300  # least positive scatter, whose inverse is finite
+# Growth of a variance at which its unit is renewed. Ratios of variances of integers are
+# never sqrt(5), so that there are no ties.
 GROWTH = math.sqrt(5.0)
 
 
 @part
 def first_refused(X, y, sample_weight):
-    """Index of the first row that is not finite or beyond LARGEST, or -1."""
+    """Return the index of the first row that is not finite or beyond LARGEST, or -1."""
     weighted = sample_weight.shape[0] > 0
     for i in range(X.shape[0]):
         bad = not abs(y[i]) <= LARGEST
@@ -51,12 +51,11 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
     row becomes the origin. What is None is not compiled.
     kept : (n_rows, 1 + n_features). Each row receives 0; or, where the variance of a
     feature has grown by GROWTH since its unit was taken, 1, and for each feature the
-    square of the unit before over that of the new one.
-    A column that has not yet varied, its scatter at most SMALLEST, gives 0; a last
-    step clips to [-clip, clip].
-    The columns of X go to those of Z from START on; the one before, if any, is set
-    to 1, those after them to 0. A row of zero weight is passed over. `sample_weight`
-    may be empty.
+    square of the unit before over that of the new one. A column that has not yet
+    varied, its scatter at most SMALLEST, gives 0; a last step clips to [-clip, clip].
+    The columns of X go to those of Z from START on; the one before, if any, is set to
+    1, those after them to 0. A row of zero weight is ignored. `sample_weight` may be
+    empty.
     """
     d = X.shape[1]
     start, clip = np.int64(stream[START]), stream[CLIP]

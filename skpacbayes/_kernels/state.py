@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-LINE = 8  # numbers that a cache line of the processor holds
+LINE = 8  # float64 numbers in a cache line
 
 
 def named(array, *index):
     """Return a property of a state: the entries of `array` at `index` of its last axes.
 
-    It reads as a view, or a number where `index` leaves no axis; setting it writes into
-    the array.
+    Its value is a view, or a number if `index` leaves no axis; setting it writes to the
+    array.
     """
     index = (..., *index)
 
@@ -27,8 +27,8 @@ def named(array, *index):
 class KernelState:
     """Arrays of float64 that a kernel changes in place, allocated together.
 
-    Each array begins at a multiple of 64 bytes, also in a copy and after pickling:
-    vectors of the processor are read faster from there.
+    Each array starts at a multiple of 64 bytes, also in a copy and after pickling, for
+    fast vectorised access.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class KernelState:
         self._memory[:] = 0.0
 
     def _lay_out(self, shapes):
-        """Allocate the arrays, and note where each begins."""
+        """Allocate the arrays in one block."""
         self._shapes = [tuple(map(int, shape)) for shape in shapes]
         self._places, start = [], 0
         for shape in self._shapes:
@@ -65,7 +65,7 @@ class KernelState:
         self._name_arrays()
 
     def _name_arrays(self):
-        """Give the arrays names; for subclasses."""
+        """Set named attributes; for subclasses."""
 
     def __getstate__(self):
         return {"shapes": self._shapes, "memory": self._memory}
@@ -75,7 +75,7 @@ class KernelState:
         self._memory[:] = state["memory"]
 
     def copy(self):
-        """Return a copy that shares nothing."""
+        """Return a deep copy."""
         new = object.__new__(type(self))
         new._shapes, new._places = self._shapes, self._places
         new._allocate(len(self._memory))

@@ -48,7 +48,7 @@ _CLOSE = 30.0
 _POLISHED = 3
 # Skewed clusters: number of kinds per size that are tried.
 _KINDS = 2
-# Largest number of components of a best mixture from which merging is repeated.
+# Number of merges that are repeated, starting at the best mixture.
 _RIVALS = 3
 
 

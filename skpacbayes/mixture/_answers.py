@@ -1,4 +1,4 @@
-"""What a fitted state answers, computed when it is first asked for."""
+"""Results of a fitted state, computed when first needed."""
 
 from functools import cached_property
 
@@ -9,18 +9,18 @@ from .._kernels.mixture import log_sums_of_rows, normalise_exponentials
 from ._outliers import OutlierFamily
 from ._stream import Stream
 
-SCORED_ROWS = 4096  # rows whose predictive densities are in memory at once
+SCORED_ROWS = 4096  # number of rows whose predictive densities are in memory at a time
 
 
 class Answer:
-    """The mixture that a state describes, with the rows of its unfinished block.
+    """The mixture of a state, including the rows of its incomplete block.
 
     Parameters
     ----------
     stream : Stream
-        The stream with its pending rows used.
+        The stream after its pending rows.
     statistics : ndarray of shape (n_components, n_columns)
-        Those of all rows.
+        Statistics of all rows.
     bound : float
         The bound J of all rows.
     history : list of float
@@ -43,10 +43,10 @@ class Answer:
         """The distribution of the weights and of the components."""
         return self.stream.state
 
-    # Answers about rows.
+    # Results for rows.
 
     def labels(self, X):
-        """Most probable component of each row; -1 for outliers."""
+        """Return the most probable component of each row; -1 for outliers."""
 
         def write(scores, out):
             out[:] = scores.argmax(axis=1)
@@ -56,12 +56,12 @@ class Answer:
         return filled(self.joint, X, write, np.empty(X.shape[0], dtype=np.int64))
 
     def responsibilities(self, X):
-        """Variational probabilities of the components."""
+        """Return the variational probabilities of the components."""
         shares = np.empty((X.shape[0], self.joint.n_components))
         return filled(self.joint, X, normalise_exponentials, shares)
 
     def outlier_probabilities(self, X):
-        """Probabilities that rows are outliers."""
+        """Return the probabilities that rows are outliers."""
 
         def write(scores, out):
             out[:] = self.shares_of_outliers(scores)
@@ -69,11 +69,11 @@ class Answer:
         return filled(self.joint, X, write, np.empty(X.shape[0]))
 
     def log_densities(self, X):
-        """Log predictive densities."""
+        """Return the log predictive densities."""
         return mixed(self.predictive, self.log_weights, X)
 
     def drawn(self, n_samples, generator, **how):
-        """Draw rows, component by component, and their components."""
+        """Draw rows, sorted by component, and their components."""
         family, components = self.mixture.family, self.state.components
         sizes = generator.multinomial(n_samples, self.weights)
         rows = [
@@ -83,7 +83,7 @@ class Answer:
         return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
 
     def drawn_of(self, labels, generator, **how):
-        """Draw a row for each label, as `labels` gives them."""
+        """Draw a row for each label, in their order."""
         usual, components = self.usual
         parts = []
         for k, size in zip(*np.unique(labels, return_counts=True), strict=True):
@@ -98,18 +98,18 @@ class Answer:
         return rows
 
     def checked_labels(self, labels, n_samples):
-        """Return one label for each row to be drawn, an error naming a wrong one."""
+        """Return one valid label for each row to draw."""
         given = np.asarray(labels)
         whole = np.full(n_samples, given) if given.ndim == 0 else given
         if given.dtype.kind not in "iu" or whole.ndim != 1 or not len(whole):
             raise ValueError(
-                "labels must be an integer or a sequence of integers, at least one, "
+                "labels must be an integer or a non-empty sequence of integers, "
                 f"got {labels!r}."
             )
         if n_samples not in (1, len(whole)):
             raise ValueError(
-                f"n_samples={n_samples} and {len(whole)} labels contradict each other: "
-                "one row is drawn for each label."
+                f"n_samples={n_samples} should equal the number of labels, "
+                f"{len(whole)}."
             )
         first, K = -1 if self.has_outliers else 0, len(self.weights)
         wrong = whole[(whole < first) | (whole >= K)]
@@ -121,7 +121,7 @@ class Answer:
         return whole.astype(np.int64)
 
     def absorbed(self, statistics, memory):
-        """Return the stream with statistics added, and those so far times `memory`."""
+        """Return the stream with statistics added to `memory` times its own."""
         known, mixture, stream = self.statistics, self.mixture, self.stream
         if statistics.shape != known.shape:
             raise ValueError(
@@ -139,12 +139,12 @@ class Answer:
 
     @property
     def has_outliers(self):
-        """Whether a uniform distribution takes outliers."""
+        """Whether there is a uniform distribution for outliers."""
         return isinstance(self.mixture.family, OutlierFamily)
 
     @property
     def usual(self):
-        """Family and posterior of the rows that are no outliers."""
+        """Return family and posterior of the rows that are not outliers."""
         family, posterior = self.mixture.family, self.state.components
         if self.has_outliers:
             return family.inner, posterior.components
@@ -156,7 +156,7 @@ class Answer:
         log_sums_of_rows(scores, np.zeros(scores.shape[1]), totals)
         return expit(self.log_outlier - totals)
 
-    # What follows is found when it is first asked for.
+    # Computed when first needed.
 
     @cached_property
     def joint(self):
@@ -192,7 +192,7 @@ class Answer:
 
 
 def answered(read, description):
-    """Return a property of a mixture: what `read` finds in its answer."""
+    """Return a property of a mixture: `read` of its `Answer`."""
     return property(lambda mixture: read(mixture._answer()), doc=description)
 
 
@@ -217,7 +217,7 @@ def mixed(scorer, log_weights, X):
 
 
 def filled(scorer, X, write, result):
-    """Return the array that `write(scores, part)` fills, a tile of rows at a time."""
+    """Return an array filled by `write(scores, part)`, a tile of rows at a time."""
     n_rows = X.shape[0]
     scores = np.empty((min(n_rows, SCORED_ROWS), scorer.n_components))
     for start in range(0, n_rows, SCORED_ROWS):

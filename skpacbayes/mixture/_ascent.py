@@ -17,8 +17,8 @@ from scipy.special import digamma, gammaln
 from ._divergences import dirichlet_divergence
 from ._rows import expect
 
-PRIOR_UPDATES = 4  # of the components, by which a prior is judged
-REFINING_SWEEPS = 8  # by which a refinement of the family is judged
+PRIOR_UPDATES = 4  # updates of the components before priors are compared
+REFINING_SWEEPS = 8  # sweeps before a refinement of the family is compared
 
 
 class State(NamedTuple):
@@ -34,10 +34,10 @@ class State(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Where the ascent stopped: `state` maximises nothing better nearby.
+    """Result of an ascent: `state` is a local maximum of the bound.
 
-    `mixture` has the prior at which it stopped. `statistics` are those of the rows
-    under `state`, `history` the bounds, of which the last is that of `state`.
+    `mixture` has the final prior. `statistics` are those of the rows under `state`,
+    `history` the bounds, the last of which is that of `state`.
     """
 
     mixture: object
@@ -53,19 +53,19 @@ class Fit(NamedTuple):
 
     @property
     def criterion(self):
-        """The bound, and what it lacks where values are missing: for comparisons."""
+        """The bound plus its correction for missing values, for comparisons."""
         return (
             self.bound + self.mixture.family.missing_gains(self.state.components).sum()
         )
 
     def following(self, before):
-        """Return the fit with the history of one before, and the bounds above it."""
+        """Return the fit with its history appended to that of an earlier fit."""
         rising = [bound for bound in self.history if bound > before.bound]
         return self._replace(history=before.history + rising)
 
 
 class TemperedMixture:
-    """A mixture's prior and temperature: the steps of the ascent.
+    """Prior and inverse temperature of a mixture, with the steps of the ascent.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class TemperedMixture:
         self.concentration = concentration
 
     def blank(self, n_components, origin):
-        """State of `n_components` components that have seen no row."""
+        """Return a state of `n_components` components without rows."""
         concentration = np.full(n_components, float(self.concentration))
         return State(concentration, self.family.blank(n_components, origin))
 
@@ -92,11 +92,11 @@ class TemperedMixture:
         return self.family.density(state.components, state.log_weights)
 
     def e_step(self, state, X, sample_weight=None):
-        """E-step: statistics of the rows, and their log-normaliser."""
+        """Return statistics of the rows, and their log-normaliser (E-step)."""
         return expect(self.density(state), X, sample_weight)
 
     def m_step(self, statistics, previous):
-        """M-step: the state that is best for the statistics."""
+        """Return the optimal state for statistics (M-step)."""
         tempered = self.inverse_temperature * statistics
         return State(
             self.concentration + tempered[:, 0],
@@ -104,17 +104,16 @@ class TemperedMixture:
         )
 
     def divergence(self, state):
-        """KL(rho, pi)."""
+        """Return KL(rho, pi)."""
         prior = np.full(len(state.concentration), float(self.concentration))
         return dirichlet_divergence(
             state.concentration, prior
         ) + self.family.divergence(state.components)
 
     def bound(self, state, log_normalizer, settled=None):
-        """Evidence bound of rows with the given log-normaliser.
+        """Return the evidence bound of rows with the given log-normaliser.
 
-        Rows in the `settled` statistics count too, with the responsibilities that
-        they had: J is then the bound for these responsibilities.
+        Rows in the `settled` statistics are included, with fixed responsibilities.
         """
         if settled is not None:
             log_normalizer += (
@@ -125,17 +124,17 @@ class TemperedMixture:
         return self.inverse_temperature * log_normalizer - self.divergence(state)
 
     def criterion_of(self, state, statistics):
-        """Return the criterion of a state for rows known by their statistics."""
+        """Return the criterion of a state, from statistics of the rows."""
         gains = self.family.missing_gains(state.components)
         return self.bound(state, 0.0, statistics) + gains.sum()
 
     def component_terms(self, statistics, previous):
-        """Return each component's part of the criterion, at its best for statistics.
+        """Return each component's term of the criterion, at its optimum.
 
         Parameters
         ----------
         statistics : ndarray of shape (n_components, n_columns)
-        previous : posterior of as many components, from which the update begins
+        previous : posterior of the same components, the start of the update
 
         Returns
         -------
@@ -148,15 +147,15 @@ class TemperedMixture:
         return terms + family.missing_gains(components)
 
     def weights_term(self, counts):
-        """Return the part of the weights: the log evidence of the counts."""
+        """Return the term of the weights: the log evidence of the counts."""
         prior = np.full(len(counts), float(self.concentration))
         after = prior + self.inverse_temperature * counts
         return log_beta(after) - log_beta(prior)
 
     def ascend(self, state, X, sample_weight, settled=None, *, max_iter, tol):
-        """Alternate E and M steps until the bound rises by less than `tol` a row.
+        """Alternate E and M steps until the bound rises by less than `tol` per row.
 
-        The `settled` statistics, of rows that are gone, stay as they are.
+        The `settled` statistics, of earlier rows, are fixed.
         """
         mixture, history = self, []
         enough = self.enough(X, sample_weight, tol)
@@ -175,9 +174,9 @@ class TemperedMixture:
                 state = mixture.m_step(statistics + settled, state)
 
     def rounded(self, statistics):
-        """Return statistics with entropies that rows have, whatever the rounding was.
+        """Return statistics with entropies clipped to possible values.
 
-        Entropies are differences of sums that are large where components are narrow.
+        Entropies are differences of large sums if components are narrow.
         """
         if not self.family.completes_rows:
             most = statistics[:, 0].sum() * np.log(len(statistics))
@@ -187,10 +186,9 @@ class TemperedMixture:
         return statistics
 
     def check_statistics(self, statistics, state):
-        """Raise a ValueError if statistics cannot be those of any rows.
+        """Raise ValueError if statistics cannot be those of rows.
 
-        The entropies of completed rows are also those of their missing values, which
-        may be negative.
+        With missing values, entropies may be negative.
         """
         counts, entropies = statistics[:, 0], statistics[:, -1]
         if not np.isfinite(statistics).all() or (counts < 0).any():
@@ -208,7 +206,7 @@ class TemperedMixture:
         self.family.check_statistics(statistics, state.components)
 
     def adapted(self, state):
-        """Return the mixture with the best prior scale, if it is free."""
+        """Return the mixture with the optimal prior scale, if it is free."""
         family = self.family.adapted(state.components)
         if family is self.family:
             return self
@@ -217,7 +215,7 @@ class TemperedMixture:
     def with_best_prior(self, fit, X, sample_weight, **to):
         """Return the fit, or a better one with an alternative prior of the family.
 
-        The priors are compared at the statistics of the fit, then followed.
+        The priors are compared at the statistics of the fit; the ascent then continues.
         """
         enough = self.enough(X, sample_weight, 10 * to["tol"])
         mixture, state, statistics = fit.mixture, fit.state, fit.statistics
@@ -242,7 +240,7 @@ class TemperedMixture:
     def refined(self, fit, X, sample_weight, **to):
         """Return the fit, or a better one with a refinement of its family.
 
-        A refinement is judged by a few sweeps over the rows.
+        A refinement is compared after a few sweeps over the rows.
         """
         enough = self.enough(X, sample_weight, 10 * to["tol"])
         brief = {**to, "max_iter": min(REFINING_SWEEPS, to["max_iter"])}
@@ -269,12 +267,12 @@ class TemperedMixture:
         return TemperedMixture(self.family, inverse_temperature, self.concentration)
 
     def enough(self, X, sample_weight, tol):
-        """Rise of the bound that counts, if `tol` nats a row do."""
+        """Return the tolerance on the total bound, for `tol` nats per row."""
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
         return tol * self.inverse_temperature * total
 
     def sweep(self, state, X, sample_weight, settled, *, n_sweeps):
-        """`n_sweeps` E and M steps with the `settled` statistics frozen."""
+        """Make `n_sweeps` E and M steps with the `settled` statistics fixed."""
         history = []
         for _ in range(n_sweeps):
             statistics, log_normalizer = self.e_step(state, X, sample_weight)
@@ -284,5 +282,5 @@ class TemperedMixture:
 
 
 def log_beta(concentration):
-    """Logarithm of the constant of a Dirichlet density's inverse."""
+    """Return the log normaliser of a Dirichlet density."""
     return gammaln(concentration).sum() - gammaln(concentration.sum())

@@ -1,4 +1,4 @@
-"""What a fit should tell: values that many rows share, and outliers as a component."""
+"""Warnings of a fit: repeated values, copies, outliers, weights, shapes."""
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,32 +13,32 @@ from ._outliers import OutlierFamily, WithOutliers
 from ._search import scaled_part, seeding_part
 from ._student import StudentComponents
 
-LOOKED_AT = 4000  # rows, at most
-NAMED = 3  # columns, at most
+LOOKED_AT = 4000  # largest number of rows that are checked
+NAMED = 3  # largest number of columns that are named
 ATOM = 0.1  # of the rows share a value,
 FINE = 0.1  # standard deviations are between some values,
 RARE = 5.0  # times as rare are the other values on average,
 SECOND = 3.0  # and each of them, but for one
 NO_WIDTH, FEWEST = 0.95, 8  # of the rows of a component share a value, and how many
 SMALL = 0.15  # share of the rows in a component that may be outliers
-ROWS_A_COMPONENT = 10  # below which outliers are not looked for
+ROWS_A_COMPONENT = 10  # least number for the check for outliers
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
-COPIED = 0.9  # share of rows that are there twice, from which rows seem to be copies,
-PRIMES = 2, 3, 5, 7, 11, 13  # that copies may be multiples of
-UNLIKELY = 1e-5  # and chance of this where rows may be equal without being copies
-NARROWEST = 1e-148  # of columns of which squares are numbers
-ROWS_OF_CODES = 30  # from which categories of one row each are told to be numbers
-FEWEST_COUNTED = 0.1  # mean weight, below which weights seem to be shares
-HEAVIEST = 30.0  # times the second weight is the first, at most in silence
-OVERCOUNTED = 1.5  # times that the evidence of a row is counted, at most in silence
+COPIED = 0.9  # share of repeated rows from which rows seem to be copies,
+PRIMES = 2, 3, 5, 7, 11, 13  # possible factors of numbers of copies
+UNLIKELY = 1e-5  # and largest probability of this if rows may be equal by chance
+NARROWEST = 1e-148  # least width of columns whose squares do not underflow
+ROWS_OF_CODES = 30  # rows from which categories of one row each seem to be numbers
+FEWEST_COUNTED = 0.1  # mean weight below which weights seem to be shares
+HEAVIEST = 30.0  # ratio of the two largest weights from which there is a warning
+OVERCOUNTED = 1.5  # inflation from which there is a warning
 
 
 def warn_of_atoms(fit, X, weight, names):
-    """Warn of a column whose density means little, as many rows share a value.
+    """Warn of a column with repeated values, for which a density is not meaningful.
 
-    Either the value is that of a tenth of all rows while the others hardly repeat, or
-    a component has hardly any other value.
+    Either a tenth of all rows have the value and other values hardly repeat, or a
+    component has hardly any other value.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def warn_of_atoms(fit, X, weight, names):
     Returns
     -------
     warned : bool
-        Whether there is such a column: bounds are not to be compared then.
+        Whether there is such a column, so that bounds are not comparable.
     """
     columns = fit.mixture.family.columns_that_are("continuous", range(X.shape[1]))
     if issparse(X) or not len(columns):
@@ -85,7 +85,7 @@ def warn_of_atoms(fit, X, weight, names):
 
 
 def atom(column, weight):
-    """Say that one value is shared by many rows, the others by few; else None."""
+    """Return a message if many rows share a value and few share others, or None."""
     present = ~np.isnan(column)
     there, weight = column[present], weight[present]
     values, codes = np.unique(there, return_inverse=True)
@@ -104,7 +104,7 @@ def atom(column, weight):
 
 
 def without_width(column, weight, owners):
-    """Say that the rows of a component hardly have a second value; else None."""
+    """Return a message if a component hardly has a second value, or None."""
     present = ~np.isnan(column)
     values, codes = np.unique(column[present], return_inverse=True)
     if len(values) < 2:
@@ -123,7 +123,7 @@ def without_width(column, weight, owners):
 
 
 def nearly_constant(column):
-    """Say that all rows but so few that a sample misses them share a value."""
+    """Return a message if nearly all rows share a value, or None."""
     if len(column) <= LOOKED_AT:
         return None
     there = column[~np.isnan(column)]
@@ -135,18 +135,18 @@ def nearly_constant(column):
 
 
 def components_of(fit, rows):
-    """Most probable component of each row."""
+    """Return the most probable component of each row."""
     joint = np.empty((rows.shape[0], len(fit.state.concentration)))
     fit.mixture.density(fit.state).log_joint(rows, joint)
     return joint.argmax(axis=1)
 
 
 def warn_of_outliers(fit, X, weight, surprise):
-    """Warn if a uniform distribution explains the rows better than a component does.
+    """Warn if a uniform distribution instead of a component raises the bound.
 
-    The component is small and the broadest. The bounds are compared, with the prior of
-    the number of components that `surprise` gives; with one component fewer and no
-    uniform distribution the bound must be smaller too.
+    The component is small and the broadest one. Bounds are compared with the log prior
+    `surprise` of the number of components; the bound must also be smaller with one
+    component fewer and no uniform distribution.
     """
     mixture, K = fit.mixture, len(fit.state.concentration)
     family = mixture.family
@@ -172,7 +172,7 @@ def warn_of_outliers(fit, X, weight, surprise):
         return
     merged, _ = best_merge(fit, rows, w)
     if found - mixture.ascend(merged, rows, w, **to).bound < DECISIVE:
-        return  # one component fewer is better, without outliers too
+        return  # one component fewer is better, even without outliers
     tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
     heavy = "" if isinstance(family, StudentComponents) else tails
     warn_user(
@@ -184,13 +184,12 @@ def warn_of_outliers(fit, X, weight, surprise):
 
 
 def warn_of_copies(fit, X, weight, chosen):
-    """Warn if nearly all rows are there twice or more often.
+    """Warn if nearly all rows are repeated.
 
-    Real numbers that rounding makes equal are evenly spaced. Rows of counts and names
-    are equal by chance too, but few of them so often that a prime divides it: of two
-    (three, five) each with a probability of about one half (third, fifth) at most, if
-    such numbers are Poisson. `chosen` says whether copies of real numbers have been
-    accounted for.
+    Equal real numbers due to rounding are evenly spaced. Rows of counts and categories
+    may be equal by chance, but a prime p divides their number of repetitions with a
+    probability of at most about 1 / p, if these numbers are Poisson. `chosen`: whether
+    copies of real numbers were accounted for.
     """
     counts = multiplicities(X, weight)
     if counts[counts >= 2].sum() < COPIED * counts.sum() or len(counts) < FEWEST:
@@ -216,11 +215,11 @@ def warn_of_copies(fit, X, weight, chosen):
 
 
 def multiplicities(X, weight):
-    """Return how often each distinct row is there, counted with the weights.
+    """Return the total weight of each distinct row.
 
-    Rows are told apart by a hash of 64 bits, to which zeros add nothing.
+    Rows are compared by a 64-bit hash, which zeros do not change.
     """
-    values = X.data if issparse(X) else X + 0.0  # no zero is negative
+    values = X.data if issparse(X) else X + 0.0  # no negative zeros
     parts = values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     parts ^= parts >> np.uint64(32)
     random = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
@@ -235,13 +234,13 @@ def multiplicities(X, weight):
 
 
 def is_coarse(column):
-    """Whether the values of a column are few, or evenly spaced as by rounding."""
+    """Return whether the values of a column are few, or evenly spaced."""
     gaps = np.diff(np.unique(column[~np.isnan(column)]))
     return len(gaps) < FEWEST or gaps.min() > FINE * np.median(gaps)
 
 
 def common_factor(counts):
-    """Return the product of primes that divide nearly all counts, and not by chance."""
+    """Return the product of primes that divide nearly all counts, beyond chance."""
     for factor in PRIMES:
         divided = counts % factor == 0
         often = min(divided.mean(), counts @ divided / counts.sum())
@@ -252,7 +251,7 @@ def common_factor(counts):
 
 
 def warn_of_underflow(family, X, names):
-    """Warn of columns whose variances underflow: they are taken for constant."""
+    """Warn of columns whose variances underflow, which count as constant."""
     columns = family.columns_that_are("squared", range(X.shape[1]))
     found = []
     for column in columns:
@@ -271,9 +270,9 @@ def warn_of_underflow(family, X, names):
 
 
 def warn_of_measurements(family, X, names):
-    """Warn of columns of names that seem to be numbers: each value is a category.
+    """Warn of categorical columns that seem to be numbers.
 
-    Codes of categories are whole numbers, and several rows have each.
+    Codes of categories are integers, each with several rows.
     """
     columns = family.columns_that_are("nominal", range(X.shape[1]))
     found = []
@@ -302,7 +301,7 @@ def warn_of_measurements(family, X, names):
 
 
 def warn_of_small_weights(weight):
-    """Warn if weights count so few rows that they seem to be shares."""
+    """Warn if weights are so small that they seem to be shares."""
     if weight is None:
         return
     weight = weight[weight > 0]
@@ -315,7 +314,7 @@ def warn_of_small_weights(weight):
 
 
 def warn_of_shares(family, X):
-    """Warn if rows of counts are shares, each of which counts as one draw."""
+    """Warn if rows of counts are shares, each row of which counts as one draw."""
     if not family.may_repeat or X.shape[0] < FEWEST:
         return
     values = X.data if issparse(X) else X
@@ -330,9 +329,9 @@ def warn_of_shares(family, X):
 
 
 def warn_of_heavy_row(weight):
-    """Warn if one row weighs much more than every other one.
+    """Warn if the weight of one row is much larger than all others.
 
-    Tables whose rows have numbers have several that are frequent.
+    Frequency weights have several large values.
     """
     if weight is None or len(weight) < FEWEST:
         return
@@ -347,10 +346,10 @@ def warn_of_heavy_row(weight):
 
 
 def inflation_in(fits, X, weight):
-    """Return the inflation of the rows' evidence, seen in the largest of some fits.
+    """Return the inflation of the evidence of rows, from the largest of several fits.
 
-    Too few components would make rows differ more within a component, too many do not
-    make them differ less by much.
+    With too few components rows differ more within a component; too many components
+    reduce the differences only a little.
     """
     fit = fits[max(fits)]
     if not fit.mixture.family.may_repeat:
@@ -360,7 +359,7 @@ def inflation_in(fits, X, weight):
 
 
 def warn_of_inflation(inflation, inverse_temperature):
-    """Warn if rows count for more than they say, and the number is "auto"."""
+    """Warn of overdispersed counts if the number of components is "auto"."""
     if inflation * inverse_temperature > OVERCOUNTED:
         warn_user(
             "Counts repeat within rows: their variance is about "
@@ -371,7 +370,7 @@ def warn_of_inflation(inflation, inverse_temperature):
 
 
 def broad_component(fit, rows, weight):
-    """Return the broadest component, of the least mean log density, if it is small."""
+    """Return the component of least mean log density, if it is small."""
     mixture, log_weights = fit.mixture, fit.state.log_weights
     joint = np.empty((len(rows), len(log_weights)))
     mixture.density(fit.state).log_joint(rows, joint)
@@ -385,9 +384,9 @@ def broad_component(fit, rows, weight):
 
 
 def with_learnt_shapes(fit):
-    """Return the fit with shapes that are learnt, at the same responsibilities.
+    """Return the fit with estimated shapes, at the same responsibilities.
 
-    Its bound is less than what an ascent would find.
+    Its bound is a lower bound on that after an ascent.
     """
     other = fit.mixture.with_family(fit.mixture.family.less_assuming())
     state = other.m_step(fit.statistics, fit.state)
@@ -399,7 +398,7 @@ def with_learnt_shapes(fit):
 
 
 def warn_of_shapes(fit, fits, criterion):
-    """Warn if learnt shapes explain the rows better, with any number of components.
+    """Warn if estimated shapes fit better, with any number of components.
 
     Parameters
     ----------

@@ -330,7 +330,7 @@ def check_family(family, X, *, seed=0, conjugate=True):
     X : ndarray of shape (n_samples, n_features)
         Rows; some tens suffice.
     seed : int, default=0
-        Seeds the draws.
+        Seed of the draws.
     conjugate : bool, default=True
         Whether the update is the exact posterior of one component.
 

@@ -1,4 +1,4 @@
-"""How rows are learnt: what the parameters of a mixture make of a data set."""
+"""Fits of mixtures to a data set, for the parameters of an estimator."""
 
 from functools import partial
 from typing import NamedTuple
@@ -30,8 +30,8 @@ from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
 
-MORE = 2  # times as many components as of the first family are tried, and its square
-NEARLY = 0.01  # nats a row by which another family may be worse after one start
+MORE = 2  # factor of the number of components that are tried with other families
+NEARLY = 0.01  # deficit of another family after one start, in nats per row
 
 
 class Learned(NamedTuple):
@@ -48,11 +48,11 @@ class Learner:
     Parameters
     ----------
     begin : callable
-        Returns the families to choose from with their priors, given rows and weights.
+        Returns the families to compare, with their priors, given rows and weights.
     seed : int
-        Seeds the starts, exchanges and cuts.
+        Seed of the starts and of the split-merge moves.
     parameters : dict
-        Those of the estimator, by name.
+        Parameters of the estimator, by name.
     """
 
     def __init__(self, begin, seed, parameters):
@@ -74,9 +74,9 @@ class Learner:
         )
 
     def learn(self, X, weight, tasks=range, last=None):
-        """Fit rows alone, for each number of components that is asked for.
+        """Fit the rows, for each requested number of components.
 
-        The search goes on from the `last` answer, if there is one.
+        The search starts from the `last` solution, if there is one.
         """
         if last is None:
             fit, path, fits = self.found(X, weight, tasks)
@@ -89,16 +89,16 @@ class Learner:
         return Learned(fit.mixture, fit, path)
 
     def mixtures(self, X, weight, inverse_temperature):
-        """Mixtures to choose from, with their priors."""
+        """Return the mixtures to compare, with their priors."""
         return [
             TemperedMixture(family, inverse_temperature, self.concentration)
             for family in self.begin(X, weight)
         ]
 
     def followed(self, last, X, weight, tasks):
-        """Return the fit to which the responsibilities of the last answer lead.
+        """Return the fit started from the responsibilities of the last solution.
 
-        Components are merged or cut until their number is that which is asked for.
+        Components are merged or split until their number is the requested one.
         """
         alpha, rows = self.inverse_temperature, (X, weight)
         alpha = last.mixture.inverse_temperature if alpha == "auto" else alpha

@@ -1,4 +1,4 @@
-"""Where the ascent starts: k-means, on a part of the rows if they are many."""
+"""Starts of the ascent: k-means, on a subset of many rows."""
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -8,20 +8,20 @@ from .._chains import in_threads
 from .._kernels.kmeans import WeightedPoints
 from ._rows import Responsibilities
 
-SEEDING_ROWS = 10_000  # a start is chosen on at most so many rows
-SEEDINGS = 3  # clusterings of which a start is the best
+SEEDING_ROWS = 10_000  # largest number of rows for choosing a start
+SEEDINGS = 3  # number of clusterings, of which a start is the best
 LLOYD_STEPS = 20
-COMPARED_SWEEPS = 10  # after which starts of two kinds are compared
+COMPARED_SWEEPS = 10  # sweeps before two kinds of starts are compared
 TILE_ROWS = 1024
 
 
 def start(mixture, n_components, X, sample_weight, *, seed):
-    """State after an M-step on clusters: the best of three runs of k-means.
+    """Return the state after an M-step on the best of three runs of k-means.
 
-    Where the family has starts of its own, the one with the larger bound after a few
-    sweeps is taken.
+    If the family has its own starts, the start with the larger bound after a few sweeps
+    is used.
 
-    Where the rows are many, a random part of them is used.
+    If there are many rows, a random subset is used.
     """
     X, weight = scaled_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS)
     n_clusters = min(n_components, X.shape[0])
@@ -48,7 +48,7 @@ def family_start(mixture, n_components, X, sample_weight, *, seed):
 
 
 def from_labels(mixture, n_components, X, weight, labels):
-    """State after an M-step on rows that belong to one component each."""
+    """Return the state after an M-step on labelled rows."""
     blank = mixture.blank(n_components, mixture.family.origin(X, weight))
     statistics = hard_statistics(mixture.density(blank), X, weight, labels)
     state = mixture.m_step(statistics, blank)
@@ -56,7 +56,7 @@ def from_labels(mixture, n_components, X, weight, labels):
 
 
 def from_last(mixture, last, state, X, weight):
-    """State after an M-step on the responsibilities that another mixture gives."""
+    """Return the state after an M-step on the responsibilities of another mixture."""
     last.family.check_rows(X)
     if not (issparse(X) or last.family.allows_missing) and np.isnan(X).any():
         raise ValueError(
@@ -71,7 +71,7 @@ def from_last(mixture, last, state, X, weight):
 
 
 def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
-    """Return the rows and their weights, or a random part of them if they are many."""
+    """Return rows and weights, or a random subset if there are many."""
     weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     most = max(most, 50 * n_components)
     if X.shape[0] <= most:
@@ -82,21 +82,21 @@ def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
 
 
 def scaled_part(X, sample_weight, n_components, seed, most):
-    """Return a random part of the rows with weights whose sum is that of all rows."""
+    """Return a random subset of the rows, weighted up to the total weight."""
     total = X.shape[0] if sample_weight is None else sample_weight.sum()
     rows, weight = seeding_part(X, sample_weight, n_components, seed, most)
     return rows, weight * (total / weight.sum())
 
 
 def best_clusters(points, weight, n_clusters, seed):
-    """Labels of the best of several runs of k-means."""
+    """Return the labels of the best of several runs of k-means."""
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
     runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
     return min(runs, key=lambda run: run[1])[0]
 
 
 def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
-    """Labels of greedy k-means++ with three candidates, then Lloyd steps; the loss."""
+    """Return labels and loss of greedy k-means++ and Lloyd steps."""
     centers, _ = kmeans_plusplus(
         points, n_clusters, sample_weight=weight, random_state=seed, n_local_trials=3
     )
@@ -108,7 +108,7 @@ def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
 
 
 def sparse_lloyd(points, weight, centers, n_steps):
-    """Lloyd steps on sparse points: labels, and the loss but for a constant."""
+    """Return labels of Lloyd steps on sparse points, and the loss up to a constant."""
     rows = np.arange(points.shape[0])
     for step in range(n_steps + 1):
         squares = (centers**2).sum(axis=1) - 2 * (points @ centers.T)
@@ -122,7 +122,7 @@ def sparse_lloyd(points, weight, centers, n_steps):
 
 
 def hard_statistics(density, X, weight, labels):
-    """Statistics when each row belongs to one component."""
+    """Return the statistics of labelled rows."""
     n_components = len(density.constants)
 
     def tiles():
@@ -138,10 +138,10 @@ def hard_statistics(density, X, weight, labels):
 
 
 def statistics_of(density, tiles, counts=None):
-    """Statistics of tiles of rows with given responsibilities, without entropies."""
+    """Return statistics of tiles of rows given responsibilities, without entropies."""
     moments, total = density.no_moments(), 0.0
     for _, rows, shares in tiles:
-        density.log_joint(rows, np.empty(shares.shape))  # it computes its features here
+        density.log_joint(rows, np.empty(shares.shape))  # computes the features
         density.add(rows, shares, moments)
         total = total + shares.sum(axis=0)
     counts = total if counts is None else counts
@@ -151,7 +151,7 @@ def statistics_of(density, tiles, counts=None):
 def restarts(
     mixture, n_components, seeds, X, sample_weight, *, tasks, n_jobs, known=None, **to
 ):
-    """Fits of one start for each seed; those in `known` are not computed again."""
+    """Return the fits from a start for each seed, except those in `known`."""
 
     def fitted(seed):
         state = start(mixture, n_components, X, sample_weight, seed=int(seed))
@@ -167,7 +167,7 @@ def restarts(
 
 
 def remembered(known, key, compute):
-    """Return what is known by a key, or else compute it, and remember it."""
+    """Return the cached value of a key, computing it if needed."""
     if key not in known:
         known[key] = compute()
     return known[key]
@@ -179,7 +179,7 @@ def best_fit(fits):
 
 
 def in_rounds(run, values, tasks, n_jobs):
-    """Return what `run` gives for each value, `n_jobs` of them at once.
+    """Return `run` of each value, `n_jobs` of them at a time.
 
     `tasks` is called with the number of values and yields once before each of them; a
     callback that stops after a value leaves the results so far.

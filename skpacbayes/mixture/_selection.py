@@ -1,4 +1,4 @@
-"""How many components: independent paths of merges, the best of which is improved."""
+"""Choice of the number of components by paths of mergers."""
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -8,11 +8,11 @@ from ._moves import best_merge, best_split, exchange_components, followed, limit
 from ._search import best_fit, family_start, in_rounds, remembered, restarts
 
 PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
-PATH_RISE = 0.05  # nats in total, below which a fit of a path is followed no further
-START_SWEEPS = 50  # before the first merge of a path
-PATH_SWEEPS = 6  # after each merge of a path
+PATH_RISE = 0.05  # total nats below which the ascent of a fit of a path stops
+START_SWEEPS = 50  # sweeps before the first merger of a path
+PATH_SWEEPS = 6  # sweeps after each merger of a path
 DECISIVE = 3.0  # nats: odds of 20 to 1
-CUTS_TRIED = 4  # beyond the largest number of components
+CUTS_TRIED = 4  # number of splits tried beyond the largest number of components
 
 
 class Choice:
@@ -23,7 +23,7 @@ class Choice:
     surprise : callable
         log(1 / pi_K) for each K: the criterion is the bound minus it.
     seed : int
-        Seeds the exchanges and the splits.
+        Seed of the split-merge moves.
     options : dict
         `max_iter` and `tol` of the ascents.
     """
@@ -34,10 +34,10 @@ class Choice:
         self.options = options
 
     def paths(self, mixture, most, seeds, X, sample_weight, *, tasks, n_jobs, known):
-        """One path for each seed: fits of `most` components and of all fewer.
+        """Return a path for each seed: fits of `most` and all fewer components.
 
-        All have the prior that the bound chooses at the best start. What is in `known`
-        is not computed again.
+        All have the prior chosen by the bound at the best start. Results in `known` are
+        not computed again.
         """
         rows = X, sample_weight
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
@@ -67,7 +67,7 @@ class Choice:
         return in_rounds(run, starts, tasks, n_jobs)
 
     def best_of(self, paths, X, sample_weight):
-        """Improve the two best fits, and return the best one and every criterion.
+        """Improve the two best fits, and return the best one and all criteria.
 
         Warns if another seed may choose another number.
         """
@@ -80,11 +80,11 @@ class Choice:
         return fits[best], criteria
 
     def improved(self, paths, X, sample_weight):
-        """Return the best fit of each number, and what the improvement gained.
+        """Return the best fit of each number, and the gain by improvements.
 
-        A fit is improved by a start of the family, if it has one, and by exchanges;
-        one of its pairs is then merged and one of its components cut, which may improve
-        the fits next to it, until the two best stay.
+        A fit is improved by a start of the family, if it has one, and by split-merge
+        moves. A pair of its components is then merged, and one is split, which may
+        improve the neighbouring fits, until the two best fits do not change.
         """
         rows = X, sample_weight
         fits = best_by_number(paths)
@@ -115,10 +115,9 @@ class Choice:
         return fits, gains
 
     def on_window(self, fit, most, X, weight, settled):
-        """Merge and cut components on the window of a stream while the criterion rises.
+        """Merge and split components on the window of a stream while that pays.
 
-        A component that is cut leaves its settled statistics to one of the halves; the
-        other one is born in the window.
+        The settled statistics of a component that is split go to one of the halves.
 
         Returns
         -------
@@ -150,11 +149,11 @@ class Choice:
         return set(sorted(fits, key=lambda K: self.of(fits[K]))[-2:])
 
     def of(self, fit):
-        """Criterion of a fit."""
+        """Return the criterion of a fit."""
         return float(fit.criterion - self.surprise(len(fit.state.concentration)))
 
     def warn_if_undecided(self, paths, criteria, gain):
-        """Warn if the paths do not agree, or if the best number is hardly the best."""
+        """Warn if the paths do not agree, or the two best criteria are close."""
         if len(criteria) == 1:
             return
         second, best = sorted(criteria, key=criteria.get)[-2:]
@@ -176,7 +175,7 @@ class Choice:
         )
 
     def warn_if_more(self, fit, X, sample_weight, settled=None):
-        """Warn if one component more than the largest number tried is better."""
+        """Warn if one more component than the largest number is better."""
         K, found = len(fit.state.concentration), []
         for seed in range(self.seed, self.seed + CUTS_TRIED):
             state, rest = best_split(fit, X, sample_weight, settled, seed=seed)
@@ -188,8 +187,8 @@ class Choice:
             warn_user(
                 f"n_components='auto' chose {K}, the largest number that it tries, and "
                 f"{K + 1} components have a criterion that is larger by {gain:.3g} "
-                "nats. Increase max_components, or choose another family if components "
-                "cut groups in parts.",
+                "nats. Increase max_components, or choose another family if several "
+                "components describe one group.",
                 ConvergenceWarning,
             )
 
@@ -200,7 +199,7 @@ def best_by_number(paths):
 
 
 def with_best_prior(fit, X, sample_weight, **to):
-    """Return the fit with the prior that the bound chooses, if it has converged."""
+    """Return the fit with the prior chosen by the bound, if it has converged."""
     if not fit.converged:
         return fit
     fit = fit.mixture.with_best_prior(fit, X, sample_weight, **to)

@@ -1,4 +1,4 @@
-"""Streaming with a window of raw rows: blocks are cut from the stream."""
+"""Streams: blocks of rows, and a window of the latest ones."""
 
 from copy import copy
 
@@ -8,14 +8,14 @@ from scipy.sparse import issparse, vstack
 from ._ascent import Fit
 
 AUTO_WINDOW = 4  # blocks
-NEWS = 0.1  # nats a row that a block gains from the sweeps over it
+NEWS = 0.1  # gain of a block by sweeps, in nats per row, that indicates a new group
 
 
 class Rows:
-    """Rows and their weights, gathered from calls of any size.
+    """Rows and their weights, collected from calls of any size.
 
-    `chunks` holds (rows, weights, number of rows so far): one append is one step, so
-    an interrupt leaves the rows as they were or longer, never in between.
+    `chunks` holds (rows, weights, number of rows so far). An append is atomic, also if
+    it is interrupted.
     """
 
     def __init__(self, chunks=()):
@@ -65,7 +65,7 @@ class Rows:
 
 
 class Stream:
-    """What `partial_fit` remembers: settled statistics, a window, a pending block.
+    """State of a stream: settled statistics, a window, a pending block.
 
     Rows wait in `pending` until they fill a block. The first block is fitted like any
     data set. Every later block joins the window, `n_sweeps` sweeps follow with the
