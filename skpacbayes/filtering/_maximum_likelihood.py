@@ -90,6 +90,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     one before, with the same seeds at all points. The likelihoods of the seeds are
     averaged, as the mean of their logarithms is biased; the spread of the gradients
     over seeds is the Monte Carlo error. One maximum is found where there are several.
+    Where the likelihood is skewed within a standard error, the maximum of a quadratic
+    is off by some tenths of it, which the Monte Carlo error does not show.
     At the ends of intervals the maximum over the other parameters is found by
     quadratics, too.
 
