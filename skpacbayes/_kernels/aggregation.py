@@ -17,7 +17,7 @@ N_TOTALS = 14
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
-    LARGEST,  # largest difference of experts' losses of a row; initially a bound, if given
+    LARGEST,  # largest difference of losses of a row; initially a bound, if given
     LOSS,  # cumulative loss of the aggregate
     GAPS,  # cost of averaging, see `mixability_gap`
     RISES,  # terms of the bound for increases of the inverse temperature

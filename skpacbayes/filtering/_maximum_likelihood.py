@@ -90,8 +90,10 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     maximum, with the same seeds at all points. The likelihoods of the seeds are
     averaged, as the mean of their logarithms is biased; the standard error of the
     gradients over seeds gives the Monte Carlo error. If there are several maxima, one
-    of them is found. At the ends of intervals, quadratics maximise over the other
-    parameters, too.
+    of them is found. If the likelihood is skewed within a standard error, the maximum
+    of a quadratic differs by some tenths of it from that of the likelihood, which the
+    Monte Carlo error does not include. At the ends of intervals, quadratics maximise
+    over the other parameters, too.
 
     Fisher's identity is not used, as it needs the normalised density of a transition,
     which models need not have.

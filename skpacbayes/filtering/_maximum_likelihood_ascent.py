@@ -73,7 +73,8 @@ class Ascent:
                 "parameters: try narrower ranges, or more particles."
             )
         best = starts[first.argmax()]
-        corners = np.clip(best + np.diag(self.spread / 2), *self.ends)
+        inwards = np.where(best + self.spread / 2 > self.ends[1], -0.5, 0.5)
+        corners = np.clip(best + np.diag(inwards * self.spread), *self.ends)
         with np.errstate(invalid="ignore"):  # corners of likelihood 0
             found = minimize(
                 lambda u: -logsumexp(self._log_likelihoods(u[None], seeds)),
@@ -248,7 +249,11 @@ class Ascent:
 
     @small_is_zero
     def _reach_end(self):
-        """Fix a parameter at an end of its range that is as good as the maximum."""
+        """Fix a parameter at an end of its range that is as good as the maximum.
+
+        From an end that is better, the search continues first: it had stopped where the
+        likelihood is flat.
+        """
         places = np.flatnonzero(self.free)
         positions = np.repeat(self.position[None], 1 + 2 * len(places), axis=0)
         for k, place in enumerate(places):
@@ -258,6 +263,11 @@ class Ascent:
         best = int(np.argmax(means[1:])) if len(places) else 0
         if not len(places) or means[0] - means[1 + best] > LEVEL:
             return False
+        if self.free.all() and means[1 + best] > means[0] + 1.0:
+            self.position = self._start(positions[[1 + best]])
+            self.scale = np.diag(self.spread / 2)
+            self.best = NONE, self.position, self.scale
+            return True
         k = best // 2
         self.position, self.heights = positions[1 + best], log_mean(values)[:, 1 + best]
         self.free[places[k]] = False

@@ -85,6 +85,18 @@ def test_intervals_are_those_of_the_profile_likelihood():
     assert_allclose(np.log(found.intervals(0.9)[NAME]), ends, atol=0.1 * error)
 
 
+def test_a_search_leaves_where_the_likelihood_is_flat():
+    """Ranges whose distribution is a thousand times too small reach the maximum."""
+    X = rows()
+    best = minimize_scalar(
+        lambda u: -exact_log_likelihood(X, np.exp(u)), bounds=(-4, 2), method="bounded"
+    )
+    found = learner({NAME: gamma(2, scale=5e-4)}).fit(X)
+    assert found.converged_
+    error = found.standard_errors_[NAME]
+    assert_allclose(found.parameters_[NAME], np.exp(best.x), atol=0.2 * error)
+
+
 def still_rows():
     """Rows of a level that does not move."""
     X = np.random.default_rng(1).permutation(np.linspace(-1, 1, 30))[:, None]
