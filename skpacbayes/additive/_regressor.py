@@ -364,9 +364,9 @@ class SparseAdditiveGibbsRegressor(
         Raises
         ------
         ValueError
-            If X has infinite values or y is not finite, if |y| exceeds 1e150 or y
-            varies by less than 1e-140, if fewer than two rows have a positive weight,
-            or if two parameters conflict.
+            If X has infinite values or y is not finite, if a target is larger than
+            1e150 in size or y varies by less than 1e-140, if fewer than two rows have a
+            positive weight, or if two parameters conflict.
         """
         rows = self._checked(X, y, sample_weight, reset=True, least=2)
         self._begin(rows)

@@ -208,7 +208,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
     def intervals(self, level=0.9):
         """Return confidence intervals of the parameters.
 
-        Profile likelihood intervals [1]_: all values at which the likelihood, maximised
+        Profile likelihood intervals: all values at which the likelihood, maximised
         over the other parameters, is close enough to the maximum. The profile is
         computed near both ends of the 90 % intervals. The intervals lie within the
         bounds, and include the Monte Carlo error.

@@ -84,14 +84,14 @@ def test_every_public_method_has_an_anchor(site):
 def test_no_reference_is_dead(site):
     _, warnings = site
     dead = re.findall(r".*(?:\[ref\.|not found|Unknown target|undefined).*", warnings)
-    assert dead == []
+    assert not dead, "\n".join(dead)
 
 
 def test_every_docstring_can_be_read(site):
     # A docstring that docutils cannot read shows its markup on the page.
     _, warnings = site
     errors = [line for line in warnings.splitlines() if "[docutils]" in line]
-    assert errors == []
+    assert not errors, "\n".join(errors)
 
 
 def test_the_map_is_up_to_date_and_its_links_lead_somewhere(site):
