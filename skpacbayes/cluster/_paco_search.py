@@ -46,8 +46,8 @@ _PROMISING = 0.7
 _CLOSE = 30.0
 # Number of sizes of each kind that are fitted to convergence.
 _POLISHED = 3
-# Skewed clusters: number of kinds per size that are tried.
-_KINDS = 2
+# Skewed clusters: number of kinds per size, and of sizes of all shapes, that are tried.
+_KINDS, _FEW_CLUSTERS = 2, 4
 # Number of merges that are repeated, starting at the best mixture.
 _RIVALS = 3
 
@@ -109,6 +109,8 @@ def find_mixture(everything, shapes, kind=None):
         search.descend_from_best()
     if kind is None or kind[3]:
         search.let_clusters_be_skewed()
+    if kind is None and search.skewed.any:
+        search.fit_few_clusters(shapes)
     best, several = search.best(), None
     shapes = shapes if kind is None else (best.shape,)
     kind = best.shape, best.own, best.dof
@@ -210,6 +212,27 @@ class Search:
         """Return all mixtures kept."""
         several = *self.solutions.values(), self.covariances
         return [one for found in several for one in found.values()]
+
+    def fit_few_clusters(self, shapes):
+        """Fit few clusters of the shapes not tried, and keep those that are skewed.
+
+        A shape was not promising where the pieces of skewed clusters are of another.
+        """
+        for shape in shapes:
+            kind = shape, False, STUDENT_DOF
+            if kind in self.solutions:
+                continue
+            for k in range(1, _FEW_CLUSTERS + 1):
+                found = [one[k] for one in self.solutions.values() if k in one]
+                if not found:
+                    continue
+                start = max(found, key=self.value)
+                mixture = self.problem.fit(start, *kind, 15)
+                if mixture is not None:
+                    self.skewed.look_at(mixture)
+                    if self.skewed.gain(mixture) > 0:
+                        self.keep(mixture)
+            self.learn_price(shape)
 
     def let_clusters_be_skewed(self):
         """Add the gain of skewed clusters to the evidence of mixtures.

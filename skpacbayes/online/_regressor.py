@@ -411,7 +411,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             If there is no theorem for the method, its learning rate or its bounds.
         ValueError
             If the rows are needed but not given, if their number is not that of the
-            rows learnt, or if X is not finite or |X| exceeds 1e150.
+            rows learnt, or if X is not finite or X exceeds 1e150 in size.
         """
         check_is_fitted(self)
         return certify_linear(self, X, y, sample_weight)
