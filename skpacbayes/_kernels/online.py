@@ -96,7 +96,7 @@ def _start_flat(model, y, weight, numbers):
 def _learn_natural(
     Z, kept, y, output, sample_weight, model, numbers, stream, predictions
 ):
-    """Predict, suffer and learn each row with one model."""
+    """Predict and learn each row, counting its loss, with one model."""
     n_parameters = Z.shape[1]
     loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
     mean = model[MEAN]
@@ -153,7 +153,7 @@ def learn_natural(
 ):
     """Implicit NGVI: equation (8) with the loss exact in the mean, diagonal V.
 
-    Each row is standardized, then each model predicts, suffers and learns it, and the
+    Each row is standardized, then each model predicts and learns it, and the
     experts of an output are aggregated. Returns whether the rows were learnt: False,
     and nothing is changed, where one is refused.
 
@@ -264,7 +264,7 @@ def _gradient_step(model, z, da, dv, rate):
 
 @part
 def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predictions):
-    """Predict, suffer and learn each row with one model."""
+    """Predict and learn each row, counting its loss, with one model."""
     n_parameters = Z.shape[1]
     loss, method = np.int64(stream[LOSS_KIND]), np.int64(stream[METHOD])
     up, down = stream[UP], stream[DOWN]

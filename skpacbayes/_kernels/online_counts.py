@@ -83,7 +83,7 @@ def implicit_log_rate(y, a, v, strength, spread):
 
 @part
 def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions):
-    """Predict, suffer and learn each row with one model."""
+    """Predict and learn each row, counting its loss, with one model."""
     n_parameters = Z.shape[1]
     mean, variance = model[MEAN], model[VARIANCE]
     spread = np.empty(n_parameters)
@@ -120,7 +120,7 @@ def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions
 def _learn_counts_full(
     Z, y, sample_weight, follows, model, covariances, k, numbers, stream, predictions
 ):
-    """Predict, suffer and learn each row with model k, of full covariance.
+    """Predict and learn each row, counting its loss, with model k, of full covariance.
 
     follows : not None where the prior follows the spread of the features.
     """

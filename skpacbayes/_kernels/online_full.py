@@ -50,7 +50,7 @@ def _start_flat(model, covariance, z, y, precision):
 def _learn_full(
     Z, y, sample_weight, follows, model, covariance, numbers, stream, predictions
 ):
-    """Predict, suffer and learn each row with one model.
+    """Predict and learn each row, counting its loss, with one model.
 
     follows : not None where the prior follows the spread of the features.
     With forgetting the prior returns one coordinate at a time.
@@ -119,7 +119,7 @@ def learn_full(
 ):
     """Implicit NGVI on the squared loss with a full covariance: exact Bayes.
 
-    Each row is standardized, then each expert predicts, suffers and learns it, and the
+    Each row is standardized, then each expert predicts and learns it, and the
     experts are aggregated. Returns whether the rows were learnt: False, and nothing is
     changed, where one is refused.
 

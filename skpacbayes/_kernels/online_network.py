@@ -378,7 +378,7 @@ def _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stre
 
 @part
 def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
-    """Predict, suffer the squared loss and learn a row; return the prediction.
+    """Predict and learn a row with the squared loss; return the prediction.
 
     NGVI predicts with the expectation of f, the others with f at the means.
     """
@@ -415,7 +415,7 @@ def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
 
 @part
 def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
-    """Predict, suffer and learn a label -1 or 1 by NGVI; return the score."""
+    """Predict and learn a label -1 or 1 by NGVI; return the score."""
     loss = np.int64(stream[LOSS_KIND])
     a, v = _propagate(z, hidden, output, moments, False)
     numbers[WEIGHT] += weight
@@ -438,7 +438,7 @@ def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
 def learn_numbers(
     X, y, sample_weight, moments, hidden, output, numbers, stream, predictions
 ):
-    """Standardize each row; then the network predicts, suffers and learns it.
+    """Standardize each row; then the network predicts and learns it.
 
     predictions : (1, n_rows), receives the predictions made before the row was learnt.
     Returns whether the rows were learnt: False, and nothing is changed, where one is
@@ -461,7 +461,7 @@ def learn_numbers(
 def learn_labels(
     X, y, sample_weight, moments, hidden, output, numbers, stream, predictions
 ):
-    """Standardize each row; then each network predicts, suffers and learns it.
+    """Standardize each row; then each network predicts and learns it.
 
     As `learn_numbers`; with several networks, `predictions` are those of the last.
     """

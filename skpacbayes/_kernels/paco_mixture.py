@@ -15,7 +15,7 @@ _LEAST_SHARE, _LEAST_LOG_SHARE = 1e-6, math.log(1e-6)
 _COUNTED = 1e-3
 # Largest difference of log densities at centres that Student components may have.
 _DIFFERENT = 600.0
-# One iteration in so many changes the coordinates.
+# Number of iterations between two changes of the coordinates.
 EVERY = 3
 
 

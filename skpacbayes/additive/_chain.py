@@ -189,7 +189,7 @@ class ChainState(NamedTuple):
         """Undo a move, given the former model and number of accepted moves."""
         self.current, self.accepted = model, accepted
 
-    def count_anew(self):
+    def reset_counts(self):
         """Reset the counts of moves and recorded models."""
         self.tried = self.accepted = self.n_models = self.n_moves = 0
 
@@ -389,7 +389,7 @@ class Chain:
     def expect(self, n_steps):
         """Allocate a record of the next `n_steps` moves, and reset the counts."""
         self.record = ChainRecord.empty(n_steps, self._largest)
-        self.state.count_anew()
+        self.state.reset_counts()
 
     def advance(self, n_iter, keep=True):
         """Make `n_iter` moves, and record them if `keep`."""

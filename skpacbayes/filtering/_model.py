@@ -221,7 +221,7 @@ class CalledModel:
         return found
 
     def _call(self, name, given, *arguments):
-        """Call a function of the model; what it writes into is nobody else's."""
+        """Call a function of the model; with copies of arrays that it may change."""
         function = getattr(self.model, name)
         names = self.asks[name]
         if name not in OVERWRITING:

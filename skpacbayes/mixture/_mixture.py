@@ -710,7 +710,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             raise ValueError(
                 f"X has {widths[1]} features{': ' * any(names)}{', '.join(names[1])}, "
                 f"but the last solution has {widths[0]}{': ' * any(names)}"
-                f"{', '.join(names[0])}: set warm_start=False to begin anew."
+                f"{', '.join(names[0])}: set warm_start=False to start again."
             )
         return self._answer()
 

@@ -61,7 +61,7 @@ def from_last(mixture, last, state, X, weight):
     if not (issparse(X) or last.family.allows_missing) and np.isnan(X).any():
         raise ValueError(
             "X contains NaN, which the last solution does not take: set "
-            "warm_start=False to begin anew."
+            "warm_start=False to start again."
         )
     blank = mixture.blank(len(state.concentration), mixture.family.origin(X, weight))
     tiles = Responsibilities(last.density(state)).tiles(X, weight)

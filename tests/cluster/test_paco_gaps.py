@@ -67,7 +67,7 @@ def test_single_rows_and_copies_are_warned_of():
     far = np.vstack([X, [[1e6, 0.0]]])
     model, messages = messages_of(far)
     assert model.n_clusters_ == 3
-    assert "a single row or copies of one: 1." in messages
+    assert "of which 1 are a single row" in messages
     nearly = np.repeat(X[:40], 20, axis=0) + 1e-9 * rng.normal(size=(800, 2))
     assert "one row each, repeated" in messages_of(nearly)[1]
     assert messages_of(np.repeat(X[[0, 150, 299]], 9, axis=0))[1] == ""

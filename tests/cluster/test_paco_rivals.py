@@ -133,14 +133,14 @@ def test_streams_have_candidates_too():
     X = np.random.default_rng(0).permutation(TABLES["iris, standardised"])
     model = PACOClusterer(random_state=0, n_iter=20).partial_fit(X[:1])
     assert list(model.n_clusters_candidates_) == [1]
-    with pytest.warns(ConvergenceWarning, match=r"n_clusters_=\d+, and .* describe"):
+    with pytest.warns(ConvergenceWarning, match=r"n_clusters_=\d+, but .* describe"):
         model.partial_fit(X[1:])
     assert model.n_clusters_candidates_[0] == model.n_clusters_
     assert len(model.n_clusters_candidates_) > 1
 
 
 def test_the_warning_is_of_convergence():
-    with pytest.warns(ConvergenceWarning, match=r"n_clusters_=\d+, and .* describe"):
+    with pytest.warns(ConvergenceWarning, match=r"n_clusters_=\d+, but .* describe"):
         PACOClusterer(random_state=0).fit(TABLES["iris"])
 
 

@@ -62,7 +62,7 @@ def test_of_several_chains_in_a_call_the_last_one_warns():
             model.partial_fit(block)
         assert model.n_clusters_ == 3
     model = PACOClusterer(random_state=0).partial_fit(early[:199])
-    with pytest.warns(ConvergenceWarning, match="a single row or copies of one: 1"):
+    with pytest.warns(ConvergenceWarning, match="of which 1 are a single row"):
         model.partial_fit(late[:1])
 
 

@@ -449,7 +449,7 @@ def test_a_stream_that_starts_with_a_gap():
 MISUSED = [
     (StochasticVolatility(leverage=-1.0), 1, "leverage=-1.0 must lie between"),
     (StochasticVolatility(), 2, "StochasticVolatility has one feature, but X has 2"),
-    (TerrainNavigation(np.eye(3), [0.0, 0.0]), 2, "TerrainNavigation sees one feature"),
+    (TerrainNavigation(np.eye(3), [0.0, 0.0]), 2, "TerrainNavigation has one feature"),
     (LinearGaussian(*[np.eye(2)] * 4), 1, "observation_matrix has 2 rows, but X has 1"),
     (StochasticVolatility(phi=1.0), 1, "phi=1.0 must lie between -1 and 1"),
 ]

@@ -472,7 +472,7 @@ def test_rows_partly_observed_are_shown_to_no_function_that_knows_no_gaps(own):
     identities = [np.eye(2)] * 4
     X = np.random.default_rng(0).standard_normal((6, 2))
     X[2, 0] = np.nan
-    with pytest.warns(ConvergenceWarning, match="1 rows with some NaN is not used"):
+    with pytest.warns(ConvergenceWarning, match="1 rows with some NaN are treated"):
         assert np.isfinite(tracker(Guided(*identities)).fit(X).log_likelihood_)
     shown = type("Shown", (Guided,), {"handles_missing": True})
     with pytest.raises(ValueError, match="proposal is not a density at row 2"):
@@ -509,7 +509,7 @@ def test_a_row_partly_observed_is_not_dropped_in_silence(kind):
         "PMMH": ParticleMarginalMetropolis(own, priors, n_iter=4, burn_in=2),
         "SMC2": SMC2(own, priors, n_draws=10),
     }[kind]
-    with pytest.warns(ConvergenceWarning, match="1 rows with some NaN is not used"):
+    with pytest.warns(ConvergenceWarning, match="1 rows with some NaN are treated"):
         few.fit(X)
     X[2] = np.nan
     with warnings.catch_warnings():

@@ -122,7 +122,7 @@ def test_a_likelihood_that_vanishes_everywhere():
 def test_a_prior_beyond_what_the_model_allows(learner, model, name, said):
     tracker = ClusteredParticleFilter(model, n_particles=10)
     priors = {f"model__{name}": stats.uniform(-3.0, 1.5)}
-    said = rf"cannot run at model__{name}=-[0-9.]+, which their distributions .*{said}"
+    said = rf"cannot run at model__{name}=-[0-9.]+, which the distributions .*{said}"
     with pytest.raises(ValueError, match=said):
         learner(tracker, priors, random_state=0).fit(rows())
 

@@ -235,8 +235,8 @@ def test_too_few_particles_warn():
     ("priors", "complaint"),
     [
         ({}, "priors is empty"),
-        ({"model__phi": stats.norm()}, "'model__phi', which is no parameter of the es"),
-        ({"n_particles": stats.gamma(2)}, "'n_particles', which is no parameter of"),
+        ({"model__phi": stats.norm()}, "'model__phi', which is not a parameter of the es"),
+        ({"n_particles": stats.gamma(2)}, "'n_particles', which is not a parameter of"),
         ({NAME: 0.3}, "should be a continuous distribution"),
         ({NAME: stats.poisson(3)}, "should be a continuous"),
         ({NAME: stats.gamma}, "should be a distribution with its parameters, such"),
