@@ -255,9 +255,9 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         TypeError
             If a function of the model has unexpected arguments.
         ValueError
-            If X exceeds 1e150 in size; if the model returns an array of the wrong shape,
-            NaN, a proposal that is not a density, or a `log_transition` that is not
-            that of `transition`; if inputs and rows differ in number.
+            If X exceeds 1e150 in size; if the model returns an array of the wrong
+            shape, NaN, a proposal that is not a density, or a `log_transition` that is
+            not that of `transition`; if inputs and rows differ in number.
         FloatingPointError
             If ``underflow="raise"`` and the likelihood of a row is zero at every
             particle.
