@@ -68,7 +68,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The log-likelihood has no peak"),  # the same
     pytest.mark.filterwarnings("ignore:The maximum was not reached"),  # the same
     pytest.mark.filterwarnings("ignore:The Monte Carlo error"),  # the same
-    pytest.mark.filterwarnings("ignore:Few of the 2 runs"),  # the same
     pytest.mark.filterwarnings("ignore:Rows depend"),  # three sorted kinds of iris
     pytest.mark.filterwarnings("ignore:The rows are nearly sorted"),  # the same
     pytest.mark.filterwarnings("ignore:The rows are sorted"),  # the same
