@@ -319,7 +319,7 @@ def test_what_does_not_fit_is_refused():
             answer(2, inputs=[[0.0]])
         with pytest.raises(ValueError, match="inputs must be at most"):
             answer(2, inputs=[[0.0], [-1.7e308]])
-    with pytest.raises(ValueError, match=r"yet len\(X\) \+ n_steps is 62"):
+    with pytest.raises(ValueError, match=r"but len\(X\) \+ n_steps is 62"):
         model.forecast(2, X, inputs=[[0.0]])
     for rows in (X, X[:1]):
         with pytest.raises(ValueError, match="partial_fit takes no inputs"):
