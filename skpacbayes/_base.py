@@ -59,6 +59,19 @@ def fit_context(method):
     return updates_state(method, forgets=True)
 
 
+def as_fitted(answer):
+    """Let a method use the parameters of the fit, even if others were set since.
+
+    Otherwise an answer would mix two models, or depend on earlier answers.
+    """
+
+    @functools.wraps(answer)
+    def wrapper(estimator, *args, **kwargs):
+        return answer(estimator._as_fitted(), *args, **kwargs)
+
+    return wrapper
+
+
 def user_stack_level():
     """Return the `stacklevel` of a warning at the user's call into the package."""
     level, frame = 1, sys._getframe(1)
@@ -88,6 +101,9 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     # Attributes that an update changes in place, which a draft copies. All other
     # attributes are replaced.
     _changed_in_place: tuple = ()
+
+    # Parameters that may be changed within a stream, and then take effect.
+    _may_change: tuple = ()
 
     # How the statistics of partitions are merged, for the message of
     # `_refuse_collection`.
@@ -166,6 +182,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _before_publication(self):
         """Complete a draft before it replaces the state."""
+        self._fitted_with = {name: vars(self)[name] for name in self._get_param_names()}
 
     def _publish(self, **attributes):
         """Replace attributes in one assignment, and discard the cached result."""
@@ -183,8 +200,22 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             with self._lock():
                 found = vars(self).get("_computed")
                 if found is None:
-                    found = self._computed = self._compute()
+                    found = self._computed = self._as_fitted()._compute()
         return found
+
+    def _as_fitted(self):
+        """Return the estimator with the parameters that its state was made with."""
+        state = vars(self)
+        changed = {
+            name: before
+            for name, before in state.get("_fitted_with", {}).items()
+            if state[name] is not before and name not in self._may_change
+        }
+        if not changed:
+            return self
+        fitted = object.__new__(type(self))
+        fitted.__dict__ = state | changed
+        return fitted
 
     def _compute(self):
         """Compute the result that fitted attributes use, without changing the state."""

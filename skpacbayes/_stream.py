@@ -42,9 +42,6 @@ def partial_fit_context(method):
 class StreamingEstimator(PacBayesEstimator):
     """An estimator whose state `partial_fit` replaces."""
 
-    # Parameters that may be changed within a stream.
-    _may_change: tuple = ()
-
     def _learn_at_once(self, X, y=None, sample_weight=None):
         """Learn rows that need no validation; return whether they were learnt.
 
@@ -87,8 +84,9 @@ class StreamingEstimator(PacBayesEstimator):
         return super()._draft(forgets=forgets)
 
     def _before_publication(self):
+        super()._before_publication()
         self._begun_with = {
-            name: described(vars(self)[name]) for name in self._get_param_names()
+            name: described(value) for name, value in self._fitted_with.items()
         }
 
 

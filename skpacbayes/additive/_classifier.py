@@ -8,7 +8,7 @@ from scipy.special import expit, log_softmax, logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._base import fit_context
+from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
@@ -410,6 +410,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         log_odds = self._log_odds(X)
         return expit(np.column_stack([-log_odds, log_odds]))
 
+    @as_fitted
     def _log_probabilities(self, X):
         """Return log probabilities: of the mean over the draws, or of one function."""
         if self.prediction != "mean":
@@ -449,6 +450,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
     def _projected(self, X):
         return expit(self._log_odds(X)), True
 
+    @as_fitted
     def certificate(self, X=None, y=None, *, confidence=0.95):
         """Bound the log loss of new rows, under `inverse_temperature="pac"`.
 

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from .._base import as_fitted
 from .._chains import run_chains
 from .._stream import checked_weights
 from .._validation import validate_data
@@ -337,6 +338,7 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
         kind = SoftmaxChain if several else LogisticChain
         return self._chain_of(kind, problem, exponents, variance, rng)
 
+    @as_fitted
     def _log_odds(self, X):
         """Return log odds of the mean probability of the draws, or of one function."""
         if self.prediction != "mean":

@@ -5,7 +5,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context
+from .._base import as_fitted, fit_context
 from .._compat import StrOptions
 from .._stream import checked_weights
 from ._base import SCALE
@@ -423,6 +423,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         found = self._answer()
         return found.total_weight / found.inverse_temperature
 
+    @as_fitted
     def _predicted(self, X):
         """Return the predicted means at validated rows."""
         if self.prediction == "mean":

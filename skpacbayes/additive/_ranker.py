@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._base import fit_context
+from .._base import as_fitted, fit_context
 from .._compat import StrOptions
 from ._base import POSITIVE, SCALE
 from ._certificates import ranking_divergence
@@ -287,6 +287,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         self._warn_of_sentinels(rows.X)
         return self
 
+    @as_fitted
     def decision_function(self, X):
         """Return the scores of rows; larger values favour the second class.
 
@@ -330,6 +331,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         scores = self.decision_function(X)
         return roc_auc_score(y, scores, sample_weight=sample_weight)
 
+    @as_fitted
     def certificate(self, X=None, y=None, *, confidence=0.95):
         """Bound 1 - AUC on new rows, under `inverse_temperature="pac"`.
 

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._base import fit_context, updates_state
+from .._base import as_fitted, fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._kernels.standardize import LARGEST
 from .._stream import (
@@ -417,6 +417,7 @@ class SparseAdditiveGibbsRegressor(
         return self
 
     @available_if(sums_of("sufficient_statistics"))
+    @as_fitted
     def sufficient_statistics(self, X, y, sample_weight=None):
         """Return sums of products of 1, y and all functions over rows.
 
@@ -511,6 +512,7 @@ class SparseAdditiveGibbsRegressor(
         variance = self.noise_variance_ + found.intercept_variance
         return mean, np.sqrt(variance + self._variance(X))
 
+    @as_fitted
     def certificate(self, X=None, y=None, *, confidence=0.95):
         """Bound the risk, the mean squared error on new rows.
 

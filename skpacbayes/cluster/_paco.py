@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import fit_context, updates_state, warn_user
+from .._base import as_fitted, fit_context, updates_state, warn_user
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._sentinels import warn_of_sentinels, warn_of_sentinels_in_stream
@@ -494,6 +494,7 @@ class PACOClusterer(
             warn_of_sentinels_in_stream(ends, n_rows, names)
         return self
 
+    @as_fitted
     def sufficient_statistics(self, X, sample_weight=None):
         """Return a summary of rows for `absorb`, without changing the estimator.
 
@@ -684,6 +685,7 @@ class PACOClusterer(
         """
         return float(self.score_samples(X).mean())
 
+    @as_fitted
     def certificate(self, X=None, y=None, *, confidence=0.95):
         """Return the regret bound of the stream so far: Corollaries 1 to 6.
 
@@ -745,6 +747,7 @@ class PACOClusterer(
         return float(self._begun_stream().summary.cumulative_loss)
 
     @property
+    @as_fitted
     def covariance_(self):
         """Covariance matrix of the noise of a cluster of scale `scale_`."""
         if self._manhattan:

@@ -507,9 +507,10 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
 
     def _answering(self, random_state):
         """Return a generator and a seed for each filter; None: the current ones."""
+        n_draws = len(self._population.filters)
         if random_state is None:
-            return continued(self._random_state), [None] * self.n_draws
-        seeds = check_random_state(random_state).randint(2**31 - 1, size=self.n_draws)
+            return continued(self._random_state), [None] * n_draws
+        seeds = check_random_state(random_state).randint(2**31 - 1, size=n_draws)
         return seeded(int(seeds[0])), [int(seed) for seed in seeds]
 
     @small_is_zero
@@ -538,7 +539,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
         if n_possible < len(found):
             warn_user(
                 f"The likelihood of row {n_possible} (0 is the first given) is zero "
-                f"at each of {self.n_draws} draws of the parameters: from this row on "
+                f"at each of {len(logs)} draws of the parameters: from this row on "
                 "the log density is -inf, and the weights of the draws do not change.",
                 ConvergenceWarning,
             )
@@ -547,7 +548,8 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
 
     def _chain_draws(self):
         generator = continued(self._random_state)
-        places = draw(self.weights_, one_cell(self.n_draws), "systematic", generator)
+        cells = one_cell(len(self.weights_))
+        places = draw(self.weights_, cells, "systematic", generator)
         return ChainDraws(
             {name: draws[None, places] for name, draws in self.posterior_.items()}
         )

@@ -36,6 +36,7 @@ WITHOUT_FAMILY = {
 
 def predicts_columns(mixture):
     """Return whether the mixture predicts columns given others."""
+    mixture = mixture._as_fitted()
     default = mixture.prior == "conjugate" and mixture.covariance_type != "known"
     return default and not mixture.outliers
 

@@ -32,7 +32,7 @@ MOST_ROWS = 1e10  # largest total weight: log Gamma of more is inaccurate
 
 def has_outliers(mixture):
     """Return whether a mixture has a uniform distribution for outliers."""
-    return getattr(mixture, "outliers", False)
+    return getattr(mixture._as_fitted(), "outliers", False)
 
 
 class TemperedVBMixture(DensityMixin, StreamingEstimator):
@@ -765,7 +765,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         learned = None if reset else self._learned_family()
         if learned is not None:
             return learned.allows_missing
-        return self._family().allows_missing and not has_outliers(self)
+        family = (self if reset else self._as_fitted())._family()
+        return family.allows_missing and not has_outliers(self)
 
     def _learned_family(self):
         """Return the family of the fitted state, independently of the parameters.

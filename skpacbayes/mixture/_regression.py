@@ -316,7 +316,7 @@ class Regression(ExponentialFamily):
 
 def has_target(mixture):
     """Whether exactly one family of a mixture is a regression."""
-    families = getattr(mixture, "family", None)
+    families = getattr(mixture._as_fitted(), "family", None)
     families = getattr(families, "families", families)
     if isinstance(families, list):
         families = [family for _, family, _ in families]

@@ -6,12 +6,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._base import as_fitted
 from .._compat import Interval, StrOptions
 from .._kernels.online_predict import predict_probabilities, predict_scores
 from .._kernels.online_softmax import predict_softmax
 from ._certificate import certify_linear
 from ._labels import LabelStream
-from ._linear import OnlineLinearModel
+from ._linear import LOSSES, OnlineLinearModel
 
 LEAST = 1e-300  # of a probability whose log is taken
 
@@ -239,7 +240,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        if self.loss == "log_loss":
+        if self._logistic():
             logs = np.log(np.maximum(self.predict_proba(X), LEAST))
             return logs[:, 1] - logs[:, 0] if self._n_outputs() == 1 else logs
         X = self._rows(X)
@@ -275,15 +276,21 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         """
         X = self._rows(X)
         probabilities = np.empty((len(X), len(self.classes_)))
-        average = predict_softmax if self._joint() else predict_probabilities
+        softmax = self._learner == "softmax"
+        average = predict_softmax if softmax else predict_probabilities
         average(X, *self._state.arguments, probabilities)
         return probabilities
 
     def _preferences(self, X):
         # The logs that `decision_function` takes keep the order of the probabilities.
-        probable = self.loss == "log_loss"
-        return self.predict_proba(X) if probable else self.decision_function(X)
+        ask = self.predict_proba if self._logistic() else self.decision_function
+        return ask(X)
 
+    def _logistic(self):
+        """Whether the loss of the fit is logistic, whatever was set since."""
+        return self._state.loss_kind == LOSSES.index("log_loss")
+
+    @as_fitted
     def certificate(self, X=None, y=None, sample_weight=None):
         """Bound the cumulative loss by the theorem for the method.
 

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context
+from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels import aggregation as kernels
 from .._kernels.online_predict import predict_scores
@@ -225,6 +225,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         kernels.average(*self._state.arrays[:2], LARGEST, predictions[:, :, 0])
         return predictions[0, :, 0]
 
+    @as_fitted
     def certificate(self):
         """Return the regret bound of Theorem 1 against the best expert.
 

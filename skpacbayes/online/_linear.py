@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from .._base import as_fitted
 from .._compat import Interval, StrOptions
 from .._kernels import online as kernels
 from .._kernels import online_state as names
@@ -367,6 +368,7 @@ class OnlineLinearModel(OnlineEstimator):
         means = state.averaged_means if self.average else state.means
         return means.reshape(-1, state.n_experts, means.shape[1])
 
+    @as_fitted
     def _raw_coefficients(self):
         """Return coefficients and intercepts of the mean, in the units of X."""
         self._check_linear()
@@ -385,6 +387,7 @@ class OnlineLinearModel(OnlineEstimator):
                 "features, it has no coef_, intercept_ and coef_std_."
             )
 
+    @as_fitted
     def _raw_deviations(self):
         """Return posterior standard deviations of the coefficients, in their units."""
         self._check_linear()
@@ -454,6 +457,7 @@ class OnlineLinearModel(OnlineEstimator):
         return self._weights_of(self._state.prior_scales)
 
     @property
+    @as_fitted
     def fourier_weight_(self):
         """Weight of the experts with Fourier features, in [0, 1].
 

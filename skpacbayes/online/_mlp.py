@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._base import fit_context
+from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from .._stream import partial_fit_context
 from ._network import OnlineNetwork
@@ -237,6 +237,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         self._check_distribution(AttributeError)
         return self._state.noise * self._state.target_unit**2
 
+    @as_fitted
     def _check_distribution(self, error=NotImplementedError):
         """Raise an error if there is no predictive distribution."""
         if self.method != "ngvi":

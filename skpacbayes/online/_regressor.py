@@ -7,7 +7,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import fit_context
+from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels.aggregation import HIGHEST_SCORE
 from .._kernels.online_predict import predict_deviations, predict_scores
@@ -343,10 +343,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         means = means[:, 0]
         return (
             np.exp(np.minimum(means, HIGHEST_SCORE))
-            if self.loss == "poisson"
+            if self._learner == "counts"
             else means
         )
 
+    @as_fitted
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
 
@@ -381,6 +382,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
 
+    @as_fitted
     def certificate(self, X=None, y=None, sample_weight=None):
         """Bound the cumulative loss by the theorem for the method.
 
@@ -437,6 +439,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         return self._raw_deviations()[0]
 
     @property
+    @as_fitted
     def noise_variance_(self):
         """Variance of the noise, in squared units of y."""
         self._check_distribution(AttributeError)
@@ -444,6 +447,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             return 0.5 / self.inverse_temperature
         return float(self._state.shares()[0] @ self._noise_variances())
 
+    @as_fitted
     def _distributions(self, X):
         """Return means, standard deviations and degrees of freedom of the targets."""
         X = self._rows(X)

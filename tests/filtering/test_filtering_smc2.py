@@ -235,10 +235,7 @@ def test_too_few_particles_warn():
     ("priors", "complaint"),
     [
         ({}, "priors is empty"),
-        (
-            {"model__phi": stats.norm()},
-            "'model__phi', which is not a parameter of the es",
-        ),
+        ({"model__phi": stats.norm()}, "'model__phi', which is not a parameter of the"),
         ({"n_particles": stats.gamma(2)}, "'n_particles', which is not a parameter of"),
         ({NAME: 0.3}, "should be a continuous distribution"),
         ({NAME: stats.poisson(3)}, "should be a continuous"),
