@@ -206,15 +206,13 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def _as_fitted(self):
         """Return the estimator with the parameters that its state was made with."""
         state = vars(self)
-        changed = {
-            name: before
-            for name, before in state.get("_fitted_with", {}).items()
-            if state[name] is not before and name not in self._may_change
-        }
+        before = state.get("_fitted_with", {})
+        changed = [name for name in before if state[name] is not before[name]]
         if not changed:
             return self
+        kept = {name: before[name] for name in changed if name not in self._may_change}
         fitted = object.__new__(type(self))
-        fitted.__dict__ = state | changed
+        fitted.__dict__ = state | kept
         return fitted
 
     def _compute(self):

@@ -195,6 +195,9 @@ class Ascent:
             spread = np.sqrt(self.covariance[k, k])
             along = self.covariance[:, k] / self.covariance[k, k]
             for side, sign in enumerate((-1.0, 1.0)):
+                most = abs(self.ends[side, place] - self.position[place])
+                if most == 0.0:  # the interval ends there
+                    continue
                 shift, known, line = ROOT * spread, [], sign * along
                 for _ in range(N_PROFILES):
                     fall, line = self._fall(k, shift, line)
@@ -202,7 +205,6 @@ class Ascent:
                     known.append((abs(np.log(max(root, 1e-3) / ROOT)), shift, root))
                     if known[-1][0] < NEAR:
                         break
-                    most = abs(self.ends[side, place] - self.position[place])
                     shift = min(distance(ROOT, spread, shift, root), 3 * shift, most)
                 _, shifts[side, place], roots[side, place] = min(known)
         return shifts, roots

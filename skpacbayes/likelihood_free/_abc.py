@@ -13,7 +13,7 @@ from sklearn.utils.validation import (
 )
 
 from .._arviz import ChainDraws, inference_data
-from .._base import fit_context
+from .._base import as_fitted, fit_context
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions
 from .._sentinels import warn_of_sentinels
@@ -439,6 +439,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         """
         return float(np.average(self.score_samples(X, y), weights=sample_weight))
 
+    @as_fitted
     def loo_score(self, random_state=None):
         """Return the mean leave-one-out log density of pairs of the table.
 
