@@ -59,6 +59,12 @@ def fit_context(method):
     return updates_state(method, forgets=True)
 
 
+def _set_since(state):
+    """Return the parameters of the fit that were set to others since."""
+    before = state.get("_fitted_with", {})
+    return {name: before[name] for name in before if state[name] is not before[name]}
+
+
 def as_fitted(answer):
     """Let a method use the parameters of the fit, even if others were set since.
 
@@ -206,11 +212,10 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def _as_fitted(self):
         """Return the estimator with the parameters that its state was made with."""
         state = vars(self)
-        before = state.get("_fitted_with", {})
-        changed = [name for name in before if state[name] is not before[name]]
+        changed = _set_since(state)
         if not changed:
             return self
-        kept = {name: before[name] for name in changed if name not in self._may_change}
+        kept = {k: v for k, v in changed.items() if k not in self._may_change}
         fitted = object.__new__(type(self))
         fitted.__dict__ = state | kept
         return fitted
@@ -235,6 +240,8 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         else:
             state = dict(super().__getstate__())
         state.pop("_state_locks", None)
+        if "_fitted_with" in state:  # the others are the parameters, which are kept
+            state["_fitted_with"] = _set_since(state)
         return state | {"_skpacbayes_version": __version__}
 
     def __setstate__(self, state):
@@ -249,6 +256,9 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
                 ),
                 stacklevel=2,
             )
+        if "_fitted_with" in state:
+            now = {name: state[name] for name in self._get_param_names()}
+            state["_fitted_with"] = now | state["_fitted_with"]
         super().__setstate__(state)
 
     def __deepcopy__(self, memo):
