@@ -16,7 +16,7 @@ from .._kernels.online_predict import predict_scores
 from .._kernels.online_softmax import learn_softmax
 from ..certificates.online import point_losses
 from ._doubts import (
-    are_alike_in_runs,
+    depend_on_order,
     warn_of_change,
     warn_of_fit,
     warn_of_standstill,
@@ -103,20 +103,24 @@ class OnlineLinearModel(OnlineEstimator):
     def _doubt_fit(self, X, y, sample_weight):
         """Warn of a fit that rows in random order would improve.
 
-        Only where the losses say that the order matters, and nothing is forgotten on
-        purpose. Coefficients give the scores, up to features and predictions out of
-        range: no kernel is compiled for them.
+        Only where the losses or the errors say that the order matters, and nothing is
+        forgotten on purpose. Coefficients give the scores, up to features and
+        predictions out of range: no kernel is compiled for them.
         """
         simple = self.clip is None and not (self.n_fourier or self.average)
-        if self._state.forgetting_rates.any() or not simple:
+        if self.forgetting not in (0.0, "on_label_change") or not simple:
             return
         if len(sample_weight):  # rows of no weight are absent
             kept = sample_weight > 0.0
             X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
         coefficients, intercepts = self._raw_coefficients()
         some = slice(None, None, -(-len(X) // SHUFFLED))
-        losses = self._losses(y[some], X[some] @ coefficients.T + intercepts)
-        if not are_alike_in_runs(losses):
+        scores = X[some] @ coefficients.T + intercepts
+        found = [self._losses(y[some], scores)]
+        if self._regression():
+            rates = self.loss == "poisson"
+            found.append(y[some] - (np.exp(scores[:, 0]) if rates else scores[:, 0]))
+        if not any(map(depend_on_order, found)):
             return
         order = np.random.default_rng(0).permutation(len(X))[:SHUFFLED]
         twin = self._draft(forgets=False)
