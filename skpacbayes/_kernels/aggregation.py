@@ -209,7 +209,7 @@ def weigh_next(losses, totals, shares):
 
 
 @part
-def rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
+def _rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
     """Return by how much the experts of shares up to SMALLEST raise `soft`.
 
     soft : `lowest` times the weight minus the soft minimum of the losses `own` of the
@@ -255,7 +255,7 @@ def mixability_gap(own, weight, losses, shares, rate):
     if rate * highest > 1e-4:  # else the difference of the two would be rounding
         gap = mean + math.log(total) / rate
     soft = gap - mean
-    gap += rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
+    gap += _rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
     return gap if gap > 0.0 else 0.0
 
 
@@ -279,7 +279,7 @@ def pool(own, weight, losses, shares, rate):
     if rate > 0.0:
         soft = math.log(total) / rate
         gap = soft - weight * math.log(mean)
-        gap += rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
+        gap += _rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
     return lowest - math.log(mean), gap if gap > 0.0 else 0.0
 
 

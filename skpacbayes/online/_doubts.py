@@ -17,7 +17,7 @@ SEVERAL = 20  # rows beside it
 # errors above zero, and foretell at least this share of the squared errors.
 SURE = 5.0
 NOTABLE = 0.1
-RUN = 8  # rows before one whose losses are compared with its own
+RUN = 8  # rows before one whose errors are compared with its own
 LIKELY = 3.0  # standard errors, from which the rows are learnt again in random order
 LEAST_AVOIDABLE = (
     0.01  # per row: of labels that are nearly certain all errors are small
@@ -90,20 +90,23 @@ def warn_of_change(foretold, n_rows, remedy):
     return True
 
 
-def are_alike_in_runs(losses):
-    """Whether the losses of rows resemble those of the rows just before.
+def depend_on_order(values):
+    """Whether values resemble those just before them, or rise or fall along the rows.
 
-    The ranks of losses, given in the order of the rows, have no correlation with the
-    sum of the RUN ranks before them where the order is random.
+    In random order their ranks have no correlation with the sum of the RUN ranks before
+    them, nor with the number of the row.
     """
-    if len(losses) <= SEVERAL + RUN:
+    if len(values) <= SEVERAL + RUN:
         return False
-    ranks = rankdata(losses)
+    ranks = rankdata(values)
     ranks -= ranks.mean()
+    deviation = np.sqrt(np.square(ranks).mean())
     sums = np.cumsum(ranks)
     before = sums[RUN - 1 : -1] - np.concatenate([[0.0], sums[: -RUN - 1]])
-    spread = np.square(ranks).mean() * np.sqrt(RUN * len(before))
-    return ranks[RUN:] @ before > LIKELY * spread
+    spread = deviation**2 * np.sqrt(RUN * len(before))
+    numbers = np.arange(len(ranks)) - (len(ranks) - 1) / 2.0
+    drift, unit = ranks @ numbers, deviation * np.sqrt(numbers @ numbers)
+    return ranks[RUN:] @ before > LIKELY * spread or abs(drift) > LIKELY * unit
 
 
 def warn_of_fit(loss, shuffled, n_shuffled):

@@ -17,7 +17,7 @@ from .._kernels.online_predict import predict_scores
 from .._kernels.online_softmax import learn_softmax
 from ..certificates.online import point_losses
 from ._doubts import (
-    are_alike_in_runs,
+    depend_on_order,
     warn_of_change,
     warn_of_fit,
     warn_of_standstill,
@@ -104,20 +104,24 @@ class OnlineLinearModel(OnlineEstimator):
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit.
 
-        It is checked only if the losses depend on the order, and no forgetting was
-        chosen. The scores are computed from the coefficients, without a kernel that
-        would have to be compiled.
+        It is checked only if the losses or the errors depend on the order, and no
+        forgetting was chosen. The scores are computed from the coefficients, without a
+        kernel that would have to be compiled.
         """
         simple = self.clip is None and not (self.n_fourier or self.average)
-        if self._state.forgetting_rates.any() or not simple:
+        if self.forgetting not in (0.0, "on_label_change") or not simple:
             return
         if len(sample_weight):  # without rows of zero weight
             kept = sample_weight > 0.0
             X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
         coefficients, intercepts = self._raw_coefficients()
         some = slice(None, None, -(-len(X) // SHUFFLED))
-        losses = self._losses(y[some], X[some] @ coefficients.T + intercepts)
-        if not are_alike_in_runs(losses):
+        scores = X[some] @ coefficients.T + intercepts
+        found = [self._losses(y[some], scores)]
+        if self._regression():
+            rates = self.loss == "poisson"
+            found.append(y[some] - (np.exp(scores[:, 0]) if rates else scores[:, 0]))
+        if not any(map(depend_on_order, found)):
             return
         order = np.random.default_rng(0).permutation(len(X))[:SHUFFLED]
         twin = self._draft(forgets=False)

@@ -37,7 +37,7 @@ QUOTED = {
         (
             "paco_candidates",
             "models, 200 rows",
-            "are found in {82} of 100 draws, and found or named as a candidate in {87}",
+            "are found in {84} of 100 draws, and found or named as a candidate in {89}",
             ["2 > right", "2 > right or named"],
         ),
         (
@@ -49,7 +49,7 @@ QUOTED = {
         (
             "paco_candidates",
             "parts whose number",
-            "in {8} of {114} cases ({19} tables)",
+            "in {9} of {114} cases ({19} tables)",
             ["warned > not named", "warned > parts", "warned > tables"],
         ),
         (

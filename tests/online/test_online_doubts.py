@@ -469,6 +469,28 @@ def test_a_fit_that_persons_in_turn_have_spoilt_is_named(parameters, change):
     assert n_spoilt or parameters in HARDLY_SPOILT
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        OnlineVIRegressor(covariance="diagonal"),
+        OnlineVIRegressor(loss="absolute_error"),
+        OnlineVIClassifier(),
+    ],
+    ids=repr,
+)
+def test_a_fit_that_rows_sorted_by_a_feature_have_spoilt_is_named(model):
+    """A bent relation; in random order nothing is said."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(400, 3))
+        y = X[:, 0] ** 2 + X[:, 1] + 0.5 * rng.normal(size=400)
+        y = (y > 1.0).astype(int) if is_classifier(model) else y
+        order = np.argsort(X[:, 0])
+        clone(model).fit(X, y)  # warnings are errors
+        with pytest.warns(UserWarning, match="The final model has a mean loss"):
+            clone(model).fit(X[order], y[order])
+
+
 def loss_on(model, X, y):
     """Mean loss of the model's predictions."""
     if is_classifier(model):
