@@ -4,7 +4,6 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from .._stream import has_doubled
 from ._paco_cells import CellTracker, metric_of
 from ._paco_noise import squared_radius
 
@@ -63,8 +62,8 @@ class Stream:
             summary.watch.early = refresh == "auto"
         self.decreasing = True
         self.warned = False
-        # Rows when doubts, and sentinels, were last looked for.
-        self.doubted_at = self.looked_at = 0.0
+        # Powers of two: where doubts are looked for next; passed when sentinels were.
+        self.doubts_at, self.n_doublings = _FIRST_DOUBTS, 0
         self.summary.schedule(self._after(0.0))
 
     def draw_from_prior(self):
@@ -185,17 +184,19 @@ class Stream:
 
     def doubting(self):
         """Return whether to check the clusters: each time the rows have doubled."""
-        before, self.doubted_at = self.doubted_at, self.summary.n_rows
-        return has_doubled(before // _FIRST_DOUBTS, self.doubted_at // _FIRST_DOUBTS)
+        due = self.summary.n_rows >= self.doubts_at
+        while self.summary.n_rows >= self.doubts_at:
+            self.doubts_at *= 2
+        return due
 
     def doubles_with(self, n_more):
         """Return whether `n_more` rows would pass a power of two."""
-        return has_doubled(self.looked_at, self.n_rows + n_more)
+        return int(self.n_rows + n_more).bit_length() > self.n_doublings
 
     def doubled(self):
         """Return whether the rows have passed a power of two since the last call."""
-        before, self.looked_at = self.looked_at, self.n_rows
-        return has_doubled(before, self.looked_at)
+        before, self.n_doublings = self.n_doublings, int(self.n_rows).bit_length()
+        return self.n_doublings > before
 
     def forget(self):
         """Drop the rows of dead clusters, and rows of no weight, before a refresh.

@@ -145,6 +145,6 @@ def test_dates_and_words_are_refused_as_targets(name):
     for said, strange in targets.items():
         for target in strange, list(strange):
             for method in learns:
-                wanted = f"y contains .*{said}.* needs numbers"
+                wanted = f"y has .*{said}.* needs numbers"
                 with pytest.raises(ValueError, match=wanted):
                     learn(estimator, method, X[:1], target)

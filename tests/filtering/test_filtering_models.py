@@ -251,7 +251,7 @@ def test_columns_of_inputs_are_those_learnt():
     X, table = rows(), pd.DataFrame(np.ones((30, 2)), columns=["heat", "price"])
     fitted = tracker(Driven()).fit(X, inputs=table)
     swapped = {"inputs": table[["price", "heat"]]}
-    with pytest.raises(ValueError, match=r"\['price', 'heat'\], yet the estimator was"):
+    with pytest.raises(ValueError, match=r"\['price', 'heat'\], but the estimator was"):
         fitted.filter(X, **swapped)
     with pytest.raises(ValueError, match="in this order"):
         fitted.partial_fit(X, **swapped)

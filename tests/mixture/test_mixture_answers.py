@@ -247,11 +247,14 @@ def test_rows_drawn_of_labels_have_their_labels():
     [
         ({"labels": [0, 2]}, "labels must be from 0 to n_components_ - 1 = 1, got 2"),
         ({"labels": -1}, "labels must be from 0"),
-        ({"labels": [0.0, 1.0]}, "labels must be an integer or a sequence of integers"),
+        ({"labels": [0.0, 1.0]}, "or a non-empty sequence of integers, got"),
         ({"labels": [True]}, "labels must be an integer"),
-        ({"labels": []}, "at least one"),
-        ({"labels": [[0, 1]]}, "labels must be an integer or a sequence"),
-        ({"n_samples": 3, "labels": [0, 1]}, "n_samples=3 and 2 labels contradict"),
+        ({"labels": []}, "a non-empty sequence"),
+        ({"labels": [[0, 1]]}, "labels must be an integer or a non-empty sequence"),
+        (
+            {"n_samples": 3, "labels": [0, 1]},
+            "n_samples=3 should equal the number of labels, 2",
+        ),
     ],
 )
 def test_labels_of_no_component_are_refused(parameters, message):
