@@ -347,7 +347,6 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             else means
         )
 
-    @as_fitted
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
 
@@ -376,7 +375,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             raise ValueError(f"quantiles must be in (0, 1), got {quantiles!r}.")
         mean, std, degrees = self._distributions(X)
         standard = ndtri(levels)
-        if self._estimates_noise() and degrees > 0.0:
+        if degrees > 0.0:
             standard = stdtrit(degrees, levels)
         offsets = np.zeros((len(mean), len(levels)))  # 0 at the median, always
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
@@ -449,13 +448,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
     @as_fitted
     def _distributions(self, X):
-        """Return means, standard deviations and degrees of freedom of the targets."""
+        """Return means, standard deviations and degrees of freedom; 0 if Gaussian."""
         X = self._rows(X)
         self._check_distribution()
         means, deviations = np.empty((len(X), 1)), np.empty(len(X))
         arguments = self._state.arguments
         degrees = predict_deviations(X, *arguments, means, deviations)
-        return means[:, 0], deviations, degrees
+        return means[:, 0], deviations, degrees if self._estimates_noise() else 0.0
 
     def _check_distribution(self, error=NotImplementedError):
         """Raise an error if there is no predictive distribution."""
