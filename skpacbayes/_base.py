@@ -62,7 +62,16 @@ def fit_context(method):
 def _set_since(state):
     """Return the parameters of the fit that were set to others since."""
     before = state.get("_fitted_with", {})
-    return {name: before[name] for name in before if state[name] is not before[name]}
+    changed = [name for name in before if state[name] is not before[name]]
+    return {
+        name: before[name] for name in changed if _differ(state[name], before[name])
+    }
+
+
+def _differ(one, other):
+    """Return whether parameters differ: other objects, but for equal scalars."""
+    scalars = isinstance(one, (int, float, str)) and type(one) is type(other)
+    return not (scalars and one == other)
 
 
 def as_fitted(answer):

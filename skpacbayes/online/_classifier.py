@@ -288,6 +288,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
 
     def _logistic(self):
         """Whether the loss of the fit is logistic, whatever was set since."""
+        check_is_fitted(self)
         return self._state.loss_kind == LOSSES.index("log_loss")
 
     @as_fitted

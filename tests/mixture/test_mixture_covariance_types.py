@@ -141,10 +141,7 @@ def test_the_learned_type_decides_about_missing_values(learned):
             if takes:
                 assert np.isfinite(getattr(each, ask)(holes)).all()
                 continue
-            words = "X contains NaN"
-            if kind in ("full", "tied", "auto") and not now:
-                words += ".*outliers=True" if outliers else ".* learned are "
-            with pytest.raises(ValueError, match=words):
+            with pytest.raises(ValueError, match="X contains NaN"):
                 getattr(each, ask)(holes)
 
 
