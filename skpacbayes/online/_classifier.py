@@ -287,9 +287,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         return ask(X)
 
     def _logistic(self):
-        """Whether the loss of the fit is logistic, whatever was set since."""
-        check_is_fitted(self)
-        return self._state.loss_kind == LOSSES.index("log_loss")
+        """Return whether the loss of the fit is logistic; True before a fit."""
+        state = vars(self).get("_state")
+        return state is None or state.loss_kind == LOSSES.index("log_loss")
 
     @as_fitted
     def certificate(self, X=None, y=None, sample_weight=None):
