@@ -4,6 +4,7 @@ import copy
 import functools
 import sys
 import warnings
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -349,7 +350,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
         `steps`: an iterable, or the number of steps.
         """
-        count = steps if isinstance(steps, int) else None
+        count = int(steps) if isinstance(steps, Integral) else None
         steps = steps if count is None else range(count)
         if not self._watched():
             yield from steps
@@ -369,8 +370,6 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 class MissingValuesEstimator(PacBayesEstimator):
     """Base class for rows where NaN is a missing value."""
 
-    _input_names = None  # of the columns of inputs, where these were a table
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -389,6 +388,8 @@ class MissingValuesEstimator(PacBayesEstimator):
 
 class SeriesEstimator(MissingValuesEstimator):
     """Base class for time series, where NaN is a missing value."""
+
+    _input_names = None  # column names of inputs, if they were a table
 
     def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
         """Validate inputs: an array with a row for each row of X, or None."""

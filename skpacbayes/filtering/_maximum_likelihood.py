@@ -191,7 +191,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         target = Target(self.estimator, ranges, X, inputs)
         ascent = Ascent(target, self.n_repeats, self.n_jobs, self._generator())
         iterations = zip(
-            self._tasks(int(self.max_iter), "iteration", X),
+            self._tasks(self.max_iter, "iteration", X),
             ascent.iterate(self.tol),
             strict=False,
         )

@@ -60,6 +60,12 @@ def test_a_pickle_of_another_version_warns(monkeypatch):
         pickle.loads(saved)
 
 
+@pytest.mark.parametrize("steps", [3, np.int64(3), range(3), iter(range(3))])
+def test_tasks_are_a_number_of_any_type_or_the_steps(steps):
+    """As a grid over `np.arange` sets a number of iterations."""
+    assert list(RunningGaussian()._tasks(steps, "step")) == [0, 1, 2]
+
+
 class Subclass(RunningGaussian):
     """A user's own: it keeps something of its own, and sets it before `fit`."""
 
