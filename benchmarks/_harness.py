@@ -124,7 +124,19 @@ class Report:
         self.tables = []
         self._start = time.process_time()
         self._limits = threadpool_limits(threads)
+        self._kept = RESULTS / f"{name}_stages{'_quick' * quick}.json"
         print(f"{name}{' (quick)' * quick}, {datetime.date.today()}, {machine()}")
+
+    def stage(self, name, ask):
+        """Return `ask()`, or what it gave in a run that was interrupted.
+
+        Results of stages are kept as JSON until the tables are saved.
+        """
+        done = json.loads(self._kept.read_text()) if self._kept.exists() else {}
+        if name not in done:
+            done[name] = ask()
+            self._kept.write_text(json.dumps(done))
+        return done[name]
 
     def table(self, title, columns, rows):
         """Print a table in Markdown, and keep it."""
@@ -146,6 +158,7 @@ class Report:
         }
         path.write_text(json.dumps(content, indent=1, default=_plain) + "\n")
         path.with_suffix(".md").write_text(page(json.loads(path.read_text())))
+        self._kept.unlink(missing_ok=True)
         print(f"\n{content['cpu_seconds']} CPU s; saved in results/{path.name}")
 
 

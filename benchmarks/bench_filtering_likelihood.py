@@ -10,12 +10,11 @@ file is removed at the end.
     python benchmarks/bench_filtering_likelihood.py [--quick]
 """
 
-import json
 import time
 import warnings
 
 import numpy as np
-from _harness import RESULTS, Report, arguments
+from _harness import Report, arguments
 from bench_filtering_parameters import LEVEL, PROBLEMS, rows_of
 from scipy.stats import norm
 
@@ -99,22 +98,18 @@ def judged(ask, truth, priors):
 
 def coverage(report, n_sets, *sizes):
     """Share of data sets covered, one stage for each data set and method."""
-    path = RESULTS / f"filtering_likelihood_stages{'_quick' * report.quick}.json"
-    done = json.loads(path.read_text()) if path.exists() else {}
+    found = {}
     for seed in range(n_sets):
         for problem in PROBLEMS:
             for method, ask in answers(problem, seed, *sizes):
-                stage = f"{problem}, {method}, {seed}, {sizes}"
-                if stage not in done:
-                    done[stage] = ask()
-                    path.write_text(json.dumps(done))
+                one = report.stage(f"{problem}, {method}, {seed}, {sizes}", ask)
+                found.setdefault((problem, method), []).append(one)
     table = []
     for problem, (_, priors) in PROBLEMS.items():
         for method in (OURS, CHAIN, EXACT):
-            stages = [f"{problem}, {method}, {seed}, {sizes}" for seed in range(n_sets)]
-            if stages[0] not in done:
+            if (problem, method) not in found:
                 continue
-            covered, known, seconds = zip(*(done[s] for s in stages), strict=True)
+            covered, known, seconds = zip(*found[problem, method], strict=True)
             covered, known = np.array(covered), np.array(known)
             for j, name in enumerate(priors):
                 within = covered[known[:, j], j]
@@ -140,7 +135,6 @@ def coverage(report, n_sets, *sizes):
         table,
     )
     report.save()
-    path.unlink()
 
 
 def main():

@@ -8,11 +8,11 @@ that a run that was stopped goes on; the file is removed at the end.
     python benchmarks/bench_filtering_parameters.py [--quick]
 """
 
-import json
 import warnings
+from functools import partial
 
 import numpy as np
-from _harness import RESULTS, Report, arguments
+from _harness import Report, arguments
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
@@ -104,16 +104,15 @@ def one_set(problem, seed, n_rows, burn_in, n_iter):
 
 def coverage(report, n_sets, *sizes):
     """Share of data sets whose intervals cover, one stage for each data set."""
-    path = RESULTS / f"filtering_parameters_stages{'_quick' * report.quick}.json"
-    done = json.loads(path.read_text()) if path.exists() else {}
     table = []
     for problem, (_, priors) in PROBLEMS.items():
-        for seed in range(n_sets):
-            stage = f"{problem} {seed} {sizes}"
-            if stage not in done:
-                done[stage] = one_set(problem, seed, *sizes)
-                path.write_text(json.dumps(done))
-        found = [done[f"{problem} {seed} {sizes}"] for seed in range(n_sets)]
+        found = [
+            report.stage(
+                f"{problem} {seed} {sizes}",
+                partial(one_set, problem, seed, *sizes),
+            )
+            for seed in range(n_sets)
+        ]
         covered, rates, r_hats = zip(*found, strict=True)
         for name, share in zip(priors, np.mean(covered, axis=0), strict=True):
             table.append(
@@ -131,7 +130,6 @@ def coverage(report, n_sets, *sizes):
         table,
     )
     report.save()
-    path.unlink()
 
 
 def main():
