@@ -15,7 +15,7 @@ from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from .._sentinels import warn_of_sentinels
-from .._validation import validate_data
+from .._validation import refuse_masked, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
 from ._doubts import SELECTED, warn_of_far_rows
 from ._pairs import Pairs
@@ -196,6 +196,38 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         check_share("threshold", threshold, ends=True)
         mask = self.inclusion_probabilities_ >= threshold
         return np.flatnonzero(mask) if indices else mask
+
+    def transform(self, X):
+        """Select the columns of the selected variables.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        selected : array of shape (n_samples, n_selected_features)
+            The columns with `get_support()`.
+        """
+        refuse_masked(X, type(self).__name__)
+        return super().transform(X)
+
+    def inverse_transform(self, X):
+        """Insert columns of zeros for the variables that are not selected.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_selected_features)
+            Columns of the selected variables.
+
+        Returns
+        -------
+        rows : array of shape (n_samples, n_features)
+            The columns, and zeros.
+        """
+        refuse_masked(X, type(self).__name__)
+        return super().inverse_transform(X)
 
     @available_if(has_one_sum)
     def projected_support(self, X, *, explained=0.98, indices=False):

@@ -122,7 +122,7 @@ def test_a_mask_is_refused_where_it_hides_something(name, method):
     hidden = np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) % 7 == 0)
     with pytest.raises(ValueError, match="18 masked values"):
         learn(cheap(name), method, hidden, Y)
-    for question in ("predict", "score_samples"):  # scikit-learn's selectors transform
+    for question in ("predict", "score_samples", "transform", "inverse_transform"):
         if hasattr(learnt, question):
             with pytest.raises(ValueError, match="18 masked values"):
                 getattr(learnt, question)(hidden)
