@@ -87,7 +87,6 @@ def undocumented(documented):
             expected += [
                 f"{path}.{method}"
                 for method in dir(value)
-                if not method.startswith("_")
-                and callable(getattr(value, method, None))
+                if not method.startswith("_") and callable(getattr(value, method, None))
             ]
     return [f"not in the reference: {path}" for path in set(expected) - {*documented}]
