@@ -1,9 +1,12 @@
-"""What a built page must have: links that lead somewhere, words for each picture."""
+"""What built pages must have: working links, words for pictures, all public names."""
 
+import inspect
 import re
 from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
+
+import skpacbayes
 
 AWAY = re.compile(r"[a-z]+:", re.I)  # http:, mailto:, data:
 LOADED = re.compile(
@@ -60,3 +63,30 @@ def faults(folder):
             if not words or not words[1].strip() or words[1].startswith("plot "):
                 found.append(f"{name}: no words for {picture}")
     return found
+
+
+def undocumented(documented):
+    """Return the public names and methods that the reference does not describe.
+
+    Parameters
+    ----------
+    documented : collection of str
+        Full names of the objects that the pages describe.
+
+    Returns
+    -------
+    lines : list of str
+        A line for each name that is missing.
+    """
+    expected = []
+    for name in skpacbayes.__all__:
+        value = getattr(skpacbayes, name)
+        path = f"skpacbayes.{skpacbayes._FAMILY_OF[name]}.{name}"
+        expected.append(path)
+        if inspect.isclass(value):
+            expected += [
+                f"{path}.{method}"
+                for method in dir(value)
+                if not method.startswith("_") and callable(getattr(value, method, None))
+            ]
+    return [f"not in the reference: {path}" for path in set(expected) - {*documented}]

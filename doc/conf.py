@@ -20,7 +20,7 @@ import skpacbayes
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from check_pages import faults
+from check_pages import faults, undocumented
 from make_benchmarks import BenchmarkTable, write_benchmarks, write_if_changed
 
 project = "skpacbayes"
@@ -233,9 +233,10 @@ def write_whats_new(app):
 
 
 def check_pages(app, exception):
-    """End a build of pages with dead links, or with pictures without words."""
+    """End a build with dead links, pictures without words, or names without a place."""
     if exception is None and app.builder.name == "html":
-        lines = faults(app.outdir)
+        documented = app.env.domaindata["py"]["objects"]
+        lines = faults(app.outdir) + undocumented(documented)
         if lines:
             raise SphinxError("\n".join(lines))
 

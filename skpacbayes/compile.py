@@ -23,7 +23,16 @@ import skpacbayes
 from ._compat import StrOptions
 
 # Few iterations suffice to compile the kernels.
-_FEW = {"n_iter": 8, "burn_in": 4, "n_particles": 32, "n_validation": 20, "n_init": 2}
+_FEW = {
+    "n_iter": 8,
+    "burn_in": 4,
+    "n_particles": 32,
+    "n_validation": 20,
+    "n_init": 2,
+    "n_draws": 4,
+    "n_moves": 1,
+    "n_repeats": 2,
+}
 _ANSWERS = (
     "predict",
     "predict_proba",
@@ -116,10 +125,10 @@ def _settings(estimator, options):
     """Yield the parameters to compile for."""
     known = inspect.signature(estimator).parameters
     few = {key: value for key, value in _FEW.items() if key in known}
-    if "priors" in known:
+    for ranges in known.keys() & {"priors", "parameters"}:  # of a particle filter
         model = skpacbayes.filtering.models.LocalLevel(0.0, 1.0, 1.0, 1.0)
         few["estimator"] = skpacbayes.ClusteredParticleFilter(model, n_particles=32)
-        few["priors"] = {"model__transition_variance": stats.gamma(2)}
+        few[ranges] = {"model__transition_variance": stats.gamma(2)}
     settings = [few]
     for name, constraints in (
         estimator._parameter_constraints.items() if options else ()

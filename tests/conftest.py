@@ -10,15 +10,12 @@ pytest.register_assert_rewrite("states", "streaming_laws", "twins")
 gc.disable()  # while tests are collected: nothing of them is garbage
 
 
-# They compile every kernel: in two processes at once, each would be compiled twice.
-ALL_KERNELS = {
-    f"tests/common/test_{name}.py" for name in ("contract", "look", "streaming")
-}
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Give a process whole files, and those that compile every kernel to one."""
+    """Give a process whole files, and all that run every estimator to one of them.
+
+    They use every kernel: in two processes at once, each would be compiled twice.
+    """
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -26,7 +23,7 @@ def pytest_xdist_make_scheduler(config, log):
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
-            return "all kernels" if file in ALL_KERNELS else file
+            return "every estimator" if file.startswith("tests/common/") else file
 
     return Scheduling(config, log)
 

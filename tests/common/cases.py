@@ -85,11 +85,11 @@ def rows(n=40, seed=0):
     return X, y
 
 
-def learn(estimator, method, X, y):
+def learn(estimator, method, X, y, classes=(1.0, 2.0)):
     """Call `fit` or `partial_fit`."""
     function = getattr(estimator, method)
     takes_classes = "classes" in inspect.signature(function).parameters
-    return function(X, y, **({"classes": [1.0, 2.0]} if takes_classes else {}))
+    return function(X, y, **({"classes": classes} if takes_classes else {}))
 
 
 X, Y = rows(60)

@@ -1,47 +1,15 @@
 """`python -m skpacbayes.compile` leaves a first fit nothing to compile."""
 
-from pathlib import Path
-
 import numba
+import numpy as np
 import pytest
-from cases import ESTIMATORS
+from cases import ESTIMATORS, META, X, Y, cheap, learn
 from processes import python
 from sklearn.base import BaseEstimator, ClassifierMixin
+from twins import kernels, name_of
 
 from skpacbayes.compile import compile_kernels, estimators, main
 
-USE = """
-import sys, warnings
-folder, *names = sys.argv[1:]
-sys.path.insert(0, folder)
-from cases import ESTIMATORS, learn, rows
-warnings.simplefilter("ignore")
-X, y = rows(70)
-for name in names:
-    for method in ("fit", "partial_fit"):
-        model = learn(ESTIMATORS[name](), method, X, y)
-        model = learn(model, method, X[:1], y[:1]) if method == "partial_fit" else model
-        model.predict(X), model.predict(X[:1])
-"""
-COMPILED = ["OnlineVIRegressor", "SSMCKMeansInit"]
-
-COUNT = """
-import sys, warnings
-folder = sys.argv[1]
-sys.path[:0] = [folder, folder + "/../kernels"]
-from cases import ESTIMATORS, learn, rows
-from twins import kernels
-warnings.simplefilter("ignore")
-X, y = rows(70)
-for entry in sys.argv[2:]:
-    called = [one for one in kernels().values() if "dispatcher" in vars(one)]
-    for kernel in called:
-        kernel.dispatcher._reset_overloads()
-    name, method = entry.split(".")
-    learn(ESTIMATORS[name](), method, X, y)
-    called = [one for one in kernels().values() if "dispatcher" in vars(one)]
-    print(sum(len(kernel.dispatcher.overloads) for kernel in called))
-"""
 # Functions that Python calls in a first fit, each for its types of arguments: all that
 # a first fit compiles, with what these call. More of them is more to wait for.
 MOST_COMPILED = {
@@ -56,24 +24,85 @@ MOST_COMPILED = {
 }
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_nothing_is_left_to_compile(tmp_path):
-    said = python("-m", "skpacbayes.compile", *COMPILED, cache=tmp_path)
-    assert all(name in said for name in COMPILED)
-    compiled = set(tmp_path.rglob("*.nbc"))
-    assert compiled
-    python("-c", USE, str(Path(__file__).parent), *COMPILED, cache=tmp_path)
-    assert set(tmp_path.rglob("*.nbc")) == compiled
+compiling = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_first_fits_compile_few_functions():
-    folder = str(Path(__file__).parent)
-    said = python("-c", COUNT, folder, *MOST_COMPILED)
-    compiled = dict(zip(MOST_COMPILED, map(int, said.split()), strict=True))
-    assert all(0 < compiled[one] <= most for one, most in MOST_COMPILED.items()), (
-        compiled
-    )
+def forget():
+    """Let each kernel be loaded, or compiled, when it is called again."""
+    for kernel in called():
+        kernel.dispatcher._reset_overloads()
+
+
+def called():
+    return [one for one in kernels().values() if "dispatcher" in vars(one)]
+
+
+def signatures():
+    """Return the types of arguments that kernels were called with, by kernel."""
+    return {name_of(one): one.dispatcher.signatures for one in called()}
+
+
+@compiling
+def test_the_command_fills_the_cache(tmp_path):
+    said = python("-m", "skpacbayes.compile", "SSMCKMeansInit", cache=tmp_path)
+    assert "SSMCKMeansInit" in said
+    assert list(tmp_path.rglob("*.nbc"))
+
+
+@compiling
+@pytest.mark.filterwarnings("ignore")  # of few iterations
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_nothing_is_left_to_compile(name):
+    forget()
+    assert list(compile_kernels([name])) == [name]
+    compiled = signatures()
+    for method in ("fit", "partial_fit"):
+        if hasattr(ESTIMATORS[name], method):
+            model = learn(cheap(name), method, X, Y)
+            if method == "partial_fit":
+                learn(model, method, X[:1], Y[:1])
+            if hasattr(model, "predict"):
+                model.predict(X), model.predict(X[:1])
+    for kernel, kinds in signatures().items():
+        assert set(kinds) <= set(compiled[kernel]), kernel
+
+
+@compiling
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MOST_COMPILED)
+def test_first_fits_compile_few_functions(name):
+    name, method = name.split(".")
+    forget()
+    learn(ESTIMATORS[name](), method, X, Y)
+    compiled = sum(map(len, signatures().values()))
+    assert 0 < compiled <= MOST_COMPILED[f"{name}.{method}"]
+
+
+@compiling
+@pytest.mark.filterwarnings("ignore")
+def test_a_kernel_is_compiled_for_two_kinds_of_rows_at_most():
+    """Writable and read-only: each further kind costs its user a compilation.
+
+    Arguments that are None exclude code, for another estimator: a kernel of its own.
+    """
+    forget()
+    X = np.random.default_rng(0).exponential(size=(60, 3))  # some take counts only
+    y = (X[:, 0] > 1).astype(float)
+    read_only = X.copy()
+    read_only.setflags(write=False)
+    forms = X, read_only, np.asfortranarray(X), X.astype(np.float32)
+    for name in ESTIMATORS.keys() - META.keys():
+        for rows in forms:
+            estimator = cheap(name).fit(rows, y)
+            for method in ("predict", "transform", "score_samples"):
+                if hasattr(estimator, method):
+                    getattr(estimator, method)(rows)
+            if hasattr(estimator, "partial_fit"):
+                learnt = learn(cheap(name), "partial_fit", rows, y, [0, 1])
+                learnt.partial_fit(rows[:1], y[:1])
+    for kernel, kinds in signatures().items():
+        excluded = [tuple(str(kind) == "none" for kind in types) for types in kinds]
+        assert all(excluded.count(one) <= 2 for one in excluded), (kernel, kinds)
 
 
 def test_the_command_knows_every_estimator():

@@ -2,9 +2,6 @@
 
 import importlib
 import inspect
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numba
@@ -12,7 +9,6 @@ import numpy as np
 import pytest
 from twins import TWINS, kernels, name_of, twin_of
 
-import skpacbayes
 from skpacbayes._kernels import allocating, kernel
 
 HERE = Path(__file__).parent
@@ -20,38 +16,6 @@ KERNELS = kernels()
 PUBLIC = [name for name in KERNELS if "._" not in name]
 for file in HERE.glob("test_kernels_*.py"):
     importlib.import_module(file.stem)
-
-FIT_ALL = """
-import inspect
-import numpy as np
-from cases import ESTIMATORS, cheap
-from twins import kernels
-
-X = np.random.default_rng(0).exponential(size=(60, 3))  # some take counts only
-y = (X[:, 0] > 1).astype(float)
-read_only = X.copy()
-read_only.setflags(write=False)
-learners = {"ParticleMarginalMetropolis", "ParticleMaximumLikelihood", "SMC2"}
-for name in sorted(ESTIMATORS.keys() - learners):
-    for rows in (X, read_only, np.asfortranarray(X), X.astype(np.float32)):
-        estimator = cheap(name).fit(rows, y)
-        for method in ("predict", "transform", "score_samples"):
-            if hasattr(estimator, method):
-                getattr(estimator, method)(rows)
-        if hasattr(estimator, "partial_fit"):
-            learn = cheap(name).partial_fit
-            if "classes" in inspect.signature(learn).parameters:
-                learn(rows, y, classes=[0, 1]).partial_fit(rows[:1], y[:1])
-            else:
-                learn(rows, y).partial_fit(rows[:1], y[:1])
-too_many = {}
-for name, found in kernels().items():
-    signatures = found.dispatcher.signatures
-    excluded = [tuple(str(kind) == "none" for kind in kinds) for kinds in signatures]
-    if any(excluded.count(one) > 2 for one in excluded):
-        too_many[name] = list(map(str, signatures))
-assert not too_many, too_many
-"""
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -91,21 +55,6 @@ def test_numba_refuses_a_kernel_that_returns_a_view():
 @pytest.mark.parametrize("name", PUBLIC)
 def test_kernel_says_what_it_does(name):
     assert inspect.getdoc(KERNELS[name])
-
-
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_a_kernel_is_compiled_for_two_kinds_of_rows_at_most():
-    """Writable and read-only: each further kind costs its user a compilation.
-
-    Arguments that are None exclude code, for another estimator: a kernel of its own.
-    """
-    tests = [str(HERE), str(HERE.parent / "common")]
-    paths = [*tests, str(Path(skpacbayes.__file__).parents[1])]
-    subprocess.run(
-        [sys.executable, "-c", FIT_ALL],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        check=True,
-    )
 
 
 def test_a_twin_runs_compiled_and_not():
