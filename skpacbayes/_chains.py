@@ -144,13 +144,15 @@ def _r_hat(halves):
     return np.where(between + within > 0, ratio, 1.0)
 
 
-def warn_unmixed(r_hat, advice, *, of="the draws", detail=""):
-    """Warn if chains disagree.
+def warn_unmixed(r_hat, n_chains, advice, *, of="the draws", detail=""):
+    """Warn if chains, or the halves of a single chain, disagree.
 
     Parameters
     ----------
     r_hat : float
         Largest R-hat.
+    n_chains : int
+        Number of chains.
     advice : str
         What to do, for instance "increase n_iter or burn_in".
     of : str, default="the draws"
@@ -160,8 +162,9 @@ def warn_unmixed(r_hat, advice, *, of="the draws", detail=""):
     """
     if r_hat > R_HAT_LIMIT:
         digits = 2 if r_hat > R_HAT_LIMIT + 0.005 else 6  # 1.10 is not more than 1.1
+        parts = "chains" if n_chains > 1 else "halves of the chain"
         warn_user(
-            f"The chains disagree: R-hat of {of} is {r_hat:.{digits}f}, more than "
+            f"The {parts} disagree: R-hat of {of} is {r_hat:.{digits}f}, more than "
             f"{R_HAT_LIMIT}. {detail}{' ' if detail else ''}"
             f"{advice[:1].upper()}{advice[1:]}.",
             ConvergenceWarning,

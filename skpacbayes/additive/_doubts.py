@@ -40,6 +40,7 @@ def warn_of_doubts(found, n_features, products):
     """
     warn_unmixed(
         found.r_hat,
+        len(found.runs),
         "increase n_iter or burn_in",
         of="the loss and of the variables in the model",
     )

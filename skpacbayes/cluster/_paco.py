@@ -851,6 +851,7 @@ class PACOClusterer(
         if self.n_chains > 1:
             warn_unmixed(
                 r_hat(np.moveaxis(self._traces, 2, 0)).max(),
+                self.n_chains,
                 f"increase n_iter={self.n_iter}",
                 of="the number of clusters",
                 detail="n_clusters_posterior_ is not accurate.",

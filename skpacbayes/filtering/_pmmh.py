@@ -234,4 +234,5 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         self.r_hat_ = float(np.max(r_hat(np.moveaxis(draws, 2, 0))))
         means = {name: float(draws.mean()) for name, draws in self.posterior_.items()}
         self.estimator_ = target.fitted(means, self._draw_seed())
-        warn_unmixed(self.r_hat_, "increase n_iter or burn_in", of="the parameters")
+        advice = "increase n_iter or burn_in"
+        warn_unmixed(self.r_hat_, len(chains), advice, of="the parameters")

@@ -13,6 +13,7 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context, warn_user
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
+from .._sentinels import ends_of, warn_of_far_rows
 from .._stream import StreamingEstimator, partial_fit_context
 from .._validation import refuse_large
 from . import _dirichlet_process_posterior as _posterior
@@ -934,6 +935,10 @@ class DirichletProcessHMM(
                 "them out.",
                 UserWarning,
             )
+        names = self._input_names or range(inputs.shape[1])
+        names = [f"the input {name!r}" for name in names]
+        effect = "determines the unit of the input, whose effect may be lost"
+        warn_of_far_rows(ends_of(inputs), len(inputs), names, effect)
         self._input_units = InputUnits.of(inputs)
         return self._input_units.standard(inputs)
 

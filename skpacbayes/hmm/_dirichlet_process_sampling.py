@@ -239,11 +239,13 @@ def _posterior(runs, chains, log_volume):
     kept = log_likelihoods[:, -n_iter:]
     of_chains = float(r_hat(kept))
     best = int(kept.mean(axis=1).argmax())
+    one = f"Only the draws of chain {best}, of highest likelihood, are kept."
     warn_unmixed(
         of_chains,
-        "increase n_iter and burn_in, or n_chains",
+        len(runs),
+        f"increase n_iter and burn_in{', or n_chains' if len(runs) > 1 else ''}",
         of="the log-likelihoods",
-        detail=f"Only the draws of chain {best}, of highest likelihood, are kept.",
+        detail=one if len(runs) > 1 else "",
     )
     if of_chains > R_HAT_LIMIT:
         runs = runs[best : best + 1]

@@ -25,9 +25,6 @@ LEAST_AVOIDABLE = (
 # A target that stays the same in few runs, and changes in others, has so many times the
 # sum of squared lengths of runs that it has where its changes are spread at random.
 CLUMPED = 10.0
-# Ranges of the other values, from them to one that is far; of the 736 columns of the
-# streams of the benchmarks none has one from 89 on.
-FAR = 1000.0
 MUCH = 3.0  # times the loss of the best expert, and more, is that of the average;
 SPIKE = 100.0  # a row has cost an expert so many times the best one's mean loss,
 CLEAR = 0.9  # and the best one's weight is still below this
@@ -172,31 +169,6 @@ def warn_of_divergence(state, weights, names, power):
         "on one row, and weights that allow for such losses give the other experts too "
         f"much. Leave the expert {names[worst]!r} out, keep its predictions within "
         "bounds, or give loss_bound."
-    )
-
-
-def warn_of_far_rows(ends, n_rows, names):
-    """Warn of a value whose square is more than those of all other rows together.
-
-    ends : (n_columns, 2, 3), see `_kernels.order`; names : of the columns. With three
-    rows of the same value, see `warn_of_sentinels_in_stream`.
-    """
-    if n_rows <= SEVERAL:
-        return
-    end, count, second = np.moveaxis(ends, -1, 0)
-    with np.errstate(all="ignore"):
-        width = -end[:, ::-1] - second
-        ranges = np.where((count < 3) & (width > 0.0), (second - end) / width, 0.0)
-    column, side = np.unravel_index(ranges.argmax(), ranges.shape)
-    if ranges[column, side] <= max(FAR, np.sqrt(n_rows)):
-        return
-    sign = 1.0 - 2.0 * side
-    others = sorted((sign * second[column, side], -sign * end[column, 1 - side]))
-    warn_user(
-        f"A row has the value {sign * end[column, side]:g} in {names[column]}, and all "
-        f"others are from {others[0]:g} to {others[1]:g}. Its square exceeds the sum "
-        "of theirs, so that it determines the scale and the coefficients. Check the "
-        "row, and leave it out if it is wrong."
     )
 
 

@@ -13,7 +13,7 @@ from skpacbayes.additive import (
 from skpacbayes.additive._basis import Dictionary
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:The chains disagree"),
+    pytest.mark.filterwarnings("ignore:The .* disagree"),
     pytest.mark.filterwarnings("ignore:Another seed may select"),
 ]
 LEVELS = np.array([1.0, -1.0, 0.0, 0.5])

@@ -150,14 +150,16 @@ def test_threads_in_a_worker_process_are_its_share(monkeypatch):
 def test_the_one_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_unmixed(R_HAT_LIMIT, "increase n_iter")
+        warn_unmixed(R_HAT_LIMIT, 2, "increase n_iter")
     with pytest.warns(ConvergenceWarning) as caught:
-        warn_unmixed(1.234, "increase n_iter or burn_in", of="the number of clusters")
+        warn_unmixed(1.234, 2, "increase n_iter", of="the number of clusters")
     (warning,) = caught
     assert str(warning.message) == (
         "The chains disagree: R-hat of the number of clusters is 1.23, more than 1.1. "
-        "Increase n_iter or burn_in."
+        "Increase n_iter."
     )
     assert warning.filename == __file__
     with pytest.warns(ConvergenceWarning, match=r"is 1\.1004\d*, more than 1\.1\. "):
-        warn_unmixed(1.1004, "increase n_iter")
+        warn_unmixed(1.1004, 3, "increase n_iter")
+    with pytest.warns(ConvergenceWarning, match="^The halves of the chain disagree: "):
+        warn_unmixed(1.2, 1, "increase n_iter")

@@ -57,7 +57,7 @@ EXPECTED_FAILURES: dict = {  # {"EstimatorName": {"check_name": "reason"}}
 # fifteen rows that are repeated, chains may not agree.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No features were selected"),
-    pytest.mark.filterwarnings("ignore:The chains disagree"),
+    pytest.mark.filterwarnings("ignore:The .* disagree"),
     pytest.mark.filterwarnings("ignore:The order of the rows"),  # rows of noise
     pytest.mark.filterwarnings("ignore:One of "),  # few particles, the same
     pytest.mark.filterwarnings("ignore:Another seed may select"),

@@ -31,4 +31,4 @@ def agreement(states, predicted, k=2):
     return table[rows, names].sum() / len(states), names
 
 
-short_runs = pytest.mark.filterwarnings("ignore:The chains disagree")
+short_runs = pytest.mark.filterwarnings("ignore:The .* disagree")

@@ -1,6 +1,7 @@
 """Hidden Markov models whose transitions depend on inputs."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
 
 from skpacbayes._kernels.hmm import draw_states
+from skpacbayes._sentinels import ends_of, warn_of_far_rows
 from skpacbayes.hmm import _dirichlet_process_conditionals as _conditionals
 from skpacbayes.hmm import _dirichlet_process_inputs as _inputs
 from skpacbayes.hmm import _dirichlet_process_posterior as _posterior
@@ -337,6 +339,25 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="inputs has 1 columns"):
         model.predict(X, inputs=inputs)
     model.partial_fit(X)
+
+
+@short_runs
+def test_an_input_with_one_far_row_is_named():
+    """No heavy-tailed input is, of 1,000."""
+    X, inputs, _ = driven_rows(60)
+    inputs[7] = -1e6
+    named = pd.DataFrame(inputs, columns=["heat"])
+    cheap = {"n_iter": 1, "burn_in": 1, "n_chains": 1, **FREE}
+    for given, name in (inputs, 0), (named, "'heat'"):
+        said = rf"value -1e\+06 in the input {name}, .* whose effect may be lost"
+        with pytest.warns(UserWarning, match=said):
+            markov(**cheap).fit(X, inputs=given)
+    rng = np.random.default_rng(0)
+    heavy = rng.standard_t(2, (200, 500)), rng.lognormal(0, 2, (200, 500))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for of_many in heavy:
+            warn_of_far_rows(ends_of(of_many), 200, range(500), "is far")
 
 
 @short_runs

@@ -36,7 +36,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:The chains disagree")
+pytestmark = pytest.mark.filterwarnings("ignore:The .* disagree")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 2)) + np.repeat([[0.0, 0.0], [8.0, 0.0]], 60, axis=0)
 
