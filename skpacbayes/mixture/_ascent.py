@@ -139,18 +139,22 @@ class TemperedMixture:
         Returns
         -------
         terms : ndarray of shape (n_components,)
+        components : the posterior at that optimum
         """
         family, alpha = self.family, self.inverse_temperature
         components = family.update(alpha * statistics, previous)
         expected = family.expected_log_likelihoods(components, statistics)
         terms = alpha * (expected + statistics[:, -1]) - family.divergences(components)
-        return terms + family.missing_gains(components)
+        return terms + family.missing_gains(components), components
+
+    def concentration_of(self, counts):
+        """Return the concentration of the weights after rows with these counts."""
+        return self.concentration + self.inverse_temperature * counts
 
     def weights_term(self, counts):
         """Return the term of the weights: the log evidence of the counts."""
         prior = np.full(len(counts), float(self.concentration))
-        after = prior + self.inverse_temperature * counts
-        return log_beta(after) - log_beta(prior)
+        return log_beta(self.concentration_of(counts)) - log_beta(prior)
 
     def ascend(self, state, X, sample_weight, settled=None, *, max_iter, tol):
         """Alternate E and M steps until the bound rises by less than `tol` per row.

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr, softmax
 
+from ._ascent import State
 from ._family import take
 from ._rows import Responsibilities
 from ._search import TILE_ROWS, clusters, hard_statistics, remembered, scaled_part
@@ -40,11 +41,11 @@ class Candidate(NamedTuple):
         return mixture.m_step(self.statistics, take(before, self.source))
 
 
-def criteria(mixture, before, total, candidates):
-    """Criterion of each candidate after an M-step.
+def judged(mixture, before, total, candidates):
+    """Return the criteria of candidates after an M-step, and their states.
 
-    Where the components share no parameters, only those that change are updated, of
-    all candidates at once.
+    If the components share no parameters, only those that change are updated, of all
+    candidates at once.
 
     Parameters
     ----------
@@ -57,31 +58,43 @@ def criteria(mixture, before, total, candidates):
     Returns
     -------
     criteria : ndarray of shape (n_candidates,)
+    state_of : callable
+        Returns the state of a candidate, given its index.
     """
     if mixture.family.shared:
         states = [candidate.state(mixture, before) for candidate in candidates]
         pairs = zip(states, candidates, strict=True)
-        return np.array([mixture.criterion_of(s, c.statistics) for s, c in pairs])
+        criteria = [mixture.criterion_of(s, c.statistics) for s, c in pairs]
+        return np.array(criteria), states.__getitem__
     rows = [candidate.statistics[candidate.changed] for candidate in candidates]
     sources = [candidate.source[candidate.changed] for candidate in candidates]
     sources = np.concatenate([np.arange(len(total)), *sources])
     previous = take(before, sources).components
-    terms = mixture.component_terms(np.concatenate([total, *rows]), previous)
-    ends = len(total) + np.cumsum([0] + [len(each.changed) for each in candidates])
-    own, *new, _ = np.split(terms, ends)
-    result = np.empty(len(candidates))
-    for i, changed_terms in enumerate(new):
-        terms = own[candidates[i].source]
-        terms[candidates[i].changed] = changed_terms
+    terms, components = mixture.component_terms(
+        np.concatenate([total, *rows]), previous
+    )
+    criteria, indices, end = np.empty(len(candidates)), [], len(total)
+    for i, candidate in enumerate(candidates):
+        index = candidate.source.copy()
+        index[candidate.changed] = end + np.arange(len(candidate.changed))
+        end += len(candidate.changed)
+        counts = candidate.statistics[:, 0]
+        criteria[i] = terms[index].sum() + mixture.weights_term(counts)
+        indices.append(index)
+
+    def state_of(i):
         counts = candidates[i].statistics[:, 0]
-        result[i] = terms.sum() + mixture.weights_term(counts)
-    return result
+        return State(mixture.concentration_of(counts), take(components, indices[i]))
+
+    return criteria, state_of
 
 
-def begun(mixture, before, candidate, settled):
-    """Return the state of a candidate and the settled statistics, if there are any."""
-    state = candidate.state(mixture, before)
-    return (recentred(mixture, state) if settled is None else state), settled
+def begun(mixture, state, settled):
+    """Return a state to ascend from and the settled statistics, if there are any."""
+    if settled is not None:
+        return state, settled
+    components = mixture.family.recentred(state.components)
+    return state._replace(components=components), None
 
 
 def best_merge(fit, X, sample_weight, settled=None):
@@ -112,8 +125,9 @@ def best_merge(fit, X, sample_weight, settled=None):
         changed = np.flatnonzero(others == kept)
         candidates.append(Candidate(statistics[others], others, changed))
         rests.append(rest)
-    best = criteria(mixture, fit.state, total, candidates).argmax()
-    return begun(mixture, fit.state, candidates[best], rests[best])
+    criteria, state_of = judged(mixture, fit.state, total, candidates)
+    best = criteria.argmax()
+    return begun(mixture, state_of(best), rests[best])
 
 
 def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
@@ -141,11 +155,10 @@ def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
         nothing = np.zeros_like(total)
         cuts += [(k, nothing, total) for k in old_and_new(total, settled)]
     candidates = [cut(total, kept, born, k, rest) for k, kept, born in cuts]
-    best = 0
-    if len(candidates) > 1:
-        total = total if settled is None else total + settled
-        best = criteria(mixture, state, total, candidates).argmax()
-    return begun(mixture, state, candidates[best], rest)
+    if len(candidates) == 1:
+        return begun(mixture, candidates[0].state(mixture, state), rest)
+    criteria, state_of = judged(mixture, state, total + settled, candidates)
+    return begun(mixture, state_of(criteria.argmax()), rest)
 
 
 def exchange_components(
@@ -261,12 +274,12 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
             parts = fit.statistics + merged_settled(mixture, state, settled, kept, gone)
             candidates.append(Candidate(parts, everyone, np.array([kept, gone])))
             pairs.append((kept, gone))
-    best = np.argsort(-criteria(mixture, state, total, candidates))[:TRIES]
-    for number in best:
+    criteria, state_of = judged(mixture, state, total, candidates)
+    for number in np.argsort(-criteria)[:TRIES]:
         rest = None
         if settled is not None:
             rest = merged_settled(mixture, state, settled, *pairs[number])
-        yield candidates[number].state(mixture, state), rest
+        yield state_of(number), rest
 
 
 def old_and_new(statistics, settled):
@@ -287,7 +300,7 @@ def cut_bounds(mixture, state, total, first, second, components):
     components = list(components)
     cuts = [cut(total, first, second, k) for k in components]
     if cuts:
-        bounds[components] = criteria(mixture, state, total, cuts)
+        bounds[components], _ = judged(mixture, state, total, cuts)
     return bounds
 
 
@@ -367,11 +380,6 @@ def halves(mixture, state, total, X, weight, *, seed):
     better = cut_bounds(mixture, state, total, first, second, promising)
     gains[promising] = better[promising]
     return np.argsort(-gains), first, second
-
-
-def recentred(mixture, state):
-    """Return the state, with other origins of the statistics if need be."""
-    return state._replace(components=mixture.family.recentred(state.components))
 
 
 def shares_and_losses(mixture, state, X, sample_weight):

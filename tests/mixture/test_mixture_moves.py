@@ -147,7 +147,7 @@ def test_history_is_whole_where_the_bound_steps_down(monkeypatch):
 )
 @pytest.mark.parametrize("missing", [False, True])
 def test_candidates_are_judged_by_their_bounds(mixture, missing):
-    """The terms of the components that change give the bound of all after an M-step."""
+    """The components that change give the bound and the state after an M-step."""
     X = np.abs(make_mixture(n_samples=120, n_components=4, random_state=1)[0])
     if missing:
         if not mixture.__sklearn_tags__().input_tags.allow_nan:
@@ -160,8 +160,12 @@ def test_candidates_are_judged_by_their_bounds(mixture, missing):
         _moves.Candidate(pair[[0, 2, 3]], np.array([0, 2, 3]), np.array([0])),
         _moves.cut(total, 0.3 * total, 0.7 * total, 2),
     ]
-    found = _moves.criteria(engine, state, total, candidates)
-    for criterion, candidate in zip(found, candidates, strict=True):
+    criteria, state_of = _moves.judged(engine, state, total, candidates)
+    for i, candidate in enumerate(candidates):
         after = candidate.state(engine, state)
         expected = engine.criterion_of(after, candidate.statistics)
-        assert_allclose(criterion, expected, rtol=1e-10)
+        assert_allclose(criteria[i], expected, rtol=1e-10)
+        log_joint, other = np.empty((2, 5, len(candidate.source)))
+        engine.density(after).log_joint(X[:5], log_joint)
+        engine.density(state_of(i)).log_joint(X[:5], other)
+        assert_allclose(other, log_joint, rtol=1e-10)
