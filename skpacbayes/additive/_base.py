@@ -15,7 +15,7 @@ from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from .._sentinels import warn_of_sentinels
-from .._validation import validate_data
+from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
 from ._doubts import SELECTED, warn_of_far_rows
 from ._pairs import Pairs
@@ -387,6 +387,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         given = self.categorical_features
         if given is None or len(given) == 0:
             return []
+        refuse_hidden(given, "categorical_features")
         array = np.asarray(given)
         if array.dtype == bool:
             if array.shape != (self.n_features_in_,):
@@ -422,8 +423,8 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         if self.feature_range is None:
             return
         try:
-            low, high = np.broadcast_arrays(*map(np.asarray, self.feature_range))
-            low, high = low.astype(float), high.astype(float)
+            ends = (as_numbers("feature_range", end) for end in self.feature_range)
+            low, high = np.broadcast_arrays(*ends)
             valid = low.shape in ((), (1,), (self.n_features_in_,))
             valid = valid and np.isfinite([low, high]).all() and (low < high).all()
         except (TypeError, ValueError):

@@ -21,7 +21,7 @@ from .._stream import (
     has_doubled,
     partial_fit_context,
 )
-from .._validation import is_plain, refuse_large
+from .._validation import as_numbers, is_plain, refuse_large
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
 from ._certificates import certify_regression
@@ -440,7 +440,7 @@ class SparseAdditiveGibbsRegressor(
             total weight.
         """
         check_is_fitted(self)
-        rows = self._checked(X, y, sample_weight, reset=False, least=1)
+        rows = self._checked(X, y, sample_weight, reset=False, least=0)
         return self._stream.summed(self._dictionary).sums.products(rows)
 
     @available_if(sums_of("absorb"))
@@ -453,7 +453,8 @@ class SparseAdditiveGibbsRegressor(
         statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
             Result of `sufficient_statistics`, or a sum of such results.
         memory : float in [0, 1], default=1.0
-            Factor of the weight of all rows so far: 1 keeps them, 0 drops them.
+            Factor of the weight of all rows so far: 1 keeps them, 0 drops them. With
+            1, the statistics of no rows change nothing.
 
         Returns
         -------
@@ -470,10 +471,11 @@ class SparseAdditiveGibbsRegressor(
         """
         check_is_fitted(self)
         stream = self._stream.summed(self._dictionary)
-        statistics = np.asarray(statistics, dtype=np.float64)
+        statistics = as_numbers("statistics", statistics, ensure_all_finite=False)
         stream.sums.check(statistics)
-        if not 0 <= memory <= 1:
-            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
+        check_share("memory", memory, ends=True)
+        if memory == 1 and not statistics.any():
+            return None
         weight = memory * self.n_samples_seen_ + statistics[0, 0]
         if not weight > 0:
             raise ValueError("statistics and memory must leave a positive weight.")
