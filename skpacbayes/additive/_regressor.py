@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import as_fitted, fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
-from .._kernels.standardize import LARGEST
+from .._kernels.standardize import LARGEST, LEAST_SPREAD
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -29,7 +29,7 @@ from ._chain import MOST_VARIABLES
 from ._doubts import is_settled, warn_of_doubts, warn_of_roughness, warn_of_weights
 from ._gram import NO_PAIRS
 from ._pairs import _Interactions
-from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
+from ._regressor_chains import Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream, sums_of
 from ._regressor_tails import NORMAL, heavy_tailed
 
@@ -742,10 +742,10 @@ class SparseAdditiveGibbsRegressor(
 
     def _settings(self, problem):
         """Return the parameters of the chains; raise ValueError if y hardly varies."""
-        if 1e-12 * abs(problem.mean) < problem.largest < LEAST_DISTANCE:
+        if 1e-12 * abs(problem.mean) < problem.largest < LEAST_SPREAD:
             raise ValueError(
                 f"y must be constant or differ from its mean by at least "
-                f"{LEAST_DISTANCE:g}, as its variance must not underflow; it differs "
+                f"{LEAST_SPREAD:g}, as its variance must not underflow; it differs "
                 f"by at most {problem.largest:g}: divide it by its scale."
             )
         return Settings(**{name: getattr(self, name) for name in Settings._fields})

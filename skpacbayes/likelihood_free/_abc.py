@@ -17,6 +17,7 @@ from .._arviz import ChainDraws, inference_data
 from .._base import as_fitted, fit_context
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions
+from .._kernels.standardize import LEAST_SPREAD
 from .._sentinels import warn_of_sentinels
 from .._stream import (
     StreamingEstimator,
@@ -24,7 +25,7 @@ from .._stream import (
     has_doubled,
     partial_fit_context,
 )
-from .._validation import are_finite, as_numbers, is_plain, validate_data
+from .._validation import are_finite, as_numbers, is_plain, refuse_large, validate_data
 from ._abc_choice import Grid, choose, held_out, held_out_pairs
 from ._abc_settings import Settings
 from ._abc_support import Support, shares_beyond, warn_beyond
@@ -32,9 +33,6 @@ from ._abc_table import Table, refuse_counts, within_reach
 from ._simulate import SimulationTable
 
 FIRST_FIT = 1000  # number of simulations after which a stream fixes its settings
-
-
-LEAST_SPREAD = 1e-140  # of parameters that are not constant
 
 
 class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
@@ -654,6 +652,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 self.parameter_transform, bounds, self.n_outputs_
             )
         y = self._columns_of(y, "y")
+        refuse_large("y", y)
         spread, size = np.ptp(y, axis=0), np.abs(y).max(axis=0)
         close = (spread > 1e-12 * size) & (spread < LEAST_SPREAD)
         if close.any():
