@@ -2,6 +2,10 @@
 
 from numbers import Integral, Real
 
+import numpy as np
+
+from ._validation import as_numbers
+
 
 def check_share(name, value, *, ends=False):
     """Raise ValueError unless the value is a number between 0 and 1.
@@ -19,6 +23,28 @@ def check_share(name, value, *, ends=False):
     if not inside or (not ends and value in (0, 1)):
         needed = "be a number from 0 to 1" if ends else "lie between 0 and 1"
         raise ValueError(f"{name}={value!r} should {needed}.")
+
+
+def as_levels(quantiles, *, ends):
+    """Return levels of quantiles as a vector; raise ValueError for other values.
+
+    Parameters
+    ----------
+    quantiles : float or array-like of shape (n_quantiles,)
+        The argument.
+    ends : bool
+        Whether 0 and 1 are allowed.
+    """
+    levels = np.atleast_1d(as_numbers("quantiles", quantiles, ensure_all_finite=False))
+    inside = (levels >= 0) & (levels <= 1)
+    if not ends:
+        inside &= (levels > 0) & (levels < 1)
+    if levels.ndim != 1 or not levels.size or not inside.all():
+        needed = "from 0 to 1" if ends else "between 0 and 1"
+        raise ValueError(
+            f"quantiles={quantiles!r} should be one or more numbers {needed}."
+        )
+    return levels
 
 
 def check_count(name, value):

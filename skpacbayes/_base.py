@@ -9,13 +9,13 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._compat import CallbackSupportMixin, feature_names, validated
 from ._locks import Locks
-from ._validation import are_finite, validate_data
+from ._validation import are_finite, as_numbers, validate_data
 
 
 def updates_state(method, *, forgets=False):
@@ -23,12 +23,12 @@ def updates_state(method, *, forgets=False):
 
     In the method, `self` is a draft: a copy of the estimator. When the method returns,
     the attributes of the draft replace those of the estimator in one assignment. After
-    an exception the estimator is unchanged.
+    an exception, or if the method returns None, the estimator is unchanged.
 
     Parameters
     ----------
     method : callable
-        A method that returns `self`, or something else.
+        A method that returns `self`, something else, or None if nothing changes.
     forgets : bool, default=False
         Whether the draft starts without fitted attributes.
 
@@ -47,6 +47,8 @@ def updates_state(method, *, forgets=False):
             draft = estimator._draft(forgets=forgets)
             before = set(vars(draft))
             result = careful(draft, *args, **kwargs)
+            if result is None:
+                return estimator
             draft._before_publication()
             draft._note_fitted(before)
             estimator._take(draft)
@@ -397,7 +399,7 @@ class SeriesEstimator(MissingValuesEstimator):
         if inputs is not None:
             names = feature_names(inputs)
             names = None if names is None else names.tolist()
-            inputs = check_array(inputs, dtype=np.float64, input_name="inputs")
+            inputs = as_numbers("inputs", inputs, ensure_2d=True, ensure_min_samples=1)
             if len(inputs) != n_rows:
                 there = f"{rows} has {n_rows}" if rows == "X" else f"{rows} is {n_rows}"
                 raise ValueError(f"inputs has {len(inputs)} rows, but {there}.")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from ._base import PacBayesEstimator, updates_state
 from ._compat import check_sample_weight
-from ._validation import refuse_masked
+from ._validation import refuse_hidden, refuse_strange
 
 
 def partial_fit_context(method):
@@ -161,12 +161,16 @@ def checked_weights(sample_weight, X, *, some=False):
     Raises
     ------
     ValueError
-        If a weight is negative, not finite or above 1e100, if the number of weights is
-        not that of the rows, or if `some` and all weights are zero.
+        If a weight is negative, not finite, above 1e100 or no number, if the number of
+        weights is not that of the rows, or if `some` and all weights are zero.
     """
-    refuse_masked(sample_weight, "sample_weight")
+    refuse_hidden(sample_weight, "sample_weight")
+    refuse_strange("sample_weight", sample_weight)
+    n_rows = _num_samples(X)
     if isinstance(sample_weight, Number):  # not checked by scikit-learn
-        sample_weight = np.full(_num_samples(X), sample_weight)
+        sample_weight = np.full(n_rows, sample_weight)
+    if not n_rows and (sample_weight is None or not np.size(sample_weight)):
+        return np.ones(0)
     weights = check_sample_weight(
         sample_weight,
         X,

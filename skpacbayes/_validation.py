@@ -6,7 +6,7 @@ import math
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils import validation
+from sklearn.utils import check_array, validation
 
 from ._kernels.standardize import LARGEST
 
@@ -68,8 +68,13 @@ def is_plain(values, shape, dtype=np.float64):
     )
 
 
-def refuse_masked(values, asked):
-    """Raise ValueError for a masked array, whose mask scikit-learn ignores."""
+def refuse_hidden(values, asked):
+    """Raise for a lazy table, or a masked array, whose mask scikit-learn ignores."""
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError(
+            f"{asked} got a lazy table of type {type(values).__module__}.LazyFrame, "
+            "which has no values yet: call its method collect first."
+        )
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
             f"{asked} got an array with {np.ma.count_masked(values)} masked values, "
@@ -79,13 +84,14 @@ def refuse_masked(values, asked):
         )
 
 
-def refuse_missing_labels(name, labels):
-    """Raise ValueError for labels that are None, NaN, NaT or NA.
+def refuse_missing_labels(name, labels, *, numbers=False):
+    """Raise ValueError for masked labels, or labels that are None, NaN, NaT or NA.
 
-    scikit-learn raises the error for NaN among numbers.
+    numbers : whether to raise it for NaN among numbers, too, as scikit-learn does.
     """
+    refuse_hidden(labels, name)
     labels = np.asarray(labels)
-    if labels.dtype.kind not in "mMO" or not labels.ndim:
+    if labels.dtype.kind not in ("mMOfc" if numbers else "mMO") or not labels.ndim:
         return
     for label in labels.ravel():
         if label is None or type(label).__name__ == "NAType" or label != label:
@@ -115,40 +121,91 @@ def validate_data(estimator, X, *others, **checks):
     validated : ndarray, or tuple of ndarray
         X, or X and y.
     """
+    asked = type(estimator).__name__
     for values in (X, *others):
-        refuse_masked(values, type(estimator).__name__)
+        refuse_hidden(values, asked)
     if others and isinstance(estimator, ClassifierMixin):
         refuse_missing_labels("y", others[0])
-    error = strange = None
-    found = _first_date(X)
+    needs, of_numbers = f"{asked} needs numbers", checks.get("y_numeric")
+    if of_numbers:
+        refuse_strange("y", others[0], needs)
+    validated = _with_columns_named(
+        "X", X, needs, lambda: validation.validate_data(estimator, X, *others, **checks)
+    )
+    if of_numbers:  # None becomes NaN only after the check of y
+        validation.assert_all_finite(validated[1], estimator_name=asked, input_name="y")
+    return validated
+
+
+def as_numbers(name, values, **checks):
+    """Return an argument other than rows and targets as a float64 array.
+
+    NumPy would ignore masks and imaginary parts, and read dates and time spans as
+    their ticks.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    values : array-like
+        The argument.
+    **checks
+        See `sklearn.utils.check_array`; here the default is any number of dimensions
+        and of rows.
+
+    Returns
+    -------
+    array : ndarray
+        C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        If the argument is masked, or has dates, words, complex numbers or, by default,
+        NaN or infinities.
+    """
+    refuse_hidden(values, name)
+    if np.ndim(values) < 2:
+        refuse_strange(name, values)
+    checks = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0} | checks
+    return _with_columns_named(
+        name,
+        values,
+        "numbers are needed",
+        lambda: check_array(
+            values, dtype=np.float64, order="C", input_name=name, **checks
+        ),
+    )
+
+
+def _with_columns_named(name, values, needs, validate):
+    """Return `validate()`; an error names a column of `values` that is no numbers."""
+    error, found = None, _first_date(values)
+    if getattr(getattr(values, "dtype", None), "kind", "") == "O":
+        found = _first_words(values)  # NumPy may convert time spans among objects
     if found is None:
         try:
-            validated = validation.validate_data(estimator, X, *others, **checks)
+            return validate()
         except (ValueError, TypeError) as refusal:  # TypeError: dates among objects
-            error, found = refusal, _first_words(X)
-    if found is None and checks.get("y_numeric"):
-        strange = _first_strange(others[0])
-    if found is not None:
-        name, value = found
-        raise ValueError(
-            f"Column {name!r} of X has {value!r}, but {type(estimator).__name__} needs "
-            "numbers: drop the column or encode it, for instance by "
-            "sklearn.preprocessing.OneHotEncoder, or by OrdinalEncoder for an "
-            "estimator that accepts codes of categories."
-        ) from error
+            error, found = refusal, _first_words(values)
+            if found is None:
+                raise
+    column, value = found
+    raise ValueError(
+        f"Column {column!r} of {name} has {value!r}, but {needs}: drop the column or "
+        "encode it, for instance by sklearn.preprocessing.OneHotEncoder, or by "
+        "OrdinalEncoder for an estimator that accepts codes of categories."
+    ) from error
+
+
+def refuse_strange(name, values, needs="numbers are needed"):
+    """Raise ValueError for values that are dates, time spans or strings."""
+    strange = _first_strange(values)
     if strange is not None:
         raise ValueError(
-            f"y has {strange!r}, but {type(estimator).__name__} needs numbers: "
-            "convert strings of digits to float, encode other strings, and convert "
-            "dates and time spans to numbers."
-        ) from error
-    if error is not None:
-        raise error
-    if checks.get("y_numeric"):  # None becomes NaN only after the check of y
-        validation.assert_all_finite(
-            validated[1], estimator_name=type(estimator).__name__, input_name="y"
+            f"{name} has {strange!r}, but {needs}: convert strings of digits to "
+            "float, encode other strings, and convert dates and time spans to numbers."
         )
-    return validated
 
 
 def _column_names(X):
@@ -202,7 +259,7 @@ def _first_words(X):
 
 
 def _first_strange(y):
-    """Return the first target that is a date, a time span or a string, or None.
+    """Return the first value that is a date, a time span or a string, or None.
 
     This includes strings of digits, which scikit-learn may convert.
     """

@@ -8,6 +8,7 @@ from . import kernel, part
 from .online_state import CENTER_OF, CLIP, SCATTER_OF, SEEN, START, UNIT_OF
 
 LARGEST = 1e150  # largest value, so that sums of squares do not overflow
+LEAST_SPREAD = 1e-140  # least spread, so that variances do not underflow
 SMALLEST = 1e-300  # least positive scatter, whose inverse is finite
 # Growth of a variance at which its unit is renewed. Ratios of variances of integers are
 # never sqrt(5), so that there are no ties.

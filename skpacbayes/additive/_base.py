@@ -15,7 +15,7 @@ from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
 from .._sentinels import warn_of_sentinels
-from .._validation import refuse_masked, validate_data
+from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
 from ._doubts import SELECTED, warn_of_far_rows
 from ._pairs import Pairs
@@ -210,7 +210,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         selected : array of shape (n_samples, n_selected_features)
             The columns with `get_support()`.
         """
-        refuse_masked(X, type(self).__name__)
+        refuse_hidden(X, type(self).__name__)
         return super().transform(X)
 
     def inverse_transform(self, X):
@@ -226,7 +226,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         rows : array of shape (n_samples, n_features)
             The columns, and zeros.
         """
-        refuse_masked(X, type(self).__name__)
+        refuse_hidden(X, type(self).__name__)
         return super().inverse_transform(X)
 
     @available_if(has_one_sum)
@@ -419,6 +419,7 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         given = self.categorical_features
         if given is None or len(given) == 0:
             return []
+        refuse_hidden(given, "categorical_features")
         array = np.asarray(given)
         if array.dtype == bool:
             if array.shape != (self.n_features_in_,):
@@ -454,8 +455,8 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         if self.feature_range is None:
             return
         try:
-            low, high = np.broadcast_arrays(*map(np.asarray, self.feature_range))
-            low, high = low.astype(float), high.astype(float)
+            ends = (as_numbers("feature_range", end) for end in self.feature_range)
+            low, high = np.broadcast_arrays(*ends)
             valid = low.shape in ((), (1,), (self.n_features_in_,))
             valid = valid and np.isfinite([low, high]).all() and (low < high).all()
         except (TypeError, ValueError):

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import as_fitted, fit_context
 from .._compat import StrOptions
 from .._stream import checked_weights
+from .._validation import as_numbers
 from ._base import SCALE
 from ._doubts import is_settled, warn_of_dispersion, warn_of_roughness
 from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
@@ -358,10 +359,11 @@ class SparseAdditiveGibbsPoissonRegressor(
         score : float
             1 - deviance / (deviance of the mean of y); 0 if all targets are equal.
         """
-        means = self.predict(X)
-        if np.ptp(np.asarray(y, dtype=np.float64)) == 0:
+        means, y = self.predict(X), as_numbers("y", y)
+        weights = checked_weights(sample_weight, means, some=True)
+        if np.ptp(y) == 0:
             return 0.0
-        return d2_tweedie_score(y, means, sample_weight=sample_weight, power=1)
+        return d2_tweedie_score(y, means, sample_weight=weights, power=1)
 
     @property
     def dispersion_(self):

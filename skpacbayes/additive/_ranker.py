@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import as_fitted, fit_context
 from .._compat import StrOptions
+from .._stream import checked_weights
+from .._validation import refuse_missing_labels
 from ._base import POSITIVE, SCALE
 from ._certificates import ranking_divergence
 from ._drawn import _AdditiveGibbsClassifier
@@ -329,7 +331,9 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
             Share of the pairs of a positive and a negative row in the right order.
         """
         scores = self.decision_function(X)
-        return roc_auc_score(y, scores, sample_weight=sample_weight)
+        refuse_missing_labels("y", y)
+        weights = checked_weights(sample_weight, scores, some=True)
+        return roc_auc_score(y, scores, sample_weight=weights)
 
     @as_fitted
     def certificate(self, X=None, y=None, *, confidence=0.95):

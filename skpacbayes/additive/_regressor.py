@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import as_fitted, fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
-from .._kernels.standardize import LARGEST
+from .._kernels.standardize import LARGEST, LEAST_SPREAD
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -21,7 +21,7 @@ from .._stream import (
     has_doubled,
     partial_fit_context,
 )
-from .._validation import is_plain, refuse_large
+from .._validation import as_numbers, is_plain, refuse_large
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
 from ._certificates import certify_regression
@@ -29,7 +29,7 @@ from ._chain import MOST_VARIABLES
 from ._doubts import is_settled, warn_of_doubts, warn_of_roughness, warn_of_weights
 from ._gram import NO_PAIRS
 from ._pairs import _Interactions
-from ._regressor_chains import LEAST_DISTANCE, Settings, greedy_model, sample
+from ._regressor_chains import Settings, greedy_model, sample
 from ._regressor_stream import Rows, Stream, sums_of
 from ._regressor_tails import NORMAL, heavy_tailed
 
@@ -440,7 +440,7 @@ class SparseAdditiveGibbsRegressor(
             total weight.
         """
         check_is_fitted(self)
-        rows = self._checked(X, y, sample_weight, reset=False, least=1)
+        rows = self._checked(X, y, sample_weight, reset=False, least=0)
         return self._stream.summed(self._dictionary).sums.products(rows)
 
     @available_if(sums_of("absorb"))
@@ -453,7 +453,8 @@ class SparseAdditiveGibbsRegressor(
         statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
             Result of `sufficient_statistics`, or a sum of such results.
         memory : float in [0, 1], default=1.0
-            Factor of the weight of all rows so far: 1 keeps them, 0 drops them.
+            Factor of the weight of all rows so far: 1 keeps them, 0 drops them. With
+            1, the statistics of no rows change nothing.
 
         Returns
         -------
@@ -470,10 +471,11 @@ class SparseAdditiveGibbsRegressor(
         """
         check_is_fitted(self)
         stream = self._stream.summed(self._dictionary)
-        statistics = np.asarray(statistics, dtype=np.float64)
+        statistics = as_numbers("statistics", statistics, ensure_all_finite=False)
         stream.sums.check(statistics)
-        if not 0 <= memory <= 1:
-            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
+        check_share("memory", memory, ends=True)
+        if memory == 1 and not statistics.any():
+            return None
         weight = memory * self.n_samples_seen_ + statistics[0, 0]
         if not weight > 0:
             raise ValueError("statistics and memory must leave a positive weight.")
@@ -740,10 +742,10 @@ class SparseAdditiveGibbsRegressor(
 
     def _settings(self, problem):
         """Return the parameters of the chains; raise ValueError if y hardly varies."""
-        if 1e-12 * abs(problem.mean) < problem.largest < LEAST_DISTANCE:
+        if 1e-12 * abs(problem.mean) < problem.largest < LEAST_SPREAD:
             raise ValueError(
                 f"y must be constant or differ from its mean by at least "
-                f"{LEAST_DISTANCE:g}, as its variance must not underflow; it differs "
+                f"{LEAST_SPREAD:g}, as its variance must not underflow; it differs "
                 f"by at most {problem.largest:g}: divide it by its scale."
             )
         return Settings(**{name: getattr(self, name) for name in Settings._fields})

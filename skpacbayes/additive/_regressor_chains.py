@@ -25,7 +25,6 @@ from ._regressor_drawing import BallChain, CarlinChibChain
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
 NEGLIGIBLE = 1e-8  # share of the variance of y below which noise is zero
-LEAST_DISTANCE = 1e-140  # of y from its mean: its square does not underflow
 RIDGE = 1e-8  # of the greedy search, relative to the functions' squares
 # Least gain in log evidence of many weak effects, beyond the penalty of fitted
 # variances.

@@ -178,6 +178,8 @@ class Sums:
 
     def products(self, rows):
         """Return the sums of products of rows."""
+        if not len(rows):
+            return np.zeros_like(self.total)
         self.dictionary.check_missing(rows.X)
         flat = self.dictionary(rows.X).reshape(-1, len(rows))
         design = np.vstack([np.ones(len(rows)), rows.y - self.origin, flat])

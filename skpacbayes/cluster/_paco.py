@@ -7,9 +7,9 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
@@ -516,10 +516,15 @@ class PACOClusterer(
             may be stacked.
         """
         self._validate_params()
-        if hasattr(self, "n_features_in_"):
-            X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        else:
-            X = check_array(X, dtype=np.float64, order="C")
+        known = hasattr(self, "n_features_in_")
+        X = validate_data(
+            self if known else clone(self),
+            X,
+            dtype=np.float64,
+            order="C",
+            reset=not known,
+            ensure_min_samples=0,
+        )
         weights = checked_weights(sample_weight, X)
         keep = weights > 0
         rows = np.column_stack([X, weights, np.zeros(len(X))])[keep]
@@ -533,7 +538,7 @@ class PACOClusterer(
         """Add summaries of other rows, and run the chain on the union.
 
         The rows count in `n_samples_seen_`, but not in `cumulative_loss_`, as there was
-        no forecast for them.
+        no forecast for them. The summary of no rows changes nothing.
 
         Parameters
         ----------
@@ -548,8 +553,9 @@ class PACOClusterer(
         Raises
         ------
         ValueError
-            If the shape does not fit the rows seen so far, no weight is positive, a
-            weight or a sum of squared distances is negative, or `forgetting` is not 0.
+            If the shape does not fit the rows seen so far, a weight or a sum of squared
+            distances is negative, all weights are 0 but the statistics are not, or
+            `forgetting` is not 0.
         """
         if self.forgetting != 0.0:
             raise ValueError(
@@ -558,6 +564,8 @@ class PACOClusterer(
             )
         known = getattr(self, "n_features_in_", None)
         statistics = checked_statistics(statistics, known)
+        if not statistics.any():
+            return None
         if not self._streaming():
             self.n_features_in_ = statistics.shape[1] - 2
             self._open_stream()

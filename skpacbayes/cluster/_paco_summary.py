@@ -3,12 +3,12 @@
 import math
 
 import numpy as np
-from sklearn.utils import check_array
 
 from .._kernels import paco_points as entries
 from .._kernels import paco_summary as kernels
 from .._kernels.paco_points import Points
 from .._kernels.state import named
+from .._validation import as_numbers
 from ._paco_forgetting import Watch
 from ._paco_rounding import ColumnValues
 from ._paco_rows import Rows
@@ -490,7 +490,7 @@ class StreamSummary:
 
 def checked_statistics(statistics, n_features=None):
     """Validate the statistics of another summary."""
-    statistics = check_array(statistics, dtype=np.float64, order="C")
+    statistics = as_numbers("statistics", statistics, ensure_2d=True, allow_nd=False)
     found = statistics.shape[1] - 2
     expected = max(found, 1) if n_features is None else n_features
     if found != expected:
@@ -499,13 +499,13 @@ def checked_statistics(statistics, n_features=None):
             f"n_features + 2 = {expected + 2} columns are expected."
         )
     weights, squares = statistics[:, -2:].T
-    if min(weights.min(), squares.min()) < 0:
+    if (weights < 0).any() or (squares < 0).any():
         raise ValueError(
             "statistics must not have negative weights or sums of squared distances "
             "(columns n_features and n_features + 1)."
         )
-    if not weights.any():
-        raise ValueError("statistics must have a row of positive weight.")
+    if statistics.any() and not weights.any():
+        raise ValueError("statistics must have a row of positive weight, or be 0.")
     if squares[weights == 0].any():
         raise ValueError(
             "statistics must not have a sum of squared distances (column "

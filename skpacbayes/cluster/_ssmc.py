@@ -7,14 +7,16 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context, warn_user
 from .._compat import Interval, StrOptions
 from .._stream import StreamingEstimator, partial_fit_context
+from .._validation import validate_data
 from ._ssmc_stream import Setting, TupleStream
 from ._units import CenterDistances
 
@@ -209,7 +211,7 @@ class SSMCKMeansInit(
             If X is not valid or has fewer rows than `n_clusters`.
         """
         self._validate_params()
-        X = check_array(X, dtype=np.float64, order="C")
+        X = validate_data(clone(self), X, dtype=np.float64, order="C")
         _check_enough(X, n_clusters)
         seed = check_random_state(random_state).randint(2**31 - 1)
         setting = self._setting(n_clusters)

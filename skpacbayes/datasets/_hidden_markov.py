@@ -3,9 +3,10 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
 from .._compat import Interval, StrOptions, validate_params
+from .._validation import as_numbers
 
 _STAY = 0.9
 _TOLERANCE = 1e-8
@@ -132,7 +133,7 @@ def _transitions(given, n_states):
             return np.ones((1, 1))
         leave = (1 - _STAY) / (n_states - 1)
         return np.full((n_states, n_states), leave) + (_STAY - leave) * np.eye(n_states)
-    matrix = check_array(given, dtype=np.float64, input_name="transition_matrix")
+    matrix = as_numbers("transition_matrix", given, ensure_2d=True)
     if matrix.shape != (n_states, n_states):
         raise ValueError(
             f"transition_matrix has shape {matrix.shape}, but n_states={n_states}."

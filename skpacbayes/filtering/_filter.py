@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import as_levels
 from .._base import PacBayesEstimator, fit_context
 from .._compat import (
     HasMethods,
@@ -482,9 +483,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         check_scalar(h, "h", Integral, min_val=1)
         if of not in ("observations", "states"):
             raise ValueError(f'of should be "observations" or "states", got {of!r}.')
-        levels = np.asarray(quantiles, dtype=float).reshape(-1)
-        if not np.all((levels >= 0) & (levels <= 1)):
-            raise ValueError(f"quantiles should lie in [0, 1], got {quantiles!r}.")
+        levels = as_levels(quantiles, ends=True)
         inputs = self._checked_inputs(inputs, h, rows="h")
         generator, cloud = self._continued(random_state), self._cloud
         chosen = draw(

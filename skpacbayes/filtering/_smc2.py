@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import check_share
+from .._arguments import as_levels, check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, warn_user
 from .._compat import Interval
@@ -326,6 +326,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
         """
         check_is_fitted(self)
         check_scalar(h, "h", Integral, min_val=1)
+        levels = as_levels(quantiles, ends=True)
         generator, seeds = self._answering(random_state)
         counts = generator.multinomial(N_FUTURES, self.weights_)
         samples = []
@@ -335,7 +336,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
             )
             some = generator.integers(len(ahead.samples), size=counts[i])
             samples.append(ahead.samples[some])
-        return summarised(np.concatenate(samples), np.ravel(quantiles).astype(float))
+        return summarised(np.concatenate(samples), levels)
 
     def log_likelihoods(self, X, *, inputs=None, random_state=None):
         """Return the log density of each row given the rows before it.

@@ -8,14 +8,14 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import check_count, check_share
+from .._arguments import as_levels, check_count, check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context, warn_user
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._sentinels import ends_of, warn_of_far_rows
 from .._stream import StreamingEstimator, partial_fit_context
-from .._validation import refuse_large
+from .._validation import as_numbers, refuse_large
 from . import _dirichlet_process_posterior as _posterior
 from ._dirichlet_process_durations import log_durations, of_rows
 from ._dirichlet_process_forecast import (
@@ -644,13 +644,7 @@ class DirichletProcessHMM(
             NaN, and `quantiles` is None if all features are categories.
         """
         check_count("n_steps", n_steps)
-        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
-        inside = ((levels > 0) & (levels < 1)).all()
-        if levels.ndim != 1 or not levels.size or not inside:
-            raise ValueError(
-                f"quantiles={quantiles!r} should be one or more numbers between 0 "
-                "and 1."
-            )
+        levels = as_levels(quantiles, ends=False)
         found = self._answer()
         draws = found.used_draws()
         X = None if X is None else self._rows(X)
@@ -1028,7 +1022,7 @@ class DirichletProcessHMM(
 
     def _grid(self, grid):
         """Return points in the form of `_new_rows`."""
-        grid = np.asarray(grid, dtype=np.float64)
+        grid = as_numbers("grid", grid, ensure_all_finite="allow-nan")
         if grid.ndim == 1 and self.n_features_in_ == 1:
             grid = grid[:, None]
         if grid.ndim != 2 or grid.shape[1] != self.n_features_in_:

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._validation import refuse_hidden, refuse_missing_labels
+
 _IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal
 _FARTHEST = 1e100  # from zero, in standard units
 _LEAST_GAP = 1e-3  # least gap between neighbouring values, in standard units
@@ -14,6 +16,7 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
     if lengths is not None and groups is not None:
         raise ValueError("Give lengths or groups, not both.")
     if groups is not None:
+        refuse_missing_labels("groups", groups, numbers=True)
         groups = np.asarray(groups)
         if groups.shape != (n_rows,):
             raise ValueError(
@@ -23,8 +26,9 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
         return np.concatenate([[0], cuts, [n_rows]]).astype(np.int64)
     if lengths is None:
         return np.array([0, n_rows])
+    refuse_hidden(lengths, "lengths")
     lengths = np.asarray(lengths)
-    whole = lengths.ndim == 1 and np.issubdtype(lengths.dtype, np.number)
+    whole = lengths.ndim == 1 and lengths.dtype.kind in "iuf"
     if not (whole and (lengths >= 1).all() and (lengths == np.floor(lengths)).all()):
         raise ValueError(f"lengths should be positive integers, got {lengths!r}.")
     if lengths.sum() != n_rows:

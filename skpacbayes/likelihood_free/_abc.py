@@ -5,17 +5,19 @@ from numbers import Integral, Real
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_array, check_random_state, check_scalar
+from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
     check_is_fitted,
 )
 
+from .._arguments import as_levels
 from .._arviz import ChainDraws, inference_data
 from .._base import as_fitted, fit_context
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions
+from .._kernels.standardize import LEAST_SPREAD
 from .._sentinels import warn_of_sentinels
 from .._stream import (
     StreamingEstimator,
@@ -23,7 +25,7 @@ from .._stream import (
     has_doubled,
     partial_fit_context,
 )
-from .._validation import are_finite, is_plain, validate_data
+from .._validation import are_finite, as_numbers, is_plain, refuse_large, validate_data
 from ._abc_choice import Grid, choose, held_out, held_out_pairs
 from ._abc_settings import Settings
 from ._abc_support import Support, shares_beyond, warn_beyond
@@ -31,9 +33,6 @@ from ._abc_table import Table, refuse_counts, within_reach
 from ._simulate import SimulationTable
 
 FIRST_FIT = 1000  # number of simulations after which a stream fixes its settings
-
-
-LEAST_SPREAD = 1e-140  # of parameters that are not constant
 
 
 class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
@@ -349,9 +348,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             Quantiles of the adjusted draws; the i-th of `n` draws has level ``i / (n +
             1)``. The last axis exists if y had two dimensions.
         """
-        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
-        if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
-            raise ValueError(f"quantiles must be in [0, 1], got {quantiles!r}.")
+        levels = as_levels(quantiles, ends=True)
 
         def of_draws(posterior, row):
             return self._support.backward(posterior.quantiles(levels))
@@ -437,7 +434,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         score : float
             The mean, in nats.
         """
-        return float(np.average(self.score_samples(X, y), weights=sample_weight))
+        scores = self.score_samples(X, y)
+        weights = checked_weights(sample_weight, scores, some=True)
+        return float(np.average(scores, weights=weights))
 
     @as_fitted
     def loo_score(self, random_state=None):
@@ -653,6 +652,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 self.parameter_transform, bounds, self.n_outputs_
             )
         y = self._columns_of(y, "y")
+        refuse_large("y", y)
         spread, size = np.ptp(y, axis=0), np.abs(y).max(axis=0)
         close = (spread > 1e-12 * size) & (spread < LEAST_SPREAD)
         if close.any():
@@ -727,7 +727,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     def _parameters(self, y, name):
         """Validate parameters at which a density is evaluated."""
-        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name=name)
+        y = as_numbers(name, y, allow_nd=False, ensure_min_samples=1)
         return self._columns_of(y, name)
 
     def _observed(self, X):

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._base import warn_user
+from .._validation import as_numbers
 
 KINDS = (None, "log", "logit")
 BEYOND = 0.05  # share of draws outside of the table's range from which we warn
@@ -160,7 +161,7 @@ class Support:
 
 def as_bounds(bounds, n_parameters):
     """Return the lower and the upper bounds, one for each parameter."""
-    limits = np.asarray(bounds, dtype=np.float64)
+    limits = as_numbers("bounds", bounds, ensure_all_finite=False)
     if limits.shape == (2,):
         limits = np.tile(limits, (n_parameters, 1))
     if limits.shape != (n_parameters, 2):

@@ -5,9 +5,10 @@ from numbers import Real
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
-from sklearn.utils import check_array, check_scalar
+from sklearn.utils import check_scalar
 
 from .._extras import extra_module
+from .._validation import as_numbers
 
 LEVELS = (0.001, 0.999)  # quantiles at the ends of an axis
 CELLS = {1: 200, 2: 100}  # grid points per axis, by number of parameters
@@ -111,7 +112,7 @@ class PosteriorDisplay:
             raise ValueError(f"X must be one observation, got {len(draws)}.")
         draws = draws[0].reshape(n_samples, -1)
         if truth is not None:
-            truth = check_array(np.atleast_1d(truth), ensure_2d=False)
+            truth = np.atleast_1d(as_numbers("truth", truth))
         for name, given in {"truth": truth, "names": names}.items():
             if given is not None and len(given) != draws.shape[1]:
                 raise ValueError(

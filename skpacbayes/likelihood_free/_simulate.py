@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import HasMethods, Interval, validate_params
+from .._validation import as_numbers, refuse_hidden
 from ._abc_support import as_bounds
 from ._simulate_proposal import TruncatedPrior
 
@@ -257,7 +258,9 @@ def simulate(
 def _batch(prior, simulator, size, seed, vectorized):
     """Return summaries and parameters of one batch."""
     generator = np.random.default_rng(seed)
-    parameters = np.asarray(_draw(prior, size, generator), dtype=np.float64)
+    parameters = as_numbers(
+        "the draw of prior", _draw(prior, size, generator), ensure_all_finite=False
+    )
     if parameters.ndim not in (1, 2) or len(parameters) != size:
         raise ValueError(
             f"prior must return {size} rows of parameters, got an array of shape "
@@ -268,8 +271,13 @@ def _batch(prior, simulator, size, seed, vectorized):
     if vectorized:
         summaries = simulator(parameters, generator)
     else:
-        summaries = np.stack([simulator(row, generator) for row in parameters])
-    summaries = np.asarray(summaries, dtype=np.float64)
+        summaries = [simulator(row, generator) for row in parameters]
+        for row in summaries:
+            refuse_hidden(row, "the result of simulator")
+        summaries = np.stack(summaries)
+    summaries = as_numbers(
+        "the result of simulator", summaries, ensure_all_finite=False
+    )
     if summaries.ndim != 2 or len(summaries) != size:
         raise ValueError(
             f"simulator must return a row of summaries for each of {size} rows of "

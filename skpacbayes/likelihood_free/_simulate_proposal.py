@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .._validation import as_numbers
+
 OUTSIDE = 1e-3  # posterior probability outside of the region
 N_DRAWS = 2000  # draws of the posterior that define the region
 MARGIN = 0.1  # of the box around these draws, relative to its sides
@@ -44,7 +46,7 @@ class TruncatedPrior:
         """Draw from the prior until enough draws are in the region."""
         kept, n_kept, n_drawn, size = [], 0, 0, n_draws
         while n_kept < n_draws:
-            draws = np.asarray(self._draw(size, rng), dtype=np.float64)
+            draws = as_numbers("the draw of prior", self._draw(size, rng))
             n_drawn += size
             kept.append(draws[self._inside(draws)])
             n_kept += len(kept[-1])

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from .._kernels.mixture import log_sums_of_rows, normalise_exponentials
+from .._validation import refuse_hidden
 from ._outliers import OutlierFamily
 from ._stream import Stream
 
@@ -99,6 +100,7 @@ class Answer:
 
     def checked_labels(self, labels, n_samples):
         """Return one valid label for each row to draw."""
+        refuse_hidden(labels, "labels")
         given = np.asarray(labels)
         whole = np.full(n_samples, given) if given.ndim == 0 else given
         if given.dtype.kind not in "iu" or whole.ndim != 1 or not len(whole):
@@ -129,8 +131,6 @@ class Answer:
                 f"shape {known.shape}."
             )
         mixture.check_statistics(statistics, self.state)
-        if not 0 <= memory <= 1:
-            raise ValueError(f"memory must be in [0, 1], got {memory!r}.")
         total = memory * known + statistics
         state = mixture.m_step(total, self.state)
         bound = mixture.bound(state, 0.0, total)

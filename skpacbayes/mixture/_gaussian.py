@@ -5,10 +5,9 @@ from numbers import Real
 import numpy as np
 from scipy.special import softmax
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array
 
 from .._compat import Interval, StrOptions
-from .._validation import refuse_large
+from .._validation import as_numbers, refuse_large
 from ._column_family import refuse_empty_columns
 from ._conditional import ConditionalMixture
 from ._covariance_types import warn_of_covariance_type, warn_of_merged_components
@@ -320,7 +319,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         full = self.covariance_type in ("full", "tied", "auto")
         return NormalWishart if full else GaussianFamily
 
-    def _check_rows(self, X, *, reset=False, incomplete=False):
+    def _check_rows(self, X, *, reset=False, least=1, incomplete=False):
         if reset:
             self._check_combination()
         learned = None if reset else self._learned_family()
@@ -329,7 +328,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
             takes = incomplete or self._takes_missing(reset=reset)
             takes |= self._takes_missing(reset=True)  # it may not be allowed
             finite = "allow-nan" if takes else True
-            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
+            rows = self._rows(
+                X, reset=reset, ensure_all_finite=finite, ensure_min_samples=least
+            )
             if learned is not None and not incomplete:
                 learned.check_rows(rows)
         refuse_large("X", rows)
@@ -364,7 +365,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         refuse_empty_columns(X)
         d, mean = X.shape[1], column_means(X, weight)
         if self.mean_prior is not None:
-            mean = check_array(self.mean_prior, ensure_2d=False, dtype=np.float64)
+            mean = as_numbers("mean_prior", self.mean_prior)
             require_shape("mean_prior", mean, (d,))
         if kind == "known":
             return KnownVariance(mean, self.mean_precision_prior, self.known_covariance)
@@ -442,11 +443,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     def _covariance_prior(self, shape):
         """Return the user's prior covariance, if it has the right shape."""
-        prior = np.asarray(
-            check_array(
-                np.atleast_1d(self.covariance_prior), ensure_2d=False, dtype=np.float64
-            )
-        )
+        prior = np.atleast_1d(as_numbers("covariance_prior", self.covariance_prior))
         if shape == ():
             prior = prior.reshape(()) if prior.size == 1 else prior
         require_shape("covariance_prior", prior, shape)

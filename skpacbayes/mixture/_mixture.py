@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import check_count
+from .._arguments import check_count, check_share
 from .._base import fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
@@ -18,7 +18,7 @@ from .._stream import (
     counted,
     partial_fit_context,
 )
-from .._validation import are_small, refuse_large
+from .._validation import are_small, as_numbers, refuse_large
 from ._answers import Answer, answered
 from ._learner import Learner
 from ._outliers import OutlierFamily
@@ -622,7 +622,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             Counts, sums and, in the last column, entropies of the responsibilities.
         """
         answer = self._answer()
-        X, weight = self._present(X, sample_weight, reset=False)
+        X, weight = self._present(X, sample_weight, reset=False, least=0)
         if X.shape[0] == 0:
             return np.zeros_like(answer.statistics)
         statistics, _ = answer.mixture.e_step(answer.state, X, weight)
@@ -638,7 +638,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             Statistics computed under the current posterior.
         memory : float in [0, 1], default=1.0
             Factor of the weight of the rows so far: 1 adds new rows, 0 replaces all
-            rows (a sweep of a distributed fit), and values in between forget.
+            rows (a sweep of a distributed fit), and values in between forget. With 1,
+            the statistics of no rows change nothing.
 
         Returns
         -------
@@ -656,7 +657,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """
         check_is_fitted(self)
         answer = self._answer()
-        statistics = np.asarray(statistics, dtype=np.float64)
+        statistics = as_numbers("statistics", statistics, ensure_all_finite=False)
+        check_share("memory", memory, ends=True)
+        same_shape = statistics.shape == answer.statistics.shape
+        if memory == 1 and same_shape and not statistics.any():
+            return None
         self._stream = answer.absorbed(statistics, memory)
         self.n_samples_seen_ = as_count(
             memory * self.n_samples_seen_ + statistics[:, 0].sum()
@@ -714,9 +719,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             )
         return self._answer()
 
-    def _present(self, X, sample_weight, *, reset, some=False):
+    def _present(self, X, sample_weight, *, reset, some=False, least=1):
         """Return rows of positive weight, and their weights (None: 1 each)."""
-        X = self._check_rows(X, reset=reset)
+        X = self._check_rows(X, reset=reset, least=least)
         if sample_weight is None:
             return X, None
         weight = checked_weights(sample_weight, X, some=some)
@@ -731,8 +736,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             return X, weight
         return X[present], weight[present]
 
-    def _check_rows(self, X, *, reset=False):
-        """Validate rows for the family."""
+    def _check_rows(self, X, *, reset=False, least=1):
+        """Validate rows for the family, of which there must be at least `least`."""
         learned = None if reset else self._learned_family() or self._first_family()
         family = learned or self._family()
         if reset:
@@ -741,7 +746,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if rows is None:
             takes = self._takes_missing(reset=reset)
             finite = "allow-nan" if takes else True
-            rows = self._rows(X, reset=reset, ensure_all_finite=finite)
+            rows = self._rows(
+                X, reset=reset, ensure_all_finite=finite, ensure_min_samples=least
+            )
+            if not rows.shape[0]:
+                return rows
             refuse_large("X", rows)
             family = learned or self._family()  # with indices of columns
         family.check_rows(rows)

@@ -352,12 +352,16 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
             return EmpiricalMultinomialFamily()
         return MultinomialFamily(self.topic_prior)
 
-    def _check_rows(self, X, *, reset=False):
+    def _check_rows(self, X, *, reset=False, least=1):
         rows = None if reset else self._plain(X)
-        X = self._rows(X, reset=reset, accept_sparse="csr") if rows is None else rows
-        check_non_negative(X, type(self).__name__)
-        refuse_large("X", X.data if issparse(X) else X)
-        return X
+        if rows is None:
+            rows = self._rows(
+                X, reset=reset, accept_sparse="csr", ensure_min_samples=least
+            )
+        if rows.shape[0]:
+            check_non_negative(rows, type(self).__name__)
+            refuse_large("X", rows.data if issparse(rows) else rows)
+        return rows
 
     def _rows_of_a_block(self, n_components, n_features):
         return 100 * n_components

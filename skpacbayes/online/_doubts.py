@@ -5,6 +5,7 @@ from scipy.stats import rankdata
 
 from .._base import warn_user
 from .._kernels.online_change import RECENT
+from .._kernels.standardize import LEAST_SPREAD
 
 # Labels come in long runs where they change so many times as rarely as in random order:
 # with forgetting="auto", accuracy fell there, at 2,000 rows of three classes.
@@ -170,6 +171,21 @@ def warn_of_divergence(state, weights, names, power):
         f"much. Leave the expert {names[worst]!r} out, keep its predictions within "
         "bounds, or give loss_bound."
     )
+
+
+def warn_of_narrow_columns(ends, names):
+    """Warn of columns that vary by so little that they are taken for constant.
+
+    ends : (n_columns, 2, 3), see `_kernels.order`; names : of the columns.
+    """
+    width = -ends[:, :, 0].sum(axis=1)
+    narrow = np.flatnonzero((width > 0.0) & (width < LEAST_SPREAD))
+    if len(narrow):
+        warn_user(
+            f"The values of {names[narrow[0]]} differ by at most "
+            f"{width[narrow[0]]:g}, and their variance may underflow, so that they "
+            "count as constant. Divide them by their scale."
+        )
 
 
 def warn_of_weights(sample_weight, total, n_rows):

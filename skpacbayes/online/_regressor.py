@@ -7,6 +7,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import as_levels
 from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels.aggregation import HIGHEST_SCORE
@@ -370,9 +371,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         ValueError
             If a level is not in (0, 1), or X is not finite or beyond 1e150.
         """
-        levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
-        if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
-            raise ValueError(f"quantiles must be in (0, 1), got {quantiles!r}.")
+        levels = as_levels(quantiles, ends=False)
         mean, std, degrees = self._distributions(X)
         standard = ndtri(levels)
         if degrees > 0.0:

@@ -7,7 +7,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._sentinels import warn_of_far_rows, warn_of_sentinels_in_stream
 from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
-from ._doubts import order_found, warn_of_order, warn_of_weights
+from ._doubts import (
+    order_found,
+    warn_of_narrow_columns,
+    warn_of_order,
+    warn_of_weights,
+)
 
 NO_WEIGHTS = np.empty(0)  # weights argument of kernels if every row has weight 1
 NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_)
@@ -178,6 +183,7 @@ class OnlineEstimator(StreamingEstimator):
             some = ends[:-1] if self._n_labels() else ends
             effect = "determines the scale and the coefficients"
             warn_of_far_rows(some, n_rows, [*columns, "y"], effect)
+            warn_of_narrow_columns(some, [*columns, "y"])
             found = order_found(state)
             matters = self._depends_on_order()
             if found is not None and matters:

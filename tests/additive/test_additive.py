@@ -443,7 +443,7 @@ def test_statistics_that_are_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             model.absorb(bad)
-    with pytest.raises(ValueError, match=r"memory must be in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"memory=2 should be a number from 0 to 1"):
         model.absorb(good, memory=2)
     with pytest.raises(ValueError, match="leave a positive weight"):
         model.absorb(0 * good, memory=0)

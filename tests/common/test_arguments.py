@@ -6,7 +6,8 @@ import inspect
 import numpy as np
 import pytest
 from cases import ESTIMATORS, META, cheap, learn, rows
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 from states import changes, state_of
 
@@ -20,7 +21,7 @@ BAD = {
     "horizon": (0, 1.5),
     "labels": (-1, 50, 0.5),
     "level": (0, 90, NAN),
-    "memory": (-1, 5, NAN),
+    "memory": (-1, 5, NAN, "1"),
     "n_neighbors": (0, 10**6),
     "n_samples": (0, -1, 1.5),
     "n_steps": (0, 1.5),
@@ -148,3 +149,104 @@ def test_dates_and_words_are_refused_as_targets(name):
                 wanted = f"y has .*{said}.* needs numbers"
                 with pytest.raises(ValueError, match=wanted):
                     learn(estimator, method, X[:1], target)
+
+
+TABLE, TARGETS = rows(20)
+ARRAYS = {  # a valid value of each argument that is an array
+    "X": TABLE,
+    "classes": np.array([1.0, 2.0]),
+    "grid": TABLE[:3],
+    "groups": np.repeat([0.0, 1.0], 10),
+    "inputs": TABLE[:, :1],
+    "labels": np.array([0, 0]),
+    "lengths": np.array([10, 10]),
+    "quantiles": np.array([0.25, 0.5]),
+    "sample_weight": np.ones(20),
+    "y": TARGETS,
+}
+SCALARS = {"feature": 0, "n_steps": 20, "h": 20, "n_clusters": 2}
+
+
+def forms_of(values, *, labels):
+    """Arrays that NumPy reads as numbers: without masks, imaginary parts, units.
+
+    Labels may be anything but missing.
+    """
+    hidden = np.arange(values.size).reshape(values.shape) == 0
+    yield np.ma.masked_array(values, mask=hidden)
+    if not labels:
+        spans = values.astype("m8[s]")
+        objects = np.array([*spans.ravel(), None], dtype=object)
+        yield from (values + 1j, spans, spans + np.datetime64("2020-01-01"))
+        yield objects[:-1].reshape(values.shape)
+
+
+def calls_with_arrays(name):
+    """Calls of a fitted and of a new estimator, and which argument is an array."""
+    fitted, new = learn(cheap(name), "fit", TABLE, TARGETS), cheap(name)
+    own = ARRAYS | ({"grid": TARGETS} if name == "ABCPosteriorKDE" else {})
+    if "absorb" in METHODS[name]:
+        targets = (TARGETS,) if is_regressor(fitted) else ()
+        own = own | {"statistics": fitted.sufficient_statistics(TABLE, *targets)}
+    learning = {
+        method: dict(inspect.signature(getattr(new, method)).parameters)
+        for method in ("fit", "partial_fit", "__call__")
+        if hasattr(new, method)
+    }
+    for method, parameters in (METHODS[name] | learning).items():
+        needed = {"X", "y"} if method in ("fit", "partial_fit") else set()
+        needed |= {key for key, p in parameters.items() if p.default is p.empty}
+        if method == "partial_fit" and "classes" in parameters:
+            needed |= {"classes"}
+        given = {key: (own | SCALARS)[key] for key in needed & {*own, *SCALARS}}
+        of_targets = is_regressor(new) or is_classifier(new) or "Ranker" in name
+        for array in own.keys() & parameters:
+            if (array == "y" and not of_targets) or method == "certificate":
+                continue  # not used
+            for estimator in (fitted, new):
+                if hasattr(estimator, method):
+                    yield estimator, method, given, array, own[array]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_what_is_no_number_is_not_read_as_one(name):
+    """In every array of every method: rows, weights, statistics, grids and others."""
+    answered = []
+    for estimator, method, given, array, values in calls_with_arrays(name):
+        of_labels = array == "y" and not is_regressor(estimator)
+        labels = of_labels or array in ("groups", "classes")
+        before = state_of(estimator)
+        for wrong in forms_of(values, labels=labels):
+            try:
+                getattr(estimator, method)(**{**given, array: wrong})
+            except (ValueError, TypeError, NotFittedError):
+                continue
+            answered.append(f"{method}({array}={wrong!r:.60})")
+            break
+        assert not changes(before, state_of(estimator)), (method, array)
+    assert answered == []
+
+
+SUMMED = [name for name in ESTIMATORS if "absorb" in METHODS[name]]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SUMMED)
+def test_statistics_of_no_rows_are_zero_and_change_nothing(name):
+    """Of a partition without rows, or without weight; also where nothing was learnt."""
+    estimator = learn(cheap(name), "fit", TABLE, TARGETS)
+    data = (TABLE, TARGETS) if is_regressor(estimator) else (TABLE,)
+    empty = [part[:0] for part in data]
+    for each in (estimator, cheap(name)):
+        before = state_of(each)
+        for partition in (empty, [*empty, np.ones(0)], [*data, np.zeros(20)]):
+            try:
+                nothing = each.sufficient_statistics(*partition)
+            except NotFittedError:
+                continue
+            assert not nothing.any()
+            assert each.absorb(nothing) is each
+            assert not changes(before, state_of(each))
+    with pytest.raises(ValueError, match="has 1 features, but"):
+        estimator.sufficient_statistics(TABLE[:0, :1], *empty[1:])

@@ -11,8 +11,9 @@ import warnings
 import numpy as np
 import pytest
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
 
 ANSWERS = "predict", "predict_proba", "score_samples", "transform", "decision_function"
@@ -55,6 +56,40 @@ def test_no_table_gives_nan(table, name):
                 assert not np.isnan(np.asarray(getattr(estimator, method)(X))).any()
         for attribute, value in fitted_numbers(estimator):
             assert not np.isnan(value).any(), attribute
+
+
+@pytest.mark.parametrize("unit", [2.0**-530, 2.0**515], ids=["tiny", "huge"])
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_an_extreme_unit_is_refused_named_or_without_effect(name, method, unit):
+    """Of the columns, and of y: their squares are no numbers."""
+    if not hasattr(cheap(name), "predict") or "Particle" in name or name == "SMC2":
+        pytest.skip("its model has a unit")
+    X, labels = np.ceil(groups()), np.arange(40) % 2
+    of_numbers = is_regressor(cheap(name)) or name == "ABCPosteriorKDE"
+    y = X[:, 0] if of_numbers else 1.0 + labels
+    expected, _ = prediction(cheap(name), method, X, y)
+    units = [(unit, 1.0), (1.0, unit)]
+    for of_rows, of_targets in units[: 1 + (of_numbers and "Poisson" not in name)]:
+        found, said = prediction(cheap(name), method, of_rows * X, of_targets * y)
+        if found is None:
+            same = re.search("squares|variance|needs counts", said)
+        elif of_numbers or is_classifier(cheap(name)):
+            gap = abs(found / of_targets - expected).max()
+            same = gap < 1e-3 * np.ptp(expected)
+        else:
+            same = adjusted_rand_score(found, expected) == 1.0
+        assert same or "underflow" in said or "constant" in said, said
+
+
+def prediction(estimator, method, X, y):
+    """Return the prediction for what was learnt, None if refused, and the messages."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            predicted = learn(estimator, method, X, y).predict(X)
+        except ValueError as error:
+            return None, str(error)
+    return predicted, " ".join(str(warning.message) for warning in caught)
 
 
 def refuses(estimator, X, y):

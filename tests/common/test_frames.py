@@ -128,13 +128,16 @@ def test_a_mask_is_refused_where_it_hides_something(name, method):
                 getattr(learnt, question)(hidden)
 
 
-def test_masked_weights_are_refused():
-    weights = np.ma.masked_array(np.ones(60), mask=np.arange(60) == 3)
-    for name in ("OnlineVIRegressor", "TemperedVBGaussianMixture", "PACOClusterer"):
-        with pytest.raises(
-            ValueError, match="sample_weight got an array with 1 masked"
-        ):
-            cheap(name).fit(X, Y, sample_weight=weights)
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_a_lazy_table_is_collected_by_its_user(name, method):
+    table = frame("polars", {"dose": X[:, 0], "age": X[:, 1]})
+    with pytest.raises(TypeError, match=r"LazyFrame.* call its method collect first"):
+        learn(cheap(name), method, table.lazy(), Y)
+    for question in ("predict", "score_samples", "sufficient_statistics"):
+        estimator = fitted(name, method)
+        if hasattr(estimator, question):
+            with pytest.raises(TypeError, match="call its method collect first"):
+                getattr(estimator, question)(table.lazy(), *[Y] * ("suff" in question))
 
 
 @pytest.mark.parametrize(

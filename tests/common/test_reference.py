@@ -12,7 +12,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from cases import ESTIMATORS, cheap
+from cases import ESTIMATORS, X, Y, cheap
 from numpydoc.docscrape import ClassDoc
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import get_tags
@@ -88,6 +88,44 @@ def test_what_the_questions_name_is_there():
             attributes = {part.name for part in ClassDoc(classes[path])["Attributes"]}
             for name in re.findall(r"`(\w+)`", names):
                 assert name in attributes or hasattr(classes[path], name), (path, name)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("callbacks")
+def test_the_table_of_steps_has_the_estimators_that_have_steps():
+    page = (ROOT / "doc/user_guide/progress.rst").read_text(encoding="utf-8")
+    families = {  # of which one line says all
+        "the additive models": "additive",
+        "and the other mixtures": "mixture",
+        "the online learners": "online",
+    }
+    assert all(said in page for said in families)
+    for name, public in ESTIMATORS.items():
+        steps, family = [], public.__module__.split(".")[1]
+        several = {"n_particles": 4} if name == "SSMCKMeansInit" else {}
+        cheap(name, **several).set_callbacks(Steps(steps)).fit(X, Y)
+        assert bool(steps) == (family != "online"), name
+        assert f"{name}`" in page or family in families.values(), name
+
+
+class Steps:
+    """A callback that lists the steps of a fit, below the fit itself."""
+
+    def __init__(self, steps):
+        self.steps = steps
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **rest):
+        if context.parent is not None:
+            self.steps.append(context.task_name)
+
+    def on_fit_task_end(self, estimator, context, **rest):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
 
 
 def test_every_example_is_in_a_section_of_the_gallery():

@@ -103,7 +103,7 @@ def test_what_is_no_forecast():
         fitted.forecast(2.5)
     with pytest.raises(ValueError, match="horizon == 0, must be >= 1"):
         fitted.log_likelihoods(rows_of(plane(), 12), horizon=0)
-    with pytest.raises(ValueError, match=r"quantiles should lie in \[0, 1\], got"):
+    with pytest.raises(ValueError, match="should be one or more numbers from 0 to 1"):
         fitted.forecast(1, quantiles=[5, 95])
     with pytest.raises(ValueError, match=r'of should be "observations" or "states"'):
         fitted.forecast(1, of="rows")

@@ -134,7 +134,7 @@ def test_forecasts_integrate_over_parameters(learnt):
     observed = learnt.forecast(1, quantiles=[0.5], random_state=0)
     assert observed.quantiles.shape == (1, 1, 1)
     assert observed.stds[0] > ahead.stds[0]
-    with pytest.raises(ValueError, match=r"quantiles should lie in \[0, 1\]"):
+    with pytest.raises(ValueError, match="should be one or more numbers from 0 to 1"):
         learnt.forecast(1, quantiles=[2.0])
 
 

@@ -135,7 +135,7 @@ def test_numbers_that_are_no_numbers_of_rows(number):
 
 def test_quantiles_out_of_range():
     X, y = table()
-    with pytest.raises(ValueError, match="quantiles must be in"):
+    with pytest.raises(ValueError, match="should be one or more numbers from 0 to 1"):
         ABCPosteriorKDE(**FIXED).fit(X, y).predict_quantiles(X, [0.5, 1.5])
 
 

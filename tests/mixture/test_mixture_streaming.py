@@ -214,7 +214,7 @@ def test_bad_statistics_are_refused(change, message):
     before = state_of(mixture)
     with pytest.raises(ValueError, match=message):
         mixture.absorb(change(mixture.statistics_))
-    with pytest.raises(ValueError, match=r"memory must be in \[0, 1\], got 2"):
+    with pytest.raises(ValueError, match=r"memory=2 should be a number from 0 to 1"):
         mixture.absorb(mixture.statistics_, memory=2)
     assert not changes(before, state_of(mixture))
 
