@@ -107,8 +107,8 @@ def _likeliest(search, n_clusters, shape, own, fits):
         for dof in (math.inf, STUDENT_DOF)
     ]
     found = [one for one in found if one is not None]
-    for one in found if search.skewed.any else ():
-        search.skewed.look_at(one)
+    if search.skewed.any:
+        search.let_best_be_skewed(found)
     return max(found, key=search.value, default=None)
 
 
