@@ -1,11 +1,12 @@
 """Mixtures of one common shape, on weighted points: EM.
 
 Components are round in the coordinates of the points, normal or Student, with a common
-variance or their own. For a diagonal or tied shape the kernel stops where the caller
-changes the coordinates.
+variance or their own. A background of uniform density may take rows of no component.
+For a diagonal or tied shape the kernel stops where the caller changes the coordinates.
 """
 
 import math
+from collections import namedtuple
 
 from . import kernel, part
 
@@ -17,14 +18,39 @@ _COUNTED = 1e-3
 _DIFFERENT = 600.0
 # Number of iterations between two changes of the coordinates.
 EVERY = 3
+# Least share of a background.
+_LEAST_BACKGROUND = 1e-9
+
+# Weighted points: `places` (n_points, n_features); `weights`, of sum `total`; `spreads`
+# (n_points,), mean squared distances of the rows that were merged into a point.
+Cloud = namedtuple("Cloud", "places weights spreads total")
+
+# Which mixture: whether coordinates change, and whether variances are the components'
+# `own`; `dof`, a whole number, 0 for normal components; rows' worth of `pull` of own
+# variances towards their harmonic mean; the `smallest` variance; the log density of the
+# background, if there is one.
+Kind = namedtuple("Kind", "changing own dof pull smallest log_uniform")
+
+# Parameters, changed in place: `centers` (n_features, n_clusters), so that loops over
+# the clusters vectorise, `scales` (variances), `shares` and `masses` (n_clusters,).
+Components = namedtuple("Components", "centers scales shares masses")
+
+# Results: `labels` and `robust` (n_points,), the component and the weight of each point
+# in its moments over its share. Where the coordinates have to change: `sums`
+# (n_features, n_clusters), the last steps of the centres; `moments[2]` and
+# `moments[7]`, the inverse variances before the step, and the components' weights; and
+# `within` (n_points, n_clusters), zeros before, the weight of each point over the
+# variance of the component. `moments` (8, n_clusters) is work space, too.
+Found = namedtuple("Found", "labels robust sums moments within")
 
 
 @part
-def _set_heights(k, d, dof, scales, shares, sums, masses, moments):
+def _set_heights(k, d, dof, components, sums, moments):
     """Log of share and density at the centres; sums over the points are set to 0.
 
     Returns the largest of them, and whether their differences fit exp.
     """
+    _, scales, shares, masses = components
     heights, fronts, inverses, _, _, _, square, thick = moments
     constant = -0.5 * d * math.log(2.0 * math.pi)
     if dof > 0:
@@ -84,18 +110,19 @@ def _normal_parts(k, moments):
 
 
 @part
-def _expect(
-    points, weights, spreads, dof, pooling, k, centers, scales, shares, masses,
-    labels, robust, sums, moments, within,
-):  # fmt: skip
+def _expect(cloud, dof, pooling, k, components, log_background, found, moments):
     """E step: sums over the points by component; both log-likelihoods.
 
     With `pooling`, the factors of the covariance within the components go to `within`.
+    Also returns the rows of the background, whose density is exp(`log_background`).
     """
+    points, weights, spreads, _ = cloud
+    centers, scales, _, masses = components
+    labels, robust, sums, _, within = found
     n_points, d = points.shape
     _, _, inverses, ratios, parts, _, square, thick = moments
-    top, alike = _set_heights(k, d, dof, scales, shares, sums, masses, moments)
-    mixture, classified = 0.0, 0.0
+    top, alike = _set_heights(k, d, dof, components, sums, moments)
+    mixture, classified, outside = 0.0, 0.0, 0.0
     for i in range(n_points):
         weight = weights[i]
         for j in range(k):
@@ -113,25 +140,33 @@ def _expect(
             log_factor = top + _student_parts(k, d, dof, least, moments)
         else:
             log_factor = _normal_parts(k, moments)
-        density, highest, best = 0.0, 0.0, 0
+        density, highest, best, inside = 0.0, 0.0, 0, 1.0
         for j in range(k):
             density += parts[j]
             if parts[j] > highest:
                 highest, best = parts[j], j
-        labels[i] = best
-        classified += weight * (log_factor + math.log(highest))
-        mixture += weight * (log_factor + math.log(density))
+        log_highest = log_factor + math.log(highest)
+        log_density = log_factor + math.log(density)
+        if log_background > -math.inf:
+            gap = log_background - log_density
+            inside = 1.0 / (1.0 + math.exp(min(gap, _DIFFERENT)))
+            log_density = max(log_density - math.log(inside), log_background)
+            log_highest = max(log_highest, log_background)
+        labels[i], robust[i] = best, inside
+        classified += weight * log_highest
+        mixture += weight * log_density
+        outside += weight * (1.0 - inside)
         for j in range(k):
             if parts[j] <= _LEAST_SHARE * highest:
                 continue
-            share = parts[j] / density
+            share = inside * parts[j] / density
             part = weight * share
             masses[j] += part
             if dof > 0:
                 factor = (dof + d) / (dof + ratios[j])
                 part *= factor
                 if j == best:
-                    robust[i] = factor
+                    robust[i] *= factor
             thick[j] += part
             square[j] += part * ratios[j] * scales[j]
             for f in range(d):
@@ -140,14 +175,13 @@ def _expect(
                 within[i, j] = part * inverses[j]
     if dof > 0 and not alike:
         mixture = -math.inf
-    return mixture, classified
+    return mixture, classified, outside
 
 
 @part
-def _maximise(
-    total, own, pull, smallest, k, centers, scales, shares, masses, sums, moments
-):
+def _maximise(total, kind, k, components, sums, moments):
     """M step: shares, centres and variances; `sums` become the steps of the centres."""
+    centers, scales, shares, masses = components
     d = len(centers)
     _, _, inverses, _, _, _, square, thick = moments
     harmonic, everything, all_mass = 0.0, 0.0, 0.0
@@ -167,52 +201,46 @@ def _maximise(
             all_mass += masses[j]
     for j in range(k):
         scale = everything / (d * all_mass)
-        if own:
-            scale = (square[j] / d + pull / harmonic) / (masses[j] + pull)
-        scales[j] = scale if scale > smallest else smallest
+        if kind.own:
+            scale = square[j] / d + kind.pull / harmonic
+            scale /= masses[j] + kind.pull
+        scales[j] = scale if scale > kind.smallest else kind.smallest
 
 
 @kernel
 def run_em(
-    points, weights, spreads, total, changing, own, dof, pull, smallest, begin,
-    max_iter, previous, tolerance, k, centers, scales, shares, masses, labels, robust,
-    sums, moments, within,
-):  # fmt: skip
-    """EM from the first `k` of `centers`, `scales` (variances) and `shares`, in place.
+    cloud, kind, begin, max_iter, previous, tolerance, k, background, components, found
+):
+    """EM from the first `k` of the components, in place.
 
     Iterations from `begin` until there are `max_iter`, or until the log-likelihood
     rises by less than `tolerance`, over the `previous` one at first; or, if they are
-    `changing`, until the coordinates have to change.
+    changing, until the coordinates have to change. `background`: its share of the rows;
+    0: there is none. `cloud`, `kind`, `components`, `found`: see these tuples.
 
-    `spreads` (n_points,): mean squared distances of the rows that were merged into a
-    point. `total`: the sum of the `weights`. `centers` and `sums` are (n_features,
-    n_clusters), so that loops over the clusters vectorise. `dof`: a whole number; 0 for
-    normal components. `pull`: rows' worth of pull of own variances towards their
-    harmonic mean. Receive results: `masses` (k,), `labels` and `robust` (n_points,),
-    the component and the Student weight of each point. Where the coordinates have to
-    change: `sums`, the last steps of the centres; `moments[2]` and `moments[7]`, the
-    inverse variances before the step, and the components' Student weights; and `within`
-    (n_points, n_clusters), zeros before, the weight of each point over the variance of
-    the component. `moments` (8, k) is work space, too. Returns the log-likelihood of
-    the mixture and that of the classification at the last E step, the number of
-    iterations, and whether the coordinates have to change.
+    Returns the log-likelihood of the mixture and that of the classification at the last
+    E step, the number of iterations, whether the coordinates have to change, and the
+    share of the background.
     """
+    moments = found.moments
     rows = (
         moments[0], moments[1], moments[2], moments[3],
         moments[4], moments[5], moments[6], moments[7],
     )  # fmt: skip
     iteration, pooling, mixture, classified = begin, False, 0.0, 0.0
     while not pooling:
-        pooling = changing and iteration % EVERY == 1 and iteration < max_iter
-        mixture, classified = _expect(
-            points, weights, spreads, dof, pooling, k, centers, scales, shares, masses,
-            labels, robust, sums, rows, within,
-        )  # fmt: skip
-        if iteration == max_iter or mixture - previous < tolerance:
-            return mixture, classified, iteration, False
-        previous = mixture
-        _maximise(
-            total, own, pull, smallest, k, centers, scales, shares, masses, sums, rows
+        pooling = kind.changing and iteration % EVERY == 1 and iteration < max_iter
+        log_background = -math.inf
+        if background > 0.0:
+            log_background = math.log(background) + kind.log_uniform
+        mixture, classified, outside = _expect(
+            cloud, kind.dof, pooling, k, components, log_background, found, rows
         )
+        if background > 0.0:
+            background = max(outside / cloud.total, _LEAST_BACKGROUND)
+        if iteration == max_iter or mixture - previous < tolerance:
+            return mixture, classified, iteration, False, background
+        previous = mixture
+        _maximise(cloud.total, kind, k, components, found.sums, rows)
         iteration += 1
-    return mixture, classified, iteration, True
+    return mixture, classified, iteration, True, background

@@ -4,17 +4,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
-from .._kernels import paco_mixture as kernels
 from ._paco_chain import log_ball
-from ._paco_fitting import PULL, EMState
-from ._paco_mixture import (
-    LEAST_GAIN,
-    STUDENT_DOF,
-    log_components,
-    student_weights,
-)
+from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
 
 # Initial share of the background in EM, and the largest number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
@@ -107,8 +99,8 @@ def _likeliest(search, n_clusters, shape, own, fits):
         for dof in (math.inf, STUDENT_DOF)
     ]
     found = [one for one in found if one is not None]
-    for one in found if search.skewed.any else ():
-        search.skewed.look_at(one)
+    if search.skewed.any:
+        search.let_best_be_skewed(found)
     return max(found, key=search.value, default=None)
 
 
@@ -121,10 +113,8 @@ def fit_with_background(problem, start, shape, own, dof):
         centers = parts.T @ problem.points @ start.coordinates / masses[:, None]
         scales = problem.variances(replace(start, centers=centers))
         start = replace(start, centers=centers, scales=scales)
-    state = _State(problem, start, shape, own, dof)
-    state.run(_MAX_ITER, _TOLERANCE)
-    sound = math.isfinite(state.log_likelihoods[0])
-    return state.mixture() if sound and state.keep_alive() == 0 else None
+    background = start.background or _FIRST_SHARE, -log_volume(problem, shape)
+    return problem.fit(start, shape, own, dof, _MAX_ITER, _TOLERANCE, *background)
 
 
 def log_volume(problem, shape):
@@ -142,77 +132,3 @@ def log_volume(problem, shape):
         return float(np.log(sides).sum())
     squares = ((gaps @ problem.whitened("tied")) ** 2).sum(axis=1)
     return log_ball(math.sqrt(max(squares.max(), 1e-300)), problem.d)
-
-
-class _State(EMState):
-    """State of EM, with a background."""
-
-    def __init__(self, problem, start, shape, own, dof):
-        super().__init__(problem, start, shape, own, dof)
-        self.log_uniform = -log_volume(problem, shape)
-        self.background = start.background or _FIRST_SHARE
-
-    def run(self, max_iter, tolerance):
-        """Run EM; unless the shape is round, update the coordinates at times."""
-        previous = -math.inf
-        for iteration in range(max_iter + 1):
-            parts, ratios, mixture = self._expect()
-            if iteration == max_iter or not mixture - previous >= tolerance:
-                return
-            previous = mixture
-            changing = self.shape != "round" and iteration % kernels.EVERY == 1
-            within = self._maximise(parts, ratios)
-            if changing:
-                self._whiten(self._covariance(within))
-
-    def _expect(self):
-        """E-step: return responsibilities of the clusters, and squared distances."""
-        weights, d, k = self.problem.weights, self.problem.d, self.k
-        scales = self.scales[:k]
-        squares = cdist(self.points, self.centers[:, :k].T, "sqeuclidean")
-        squares += self.spreads[:, None]
-        logs = log_components(squares, scales, self.dof, d)
-        logs += np.log(np.maximum(self.shares[:k], 1e-100))
-        self.labels = logs.argmax(axis=1)
-        alone = math.log(self.background) + self.log_uniform
-        highest = np.maximum(logs.max(axis=1), alone)
-        parts = np.exp(logs - highest[:, None])
-        others = np.exp(alone - highest)
-        totals = parts.sum(axis=1) + others
-        parts /= totals[:, None]
-        ratios = squares / scales
-        explained = 1.0 - others / totals
-        self.robust = explained * student_weights(ratios.min(axis=1), self.dof, d)
-        mixture = float(weights @ (highest + np.log(totals)))
-        self.log_likelihoods = mixture, float(weights @ highest)
-        self.background = max(weights @ (1.0 - explained) / weights.sum(), 1e-9)
-        return parts * weights[:, None], ratios, mixture
-
-    def _maximise(self, parts, ratios):
-        """M-step of the clusters: return the points' weights over the old variances."""
-        d, k = self.problem.d, self.k
-        thick = parts * student_weights(ratios, self.dof, d)
-        masses, total = parts.sum(axis=0), thick.sum(axis=0)
-        scales, before = self.scales[:k].copy(), self.centers[:, :k].copy()
-        safe = np.maximum(total, 1e-300)
-        steps = (self.points.T @ thick - before * total) / safe
-        squares = (thick * ratios).sum(axis=0) * scales
-        squares = np.maximum(squares - total * (steps**2).sum(axis=0), 0.0)
-        self.centers[:, :k], self.sums[:, :k] = before + steps, steps
-        self.masses[:k], self.shares[:k] = masses, masses / self.problem.n_rows
-        self.moments[2, :k], self.moments[7, :k] = 1.0 / scales, total
-        harmonic = (1.0 / scales).mean()
-        if self.own:
-            new = (squares / d + PULL / harmonic) / (masses + PULL)
-        else:
-            new = squares.sum() / (d * max(masses.sum(), 1e-300))
-        self.scales[:k] = np.maximum(new, 1e-15 * self.variance)
-        return thick / scales
-
-    def mixture(self):
-        """Return the state as a mixture."""
-        return replace(
-            super().mixture(),
-            background=float(self.background),
-            log_uniform=self.log_uniform,
-        )

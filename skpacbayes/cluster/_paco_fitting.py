@@ -168,9 +168,12 @@ class MixtureProblem:
         pulled = sums + PULL * sums.sum() / self.n_rows
         return pulled / (mixture.masses + PULL)
 
-    def fit(self, start, shape, own, dof, max_iter, tolerance=1e-2):
-        """Run EM; return a new mixture, or None if a component lost its rows."""
-        state = self.state(start, shape, own, dof)
+    def fit(self, start, shape, own, dof, max_iter, tolerance=1e-2, *background):
+        """Run EM; return a new mixture, or None if a component lost its rows.
+
+        `background`: initial share, and log density, of a background, if there is one.
+        """
+        state = EMState(self, start, shape, own, dof, *background)
         state.run(max_iter, tolerance)
         sound = math.isfinite(state.log_likelihoods[0])
         return state.mixture() if sound and state.keep_alive() == 0 else None
@@ -200,8 +203,11 @@ class MixtureProblem:
 class EMState:
     """State of EM: arrays that it changes in place."""
 
-    def __init__(self, problem, start, shape, own, dof):
+    def __init__(
+        self, problem, start, shape, own, dof, background=0.0, log_uniform=-math.inf
+    ):
         self.problem, self.shape, self.own, self.dof = problem, shape, own, dof
+        self.background, self.log_uniform = float(background), log_uniform
         d, n_points = problem.d, len(problem.points)
         self.k = k = len(start.centers)
         self.coordinates = np.ascontiguousarray(start.coordinates).copy()
@@ -227,33 +233,36 @@ class EMState:
 
     def run(self, max_iter, tolerance):
         """Run EM; unless the shape is round, update the coordinates at times."""
-        mixture, n_done, change = -math.inf, 0, True
-        within = np.zeros((len(self.points), self.k if self.shape != "round" else 0))
+        changing, mixture, n_done, change = self.shape != "round", -math.inf, 0, True
+        within = np.zeros((len(self.points), self.k if changing else 0))
+        kind = kernels.Kind(
+            changing,
+            self.own,
+            int(self.dof) if math.isfinite(self.dof) else 0,
+            PULL,
+            1e-15 * self.variance,
+            self.log_uniform,
+        )
+        components = kernels.Components(
+            self.centers, self.scales, self.shares, self.masses
+        )
+        found = kernels.Found(self.labels, self.robust, self.sums, self.moments, within)
         while change:
-            mixture, classified, n_done, change = kernels.run_em(
-                self.points,
-                self.problem.weights,
-                self.spreads,
-                self.problem.n_rows,
-                self.shape != "round",
-                self.own,
-                int(self.dof) if math.isfinite(self.dof) else 0,
-                PULL,
-                1e-15 * self.variance,
+            problem = self.problem
+            cloud = kernels.Cloud(
+                self.points, problem.weights, self.spreads, problem.n_rows
+            )
+            mixture, classified, n_done, change, self.background = kernels.run_em(
+                cloud,
+                kind,
                 n_done,
                 max_iter,
                 mixture,
                 tolerance,
                 self.k,
-                self.centers,
-                self.scales,
-                self.shares,
-                self.masses,
-                self.labels,
-                self.robust,
-                self.sums,
-                self.moments,
-                within,
+                self.background,
+                components,
+                found,
             )
             if change:
                 self._whiten(self._covariance(within))
@@ -376,6 +385,8 @@ class EMState:
             self.labels.copy(),
             self.robust.copy(),
             self.log_likelihoods,
+            self.background,
+            self.log_uniform,
         )
 
 

@@ -220,7 +220,7 @@ class Search:
         """
         for shape in shapes:
             kind = shape, False, STUDENT_DOF
-            if kind in self.solutions:
+            if kind in self.solutions or not self.skewed.possible(shape):
                 continue
             for k in range(1, _FEW_CLUSTERS + 1):
                 found = [one[k] for one in self.solutions.values() if k in one]
@@ -247,6 +247,14 @@ class Search:
                 if self.value(mixture) + self.skewed.most > best:
                     self.skewed.look_at(mixture)
                     best = max(best, self.value(mixture))
+
+    def let_best_be_skewed(self, mixtures):
+        """Add the gain of skewed clusters where the mixture can be the best of all."""
+        best = -math.inf
+        for mixture in sorted(mixtures, key=self.value, reverse=True):
+            if self.value(mixture) + self.skewed.most_of(mixture) > best:
+                self.skewed.look_at(mixture)
+            best = max(best, self.value(mixture))
 
     def log_joint(self, mixture):
         """Return the log of share times density of the best cluster at each point."""

@@ -85,6 +85,40 @@ class SkewedClusters:
         known = self.mixtures.get(mixture)
         return known.log_ratios if known else 0.0
 
+    def most_of(self, mixture):
+        """Return an upper bound of the gain of skewed clusters in log evidence."""
+        n_rows = np.bincount(mixture.labels, self.problem.weights)
+        bounds = self._bound(n_rows)[:, None] - self._prices(mixture.shape)
+        return float(np.maximum(bounds, 0.0).sum())
+
+    def possible(self, shape):
+        """Return whether a cluster of all rows may gain by skewness."""
+        return self._bound(self.problem.n_rows) > self._prices(shape).min()
+
+    def _bound(self, n_rows):
+        """Return an upper bound of the gain along an axis of a cluster of `n_rows`.
+
+        For any mode and exponent, the density without the mirror image of the narrower
+        side is at most twice as large, and pseudo-rows count as rows.
+        """
+        return self.share * (n_rows + PULL) * math.log(2)
+
+    def _prices(self, shape):
+        """Return the penalties of the axes along which a cluster may be skewed.
+
+        A feature counts as one parameter, plus the log of the number of features [1]_.
+        A direction among m dimensions has m - 1 parameters more.
+
+        References
+        ----------
+        .. [1] J. Chen and Z. Chen (2008). Extended Bayesian information criteria for
+           model selection with large model spaces. Biometrika 95.
+        """
+        d, half_log = self.problem.d, math.log(self.problem.n_evidence) / 2
+        if shape == "tied":
+            return half_log * (d - np.arange(min(d, _MOST_DIRECTIONS)))
+        return np.full(d, half_log + math.log(d))
+
     def look_at(self, mixture):
         """Test the clusters of a mixture for skewness."""
         if mixture in self.mixtures:
@@ -108,58 +142,48 @@ class SkewedClusters:
 
     def _cluster(self, shape, points, widths, weights):
         """Return the gain in evidence of a cluster, and its rows' log ratios."""
-        log_ratios, gain = np.zeros(len(points)), 0.0
-        if self.share * weights.sum() < _FEWEST_ROWS:
+        log_ratios, gain, n_rows = np.zeros(len(points)), 0.0, weights.sum()
+        bound, prices = self._bound(n_rows), self._prices(shape)
+        if self.share * n_rows < _FEWEST_ROWS or bound <= prices.min():
             return gain, log_ratios
-        gaps = points - weights @ points / weights.sum()
-        half_log = math.log(self.problem.n_evidence) / 2
+        gaps = points - weights @ points / n_rows
         axes = _directions if shape == "tied" else _features
-        for along, price in axes(gaps, weights, half_log):
-            ratios = log_ratios_along(along, widths, weights)
-            gained = self.share * weights @ ratios - price
-            if gained > 0:
-                log_ratios += ratios
-                gain += gained
+        for along, price in zip(axes(gaps, weights), prices, strict=False):
+            if along is not None and bound > price:
+                ratios = log_ratios_along(along, widths, weights)
+                gained = self.share * weights @ ratios - price
+                if gained > 0:
+                    log_ratios += ratios
+                    gain += gained
         return gain, log_ratios
 
 
-def _features(gaps, weights, half_log):
-    """Yield the rows along each feature that may be skewed, and the penalty.
-
-    The penalty is that of one parameter, plus the log of the number of features [1]_.
-
-    References
-    ----------
-    .. [1] J. Chen and Z. Chen (2008). Extended Bayesian information criteria for model
-       selection with large model spaces. Biometrika 95.
-    """
-    for axis in np.flatnonzero(_sides_differ(gaps, weights)):
-        yield gaps[:, axis], half_log + math.log(gaps.shape[1])
+def _features(gaps, weights):
+    """Yield the rows along each feature; None if it is not skewed."""
+    for axis, differ in enumerate(_sides_differ(gaps, weights)):
+        yield gaps[:, axis] if differ else None
 
 
-def _directions(gaps, weights, half_log):
-    """Yield rows along orthogonal directions of large third moment, and penalties.
+def _directions(gaps, weights):
+    """Yield rows along orthogonal directions of large third moment; None as above.
 
     Each direction maximises the third moment among those orthogonal to the ones before,
-    starting from the farthest rows. A direction in m dimensions has m - 1 parameters.
+    starting from the farthest rows.
     """
-    d = gaps.shape[1]
-    for n_before in range(min(d, _MOST_DIRECTIONS)):
+    for _ in range(min(gaps.shape[1], _MOST_DIRECTIONS)):
         squares = (gaps**2).sum(axis=1)
-        largest, best = 0.0, None
-        for start in np.argsort(-squares, kind="stable")[:_N_STARTS]:
-            direction = gaps[start]
-            for _ in range(_MAX_ITER):
-                direction = direction / max(np.linalg.norm(direction), 1e-300)
-                direction = (weights * (gaps @ direction) ** 2) @ gaps
-            size = np.linalg.norm(direction)
-            if size > largest:
-                largest, best = size, direction / size
-        if best is None:
+        directions = gaps[np.argsort(-squares, kind="stable")[:_N_STARTS]].T
+        for _ in range(_MAX_ITER):
+            sizes = np.sqrt((directions**2).sum(axis=0))
+            directions = directions / np.maximum(sizes, 1e-300)
+            directions = gaps.T @ (weights[:, None] * (gaps @ directions) ** 2)
+        sizes = np.sqrt((directions**2).sum(axis=0))
+        best = sizes.argmax()
+        if not sizes[best] > 0:
             return
+        best = directions[:, best] / sizes[best]
         along = gaps @ best
-        if _sides_differ(along[:, None], weights)[0]:
-            yield along, (d - n_before) * half_log
+        yield along if _sides_differ(along[:, None], weights)[0] else None
         gaps = gaps - along[:, None] * best
 
 

@@ -22,35 +22,30 @@ WEIGHTS = RNG.uniform(0.5, 2, len(POINTS))
 CENTERS = np.array([[0.5, 0.0], [4.0, 0.0]])
 
 
-def run(kernel, *, changing=False, own=False, dof=0, max_iter=1, pull=2.0):
+def run(
+    kernel, *, changing=False, own=False, dof=0, max_iter=1, pull=2.0, background=()
+):
     """EM from two centres; the kernel's answer, and its state by name."""
     d, k, n = 2, 2, len(POINTS)
-    state = {
-        "points": POINTS.copy(),
-        "weights": WEIGHTS,
-        "spreads": np.zeros(n),
-        "total": WEIGHTS.sum(),
-        "changing": changing,
-        "own": own,
-        "dof": dof,
-        "pull": pull,
-        "smallest": 1e-12,
-        "begin": 0,
-        "max_iter": max_iter,
-        "previous": -math.inf,
-        "tolerance": -math.inf,
-        "k": k,
-        "centers": CENTERS.T.copy(),
-        "scales": np.array([1.5, 0.8]) if own else np.full(2, 1.2),
-        "shares": np.array([0.7, 0.3]),
-        "masses": np.zeros(k),
-        "labels": np.zeros(n, dtype=np.int64),
-        "robust": np.ones(n),
-        "sums": np.empty((d, k)),
-        "moments": np.empty((8, k)),
-        "within": np.zeros((n, k)),
-    }
-    return kernel(*state.values()), state
+    share, log_uniform = background or (0.0, -math.inf)
+    cloud = kernels.Cloud(POINTS.copy(), WEIGHTS, np.zeros(n), WEIGHTS.sum())
+    kind = kernels.Kind(changing, own, dof, pull, 1e-12, log_uniform)
+    components = kernels.Components(
+        CENTERS.T.copy(),
+        np.array([1.5, 0.8]) if own else np.full(2, 1.2),
+        np.array([0.7, 0.3]),
+        np.zeros(k),
+    )
+    found = kernels.Found(
+        np.zeros(n, dtype=np.int64),
+        np.ones(n),
+        np.empty((d, k)),
+        np.empty((8, k)),
+        np.zeros((n, k)),
+    )
+    until = 0, max_iter, -math.inf, -math.inf
+    answer = kernel(cloud, kind, *until, k, share, components, found)
+    return answer, components._asdict() | found._asdict()
 
 
 def log_joint(points, centers, scales, shares, dof):
@@ -93,13 +88,41 @@ def test_run_em(kernel, own, dof):
     assert_array_equal(after["labels"], joint.argmax(axis=1))
 
 
+@pytest.mark.parametrize("log_uniform", [-4.0, -800.0, 800.0])
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("dof", [0, 5])
+@twin_of(kernels.run_em)
+def test_run_em_with_a_background(kernel, own, dof, log_uniform):
+    """One more component, of a density that is the same everywhere."""
+    background = 0.2, log_uniform
+    answer, state = run(kernel, own=own, dof=dof, max_iter=0, background=background)
+    centers, scales = state["centers"].T, state["scales"]
+    joint = log_joint(POINTS, centers, scales, state["shares"], dof)
+    alone = math.log(0.2) + log_uniform
+    every = np.column_stack([joint, np.full(len(POINTS), alone)])
+    totals = logsumexp(every, axis=1)
+    assert_allclose(answer[0], WEIGHTS @ totals, rtol=1e-6)  # skips far parts
+    assert_allclose(answer[1], WEIGHTS @ every.max(axis=1), rtol=1e-9)
+    outside = np.exp(alone - totals)
+    expected = max(WEIGHTS @ outside / WEIGHTS.sum(), 1e-9)
+    assert_allclose(answer[4], expected, rtol=1e-6)
+    best = joint.argmax(axis=1)
+    assert_array_equal(state["labels"], best)
+    parts = np.exp(joint - totals[:, None]) * WEIGHTS[:, None]
+    assert_allclose(state["masses"], parts.sum(axis=0), rtol=1e-5, atol=1e-9)
+    ratios = cdist(POINTS, centers, "sqeuclidean") / scales
+    bounded = np.ones_like(parts) if dof == 0 else (dof + 2) / (dof + ratios)
+    robust = bounded[np.arange(len(best)), best] * (1 - outside)
+    assert_allclose(state["robust"], robust, rtol=1e-6, atol=1e-12)
+
+
 @pytest.mark.parametrize("dof", [0, 5])
 @twin_of(kernels.run_em)
 def test_run_em_asks_for_other_coordinates(kernel, dof):
     """It returns what the pooled covariance is made of."""
     _, before = run(kernel, dof=dof, max_iter=1)
     likelihoods, after = run(kernel, changing=True, dof=dof, max_iter=30)
-    assert likelihoods[2:] == (2, True)
+    assert likelihoods[2:] == (2, True, 0.0)
     centers, scales = before["centers"].T, before["scales"]
     joint = log_joint(POINTS, centers, scales, before["shares"], dof)
     parts = np.exp(joint - logsumexp(joint, axis=1, keepdims=True)) * WEIGHTS[:, None]
@@ -153,14 +176,18 @@ def test_coordinates_change_by_the_covariance_within_components(
 def test_student_components_of_too_different_densities_have_no_likelihood(kernel):
     """Where exp of their difference is not a number, rather than a wrong one."""
     points = np.random.default_rng(0).normal(size=(8, 600))
-    args = [points, np.ones(8), np.zeros(8), 8.0, False, True, 5, 2.0, 1e-12, 0, 0]
-    args += [-math.inf]
-    args += [0.0, 2, np.zeros((600, 2)), np.array([1.0, 10.0]), np.full(2, 0.5)]
-    args += [np.zeros(2), np.zeros(8, dtype=np.int64), np.ones(8), np.empty((600, 2))]
-    args += [np.empty((8, 2)), np.empty((8, 0))]
-    assert kernel(*args)[0] == -math.inf
-    args[15] = np.array([1.0, 2.0])
-    assert math.isfinite(kernel(*args)[0])
+    cloud = kernels.Cloud(points, np.ones(8), np.zeros(8), 8.0)
+    kind = kernels.Kind(False, True, 5, 2.0, 1e-12, -math.inf)
+    sums, moments, within = np.empty((600, 2)), np.empty((8, 2)), np.empty((8, 0))
+    labels = np.zeros(8, dtype=np.int64)
+    found = kernels.Found(labels, np.ones(8), sums, moments, within)
+    for largest, is_finite in ((10.0, False), (2.0, True)):
+        scales = np.array([1.0, largest])
+        components = kernels.Components(
+            np.zeros((600, 2)), scales, np.full(2, 0.5), np.zeros(2)
+        )
+        fit = kernel(cloud, kind, 0, 0, -math.inf, 0.0, 2, 0.0, components, found)[0]
+        assert math.isfinite(fit) if is_finite else fit == -math.inf
 
 
 @twin_of(paco_tree.ward)
