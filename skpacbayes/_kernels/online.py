@@ -19,6 +19,7 @@ from .online_parts import (
     is_to_forget,
     moderate,
     project,
+    score_moments,
     suffer,
     take_units,
 )
@@ -43,6 +44,7 @@ from .online_state import (
     RATE_KIND,
     RESIDUALS,
     SCALED_SQUARES,
+    SIZE,
     SMALLEST,
     SQUARES,
     STEPS,
@@ -97,7 +99,7 @@ def _learn_natural(
     Z, kept, y, output, sample_weight, model, numbers, stream, predictions
 ):
     """Predict and learn each row, counting its loss, with one model."""
-    n_parameters = Z.shape[1]
+    n_parameters = np.int64(numbers[SIZE])
     loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
     mean = model[MEAN]
     variance = model[VARIANCE]
@@ -105,12 +107,9 @@ def _learn_natural(
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        z, target = Z[i], target_of(y[i], output)
+        z, target = Z[i, :n_parameters], target_of(y[i], output)
         take_units(model, kept[i], stream)
-        a = v = 0.0
-        for j in range(n_parameters):
-            a += mean[j] * z[j]
-            v += variance[j] * z[j] * z[j]
+        a, v = score_moments(mean, variance, z)
         predictions[i] = moderate(a, v) if loss == LOG else a
         suffered = point_loss(loss, target, predictions[i], up, down)
         suffer(model, suffered, weight, numbers, stream)
@@ -265,7 +264,6 @@ def _gradient_step(model, z, da, dv, rate):
 @part
 def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predictions):
     """Predict and learn each row, counting its loss, with one model."""
-    n_parameters = Z.shape[1]
     loss, method = np.int64(stream[LOSS_KIND]), np.int64(stream[METHOD])
     up, down = stream[UP], stream[DOWN]
     mean = model[MEAN]
@@ -275,10 +273,7 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
         if weight == 0.0:
             continue
         z, target = Z[i], target_of(y[i], output)
-        a = v = 0.0
-        for j in range(n_parameters):
-            a += mean[j] * z[j]
-            v += variance[j] * z[j] * z[j]
+        a, v = score_moments(mean, variance, z)
         suffered = point_loss(loss, target, a, up, down)
         suffer(model, suffered, weight, numbers, stream)
         predictions[i] = a

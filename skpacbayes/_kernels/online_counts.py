@@ -31,10 +31,19 @@ from .online_parts import (
     forget,
     inner_product,
     project,
+    scale_row,
     suffer,
     take_units,
 )
-from .online_state import FORGETTING, MEAN, PANEL, SMALLEST, TEMPERATURE, VARIANCE
+from .online_state import (
+    FORGETTING,
+    MEAN,
+    PANEL,
+    SIZE,
+    SMALLEST,
+    TEMPERATURE,
+    VARIANCE,
+)
 
 
 @kernel
@@ -84,14 +93,14 @@ def implicit_log_rate(y, a, v, strength, spread):
 @part
 def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions):
     """Predict and learn each row, counting its loss, with one model."""
-    n_parameters = Z.shape[1]
+    n_parameters = np.int64(numbers[SIZE])
     mean, variance = model[MEAN], model[VARIANCE]
     spread = np.empty(n_parameters)
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        z = Z[i]
+        z = Z[i, :n_parameters]
         take_units(model, kept[i], stream)
         a = v = 0.0
         for j in range(n_parameters):
@@ -124,7 +133,8 @@ def _learn_counts_full(
 
     follows : not None where the prior follows the spread of the features.
     """
-    width, covariance, spread = Z.shape[1], covariances[k], np.empty(1)
+    width, covariance = np.int64(numbers[SIZE]), covariances[k]
+    spread = np.empty(1)
     work = np.empty((4, width))
     work[:] = 0.0
     gain, axis, owed, scratch = work[0], work[1], work[2], work[3]
@@ -132,7 +142,7 @@ def _learn_counts_full(
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        z = Z[i]
+        z = Z[i, :width]
         beyond = 0.0
         if follows is not None:
             follow(model, covariance, owed, gain, axis, scratch, z, weight, numbers)
@@ -144,7 +154,8 @@ def _learn_counts_full(
             forget_covariance(model, covariance, owed, gain, axis, numbers, stream)
             a = inner_product(model[MEAN], z)
         settle(covariance, owed, 1.0)
-        v = deviation_along(model, covariances, k, z, gain, scratch) ** 2
+        size = scale_row(z, gain)
+        v = (size * deviation_along(model, covariances, k, gain, scratch)) ** 2
         if v <= SMALLEST:
             continue
         spread[0] = v

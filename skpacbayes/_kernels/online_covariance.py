@@ -29,6 +29,7 @@ from .online_state import (
     PRIOR,
     PRIOR_SCALE,
     SCATTER,
+    SIZE,
     SMALLEST,
     START,
     STEPS,
@@ -184,8 +185,8 @@ def forget_covariance(model, covariance, owed, gain, axis, numbers, stream):
     """
     start, keep = 1 if stream[FLAT] == 1.0 else 0, 1.0 - numbers[FORGETTING]
     settle(covariance, owed, 1.0 / keep)
-    n_returning = np.int64(stream[START]) + np.int64(stream[N_COEFFICIENTS]) - start
-    j = start + np.int64(numbers[STEPS]) % n_returning
+    n_returning = min(stream[START] + stream[N_COEFFICIENTS], numbers[SIZE]) - start
+    j = start + np.int64(numbers[STEPS] % n_returning)
     more = (1.0 - keep) * n_returning * model[PRIOR, j]
     if more > 0.0:
         axis[j] = 1.0

@@ -27,6 +27,7 @@ from .online_state import (
     MEAN,
     PANEL,
     RESIDUALS,
+    SIZE,
     STEPS,
     TEMPERATURE,
     VARIANCE,
@@ -55,7 +56,7 @@ def _learn_full(
     follows : not None where the prior follows the spread of the features.
     With forgetting the prior returns one coordinate at a time.
     """
-    width = Z.shape[1]
+    width = np.int64(numbers[SIZE])
     mean = model[MEAN]
     start = 1 if stream[FLAT] == 1.0 else 0
     keep = 1.0 - numbers[FORGETTING]
@@ -67,7 +68,7 @@ def _learn_full(
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        z = Z[i]
+        z = Z[i, :width]
         beyond = 0.0
         if follows is not None:
             follow(model, covariance, owed, gain, axis, growth, z, weight, numbers)

@@ -101,14 +101,18 @@ def _solve_probit(target, slope, cdf, pdf):
 
 
 @kernel
-def _solve_logistic(y, a, v, strength):
-    """Return dL/da at the root a' of a' = a - strength * v * dL(a', v)/da."""
+def _solve_logistic(y, a, v, strength, slope, half_curvature):
+    """Return dL/da at the root a' of a' = a - strength * v * dL(a', v)/da.
+
+    slope, half_curvature : `_logistic_gradients` at a.
+    """
     low, high = a - strength * v, a + strength * v
     point = a
-    slope = half_curvature = step = 0.0
+    step = 0.0
     last = math.inf
-    for _ in range(200):
-        slope, half_curvature = _logistic_gradients(y, point, v)
+    for i in range(200):
+        if i > 0:
+            slope, half_curvature = _logistic_gradients(y, point, v)
         excess = point - a + strength * v * slope
         if excess > 0.0:
             high = point
@@ -136,7 +140,7 @@ def implicit_gradients(loss, y, a, v, strength, up=1.0, down=1.0):
         return -2.0 * (y - a) / (1.0 + 2.0 * strength * v), 1.0
     da, dv = expected_gradients(loss, y, a, v, up, down)
     if loss == LOG:
-        return _solve_logistic(y, a, v, strength), dv
+        return _solve_logistic(y, a, v, strength, da, dv), dv
     sd = math.sqrt(v)
     if loss == HINGE:
         margin, pdf = (1.0 - y * a) / sd, 2.0 * sd * dv

@@ -31,6 +31,7 @@ from .online_state import (
     SCALE_BOUND,
     SCATTER_OF,
     SEEN,
+    SIZE,
     SMALLEST,
     START,
     STEPS,
@@ -166,16 +167,12 @@ def is_to_forget(code, numbers):
 @part
 def forget(model, z, rate):
     """Move the posterior towards the prior; return the prediction and variance."""
-    a = 0.0
-    v = 0.0
     keep = 1.0 - rate
-    for j in range(model.shape[1]):
+    for j in range(z.shape[0]):
         total = keep + rate * model[PRIOR, j] * model[VARIANCE, j]
         model[MEAN, j] *= keep / total
         model[VARIANCE, j] /= total
-        a += model[MEAN, j] * z[j]
-        v += model[VARIANCE, j] * z[j] * z[j]
-    return a, v
+    return score_moments(model[MEAN], model[VARIANCE], z)
 
 
 @part
@@ -206,17 +203,35 @@ def inner_product(x, y):
     return (s0 + s1) + (s2 + s3)
 
 
-@kernel
-def deviation_along(model, covariances, k, z, scaled, product):
-    """Posterior standard deviation of <theta, z>; `scaled`, `product` are scratch.
+@part
+def score_moments(mean, variance, z):
+    """Return mean and variance of <theta, z>, for independent entries of theta."""
+    a = v = 0.0
+    for j in range(z.shape[0]):
+        a += mean[j] * z[j]
+        v += variance[j] * z[j] * z[j]
+    return a, v
 
-    z is divided by its largest entry first, as its square may overflow.
+
+@kernel
+def scale_row(z, scaled):
+    """Write z over its largest entry, at least 1, whose square may overflow.
+
+    Returns that entry's absolute value.
     """
-    width, size = z.shape[0], 1.0
-    for j in range(width):
+    size = 1.0
+    for j in range(z.shape[0]):
         size = abs(z[j]) if abs(z[j]) > size else size
-    for j in range(width):
+    for j in range(z.shape[0]):
         scaled[j] = z[j] / size
+    return size
+
+
+@kernel
+def deviation_along(model, covariances, k, scaled, product):
+    """Posterior standard deviation of <theta, scaled>; `product` is scratch."""
+    width = scaled.shape[0]
+    for j in range(width):
         product[j] = model[VARIANCE, j] * scaled[j]
     if covariances is not None:
         for j in range(width):
@@ -227,8 +242,8 @@ def deviation_along(model, covariances, k, z, scaled, product):
                 for c in range(PANEL if width - first > PANEL else width - first):
                     entry = covariances[k, p, PANEL * j + c]
                     product[first + c] += scaled[j] * entry
-    square = inner_product(product, scaled)
-    return size * math.sqrt(square if square > 0.0 else 0.0)
+    square = inner_product(scaled, product)
+    return math.sqrt(square if square > 0.0 else 0.0)
 
 
 @kernel
@@ -245,10 +260,11 @@ def weigh_scores(z, models, numbers, stream, experts, output, shares, scores):
     mean = 0.0
     for e in range(n_experts):
         k = output * n_experts + e
+        own = z[: np.int64(numbers[k, SIZE])]
         if stream[AVERAGING] == 1.0:
-            score = inner_product(models[k, AVERAGE], z) / numbers[k, WEIGHT]
+            score = inner_product(own, models[k, AVERAGE]) / numbers[k, WEIGHT]
         else:
-            score = inner_product(models[k, MEAN], z)
+            score = inner_product(own, models[k, MEAN])
         if experts is not None:
             totals = experts[1][output if experts[0].shape[0] > 1 else 0]
             low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]

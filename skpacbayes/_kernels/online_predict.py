@@ -8,8 +8,14 @@ import math
 import numpy as np
 
 from . import allocating
-from .online_parts import deviation_along, moderate, place, weigh_scores
-from .online_state import COUNT, METHOD, OGA, RESIDUALS, TEMPERATURE
+from .online_parts import (
+    deviation_along,
+    moderate,
+    place,
+    scale_row,
+    weigh_scores,
+)
+from .online_state import COUNT, METHOD, OGA, RESIDUALS, SIZE, TEMPERATURE
 
 
 @allocating
@@ -61,9 +67,10 @@ def predict_deviations(
         place(X[i], moments, origin, waves, models[0], stream, False, Z)
         mean = weigh_scores(z, models, numbers, stream, experts, 0, shares, own)
         place(X[i], moments, origin, waves, models[0], stream, True, Z)
-        total = 0.0
+        total, size = 0.0, scale_row(z, work[0])
         for k in range(n_experts):
-            along = deviation_along(models[k], covariances, k, z, work[0], work[1])
+            scaled = work[0, : np.int64(numbers[k, SIZE])]
+            along = size * deviation_along(models[k], covariances, k, scaled, work[1])
             noise = math.inf  # before the first residual
             if numbers[k, TEMPERATURE] > 0.0:
                 noise = math.sqrt(0.5 / numbers[k, TEMPERATURE])
@@ -109,13 +116,16 @@ def predict_probabilities(
     shares, own = np.empty(n_experts), np.empty(n_experts)
     for i in range(X.shape[0]):
         place(X[i], moments, origin, waves, models[0], stream, False, Z)
-        total = 0.0
+        total, size = 0.0, scale_row(z, work[0])
         for output in range(n_outputs):
             weigh_scores(z, models, numbers, stream, experts, output, shares, own)
             positive = negative = 0.0
             for e in range(n_experts):
                 k = output * n_experts + e
-                along = deviation_along(models[k], covariances, k, z, work[0], work[1])
+                scaled = work[0, : np.int64(numbers[k, SIZE])]
+                along = size * deviation_along(
+                    models[k], covariances, k, scaled, work[1]
+                )
                 if stream[METHOD] == OGA:  # no posterior
                     along = 0.0
                 score = moderate(own[e], along * along)

@@ -25,13 +25,16 @@ from .online_parts import (
     is_to_forget,
     place,
     project,
+    scale_row,
+    score_moments,
     suffer,
     take_units,
     weigh_scores,
 )
-from .online_state import FORGETTING, MEAN, SMALLEST, TEMPERATURE, VARIANCE
+from .online_state import FORGETTING, MEAN, SIZE, SMALLEST, TEMPERATURE, VARIANCE
 
 PRECISION = 1e-13  # to which q sums to one
+WIDE = 4.0  # widths from which the faster method may not converge
 
 
 @kernel
@@ -64,13 +67,43 @@ def _tilted_entry(exponent, width):
 
 
 @kernel
-def solve_tilted(scores, widths, q):
+def solve_tilted(scores, widths, q, logs):
     """Write q, positive and of sum one: log(q_k) + widths_k q_k = scores_k - constant.
 
-    The sum of q is convex and falls in the constant: Newton's method from where it is
-    at least one climbs to the root without a bracket. Returns the constant.
+    Unless a width is large, Newton's method for the logs and the constant, from those
+    of the softmax, converges in two to five steps. Else the constant alone is found: as
+    the sum of q is convex and falls in it, Newton's method from where the sum is at
+    least one climbs to the root without a bracket. Returns the constant.
     """
     n_classes = scores.shape[0]
+    constant, total, widest = -math.inf, 0.0, 0.0
+    for k in range(n_classes):
+        constant = scores[k] if scores[k] > constant else constant
+        widest = widths[k] if widths[k] > widest else widest
+    for k in range(n_classes):
+        q[k] = math.exp(scores[k] - constant)
+        total += q[k]
+    constant += math.log(total)
+    for k in range(n_classes):
+        q[k] /= total
+        logs[k] = scores[k] - constant
+    for _ in range(10 if widest < WIDE else 0):
+        top, slope, largest = -1.0, 0.0, 0.0
+        for k in range(n_classes):
+            excess = scores[k] - logs[k] - widths[k] * q[k]
+            own = q[k] / (1.0 + widths[k] * q[k])
+            top += q[k] + own * excess
+            slope += own
+        constant = top / slope
+        for k in range(n_classes):
+            excess = scores[k] - logs[k] - widths[k] * q[k] - constant
+            step = excess / (1.0 + widths[k] * q[k])
+            logs[k] += step
+            largest = abs(step) if abs(step) > largest else largest
+        for k in range(n_classes):
+            q[k] = math.exp(logs[k])
+        if largest < 1e-7:  # the next step would be of the order of its square
+            return constant
     constant = -math.inf
     for k in range(n_classes):
         lowest = scores[k] - widths[k]
@@ -117,23 +150,19 @@ def _score(z, models, e, n_experts, scores, variances):
     """Write mean and variance of the score of each class, by expert e."""
     for k in range(scores.shape[0]):
         model = models[k * n_experts + e]
-        a = 0.0
-        v = 0.0
-        for j in range(z.shape[0]):
-            a += model[MEAN, j] * z[j]
-            v += model[VARIANCE, j] * z[j] * z[j]
-        scores[k], variances[k] = a, v
+        scores[k], variances[k] = score_moments(model[MEAN], model[VARIANCE], z)
 
 
 @part
 def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
-    """Learn a row with the models of expert e; work : (5, n_classes).
+    """Learn a row with the models of expert e; work : (6, n_classes).
 
     The means step to where q, the bound's derivative in them, is taken: their new
     scores are a_k + s_k (1{k = y} - q_k), s_k the strength times the variance, so that
     q solves the equation of the bound with s_k more of width. Curvature: from before.
     """
-    a, v, widths, before, q = work[0], work[1], work[2], work[3], work[4]
+    a, v, widths, before = work[0], work[1], work[2], work[3]
+    q, logs = work[4], work[5]
     strength = numbers[e, TEMPERATURE] * weight
     for k in range(a.shape[0]):
         m = k * n_experts + e
@@ -141,11 +170,11 @@ def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
             a[k], v[k] = forget(models[m], z, numbers[m, FORGETTING])
         widths[k] = v[k]
         a[k] += 0.5 * v[k]
-    solve_tilted(a, widths, before)
+    solve_tilted(a, widths, before, logs)
     for k in range(a.shape[0]):
         widths[k] += strength * v[k]
         a[k] += strength * v[k] if k == label else 0.0
-    solve_tilted(a, widths, q)
+    solve_tilted(a, widths, q, logs)
     for k in range(a.shape[0]):
         model = models[k * n_experts + e]
         shift = strength * ((1.0 if k == label else 0.0) - q[k])
@@ -182,18 +211,19 @@ def learn_softmax(
         return False
     n_experts = predictions.shape[0]
     n_classes = models.shape[0] // n_experts
-    work = np.empty((5, n_classes))
+    work = np.empty((6, n_classes))
     own, shares = np.empty(n_experts), np.ones(n_experts)
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        z, label = Z[i], np.int64(y[i])
+        label = np.int64(y[i])
         for m in range(models.shape[0]):
             take_units(models[m], kept[i], stream)
         if experts is not None:
             weigh_next(experts[0][0], experts[1][0], shares)
         for e in range(n_experts):
+            z = Z[i, : np.int64(numbers[e, SIZE])]
             _score(z, models, e, n_experts, work[0], work[1])
             average_softmax(work[0], work[1], work[2])
             own[e] = -math.log(work[2, label])
@@ -235,13 +265,13 @@ def predict_softmax(
         for k in range(n_classes):
             weigh_scores(z, models, numbers, stream, experts, k, shares, scores[k])
             probabilities[i, k] = 0.0
+        size = scale_row(z, work[0])
         for e in range(n_experts):
+            scaled = work[0, : np.int64(numbers[e, SIZE])]
             for k in range(n_classes):
-                model = k * n_experts + e
-                along = deviation_along(
-                    models[model], covariances, model, z, work[0], work[1]
-                )
-                variances[k] = along * along
+                m = k * n_experts + e
+                along = deviation_along(models[m], covariances, m, scaled, work[1])
+                variances[k] = (size * along) * (size * along)
             average_softmax(scores[:, e].copy(), variances, own)
             for k in range(n_classes):
                 probabilities[i, k] += shares[e] * own[k]

@@ -18,6 +18,9 @@ experts : (losses, totals), the aggregation of several experts: their cumulative
 (n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
 all outputs where these are the scores of a softmax.
 
+A further array of the state, `dropped`, is empty until experts are left out; see
+`without_waves`.
+
 Parts that a stream does not use are None, and their code is not compiled.
 
 `width` is the number of parameters; for full covariances it is rounded up to a multiple
@@ -45,7 +48,7 @@ MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
 CENTER, SCATTER, _, LOW, HIGH, SCORES = range(3, N_VECTORS_FULL)
 
 # Columns of `numbers`.
-N_NUMBERS = 15
+N_NUMBERS = 16
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -57,6 +60,7 @@ N_NUMBERS = 15
     TEMPERATURE,  # inverse temperature, or 0 if the noise is estimated
     FORGETTING,
     PRIOR_SCALE,
+    SIZE,  # its parameters; of a linear model, all but those of Fourier features
     LAST_LABEL,  # where only rows that change it forget, NaN at first; else 0
     PRODUCTS,  # sum of errors times their predictions, see `online_change`
     SQUARED_PRODUCTS,  # sum of the squares of these products
@@ -109,6 +113,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         Whether the outputs share a loss, and their experts are aggregated as one.
     n_labels : int
         Number of labels; 0 where targets are numbers.
+    drops : bool
+        Whether experts have been left out.
     """
 
     def __init__(
@@ -124,6 +130,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         n_waves=0,
         joint=False,
         n_labels=0,
+        drops=False,
     ):
         width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
         n_models, n_losses = n_outputs * n_experts, 1 if joint else n_outputs
@@ -141,27 +148,30 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
             (N_STREAM + order_shape(n_features, n_labels)[0],),
             (n_losses, n_experts),
             (n_losses, aggregation.N_TOTALS),
+            (n_losses if drops else 0,),
         )
         start = n_parameters - n_features - n_waves
         self.stream[START], self.stream[N_COEFFICIENTS] = start, n_features + n_waves
-        self.slopes = 1.0
+        self.slopes, self.sizes = 1.0, width
 
     def _name_arrays(self):
         self.moments, self.origin, self.frequencies, self.phases = self.arrays[:4]
         self.models, self.covariances, self.numbers, self.stream = self.arrays[4:8]
-        self.losses, self.totals = self.arrays[8:]
+        self.losses, self.totals, self.dropped = self.arrays[8:]
         self.order, self.n_features = self.stream[N_STREAM:], len(self.frequencies)
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
         self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
+        drops = self.dropped.size > 0  # the same types of arguments as before
+        self.aggregates = self.n_experts > 1 or drops
         self.arguments = (
             self.moments if self.scales else None,
             self.origin if self.shifts else None,
-            (self.frequencies, self.phases) if self.phases.size else None,
+            (self.frequencies, self.phases) if self.phases.size or drops else None,
             self.models,
             self.covariances if self.full else None,
             self.numbers,
             self.stream,
-            (self.losses, self.totals) if self.n_experts > 1 else None,
+            (self.losses, self.totals) if self.aggregates else None,
         )
 
     clip = named("stream", CLIP)
@@ -183,6 +193,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     temperatures = named("numbers", TEMPERATURE)
     forgetting = named("numbers", FORGETTING)
     scales_of_prior = named("numbers", PRIOR_SCALE)
+    sizes = named("numbers", SIZE)
     last_labels = named("numbers", LAST_LABEL)
     foretold = named("numbers", slice(PRODUCTS, SQUARED_ERRORS + 1))
 
@@ -241,6 +252,12 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.models[:, LOW, waves], self.models[:, HIGH, waves] = -np.inf, np.inf
 
     @property
+    def curved(self):
+        """Whether each expert has Fourier features, (n_experts,)."""
+        whole = self.numbers[: self.n_experts, SIZE] == self.models.shape[2]
+        return whole & (self.phases.size > 0)
+
+    @property
     def prior_scales(self):
         """Scale of the prior of each expert."""
         return self.numbers[: self.n_experts, PRIOR_SCALE]
@@ -253,25 +270,59 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     def feature_units(self):
         """Origin and one over the unit of each feature; 0 if it has never varied."""
         if self.shifts:
-            varies = self.precisions[0, self.coefficients] > 0
+            start = self.coefficients.start
+            varies = self.precisions[0, start : start + self.n_features] > 0
             return self.origin, varies.astype(float)
         if not self.scales:
-            n_features = int(self.stream[N_COEFFICIENTS])
-            return np.zeros(n_features), np.ones(n_features)
+            return np.zeros(self.n_features), np.ones(self.n_features)
         center, scatter = self.moments[CENTER_OF], self.moments[SCATTER_OF]
         spread = np.where(scatter > SMALLEST, scatter, np.inf)
         return center, 1.0 / np.sqrt(spread / self.stream[SEEN])
 
-    def shares(self):
-        """Weight of each expert, (n_outputs, n_experts)."""
-        shape = len(self.models) // self.n_experts, self.n_experts
-        if self.n_experts == 1:
+    def shares(self, among=slice(None)):
+        """Weight of each expert among some of them, (n_outputs, n_some)."""
+        losses = self.losses[:, among]
+        shape = len(self.models) // self.n_experts, losses.shape[1]
+        if losses.shape[1] == 1:
             return np.ones(shape)
         rate_of = aggregation.aggregation_rate.py_func
         pairs = zip(self.losses, self.totals, strict=True)
         rates = np.array([rate_of(own, totals) for own, totals in pairs])
-        shares = np.exp(-rates[:, None] * (self.losses - self.losses.min(1)[:, None]))
+        shares = np.exp(-rates[:, None] * (losses - losses.min(1)[:, None]))
         return np.broadcast_to(shares / shares.sum(axis=1, keepdims=True), shape)
+
+    def without_waves(self):
+        """Return the state without Fourier features, and without experts with them.
+
+        Covariances must be diagonal.
+
+        `dropped`, (n_outputs,), receives by how much the soft minimum of the losses of
+        all experts, a term of the regret bound, exceeds that of the remaining ones.
+        """
+        n_waves, kept = len(self.phases), ~self.curved
+        models = np.tile(kept, len(self.models) // self.n_experts)
+        state = LinearState(
+            self.n_features,
+            self.own.stop - n_waves,
+            len(self.models) // self.n_experts,
+            np.count_nonzero(kept),
+            full=False,
+            scales=self.scales,
+            shifts=False,
+            joint=len(self.losses) < len(self.models) // self.n_experts,
+            n_labels=len(self.label_counts),
+            drops=True,
+        )
+        state.moments[:] = self.moments
+        state.models[:] = self.models[models, :, : state.models.shape[2]]
+        state.numbers[:], state.stream[:] = self.numbers[models], self.stream
+        state.stream[N_COEFFICIENTS] -= n_waves
+        state.losses[:], state.totals[:] = self.losses[:, kept], self.totals
+        soft_minimum = aggregation.soft_minimum.py_func
+        for k, rate in enumerate(self.totals[:, aggregation.RATE]):
+            soft = [soft_minimum(one.losses[k], rate) for one in (self, state)]
+            state.dropped[k] = soft[0] - soft[1]
+        return state
 
     def whole_covariance(self, k):
         """Covariance of model k, (n_parameters, n_parameters)."""

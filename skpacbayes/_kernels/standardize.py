@@ -108,11 +108,23 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
                     z[j] = value - origin[j]
 
 
+@part
+def _cosine(x):
+    """Return the cosine of the root of x, at most (pi / 2) ** 2."""
+    value = 1.0 - x * (1.0 / 306.0) * (1.0 - x * (1.0 / 380.0))
+    value = 1.0 - x * (1.0 / 182.0) * (1.0 - x * (1.0 / 240.0) * value)
+    value = 1.0 - x * (1.0 / 90.0) * (1.0 - x * (1.0 / 132.0) * value)
+    value = 1.0 - x * (1.0 / 30.0) * (1.0 - x * (1.0 / 56.0) * value)
+    return 1.0 - x * 0.5 * (1.0 - x * (1.0 / 12.0) * value)
+
+
 @kernel
 def add_waves(Z, n_features, frequencies, phases, stream):
     """Write random Fourier features of the standardized rows after them, in Z.
 
     sqrt(2 / n) cos(frequencies' z + phases), n of them: their squares sum to about one.
+    The cosine is a Taylor series about the next multiple of pi, which unlike that of
+    the system is vectorised: its error is about 1e-15.
     frequencies : (n_features, n); phases : (n,).
     """
     n_waves = phases.shape[0]
@@ -127,4 +139,7 @@ def add_waves(Z, n_features, frequencies, phases, stream):
             for k in range(n_waves):
                 waves[k] += value * frequencies[j, k]
         for k in range(n_waves):
-            waves[k] = scale * math.cos(waves[k])
+            turns = np.floor(waves[k] * (1.0 / math.pi) + 0.5)
+            x = waves[k] - turns * math.pi
+            sign = 1.0 - 2.0 * (turns - 2.0 * np.floor(0.5 * turns))
+            waves[k] = scale * sign * _cosine(x * x)

@@ -16,8 +16,9 @@ from ..certificates.online import PAPER, certify_sva, certify_svb, split_soft_mi
 def certify_linear(model, X, y, sample_weight):
     """Return the certificate of a fitted linear model."""
     state, observed = model._state, model.cumulative_loss_
-    if state.n_experts > 1:
-        return certify_aggregation(state.expert_losses, state.totals, observed)
+    if state.aggregates:
+        losses, dropped = state.expert_losses, float(state.dropped.sum())
+        return certify_aggregation(losses, state.totals, observed, dropped)
     constant = isinstance(model.learning_rate, Real)
     bounded = model.mean_bound is not None and model.scale_bound is not None
     sva = model.method == "sva" and constant
@@ -46,7 +47,7 @@ def certify_linear(model, X, y, sample_weight):
     return certify_svb(problem, observed=observed, scaled_gradients=scaled)
 
 
-def certify_aggregation(losses, totals, observed):
+def certify_aggregation(losses, totals, observed, dropped=0.0):
     """Return the certificate of Theorem 1 for experts aggregated by Algorithm 1.
 
     The theorem bounds the cost of averaging at each row by Hoeffding's lemma, from the
@@ -64,6 +65,9 @@ def certify_aggregation(losses, totals, observed):
         Counts of `aggregation`.
     observed : float
         Cumulative loss of the aggregates.
+    dropped : float
+        Increase of the soft minima of the losses when experts were left out: before,
+        the bound is that of all experts, and from then on that of the others.
     """
     terms = {}
     for own, counts in zip(losses, totals, strict=True):
@@ -74,6 +78,8 @@ def certify_aggregation(losses, totals, observed):
         rounding = (len(own) + 2) * counts[aggregation.STEPS] * counts[aggregation.LOSS]
         found["rounding"] = float(sys.float_info.epsilon * rounding)
         terms = {name: terms.get(name, 0.0) + value for name, value in found.items()}
+    if dropped:
+        terms["dropped experts"] = dropped
     return Certificate(
         theorem=f"Theorem 1 of {PAPER}, rate as observed",
         observed=observed,

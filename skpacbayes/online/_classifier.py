@@ -15,6 +15,11 @@ from ._labels import LabelStream
 from ._linear import LOSSES, OnlineLinearModel
 
 LEAST = 1e-300  # of a probability whose log is taken
+# With n_fourier="auto" the models with Fourier features are dropped if their weight is
+# less when the number of rows is a power of two, from FIRST_DROP on: the weight of a
+# curve that is learnt slowly falls at first.
+VANISHED = 1e-6
+FIRST_DROP = 512
 
 
 class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
@@ -285,6 +290,33 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         # The logs that `decision_function` takes keep the order of the probabilities.
         ask = self.predict_proba if self._logistic() else self.decision_function
         return ask(X)
+
+    def _learn(self, X, y, sample_weight, predictions=None):
+        state = self._state
+        if self._drops(state) and (not len(sample_weight) or sample_weight.any()):
+            state = state.without_waves()
+        if predictions is None:
+            predictions = np.empty((state.n_experts, len(X)))
+        learn = self._learner_of_rows()
+        learnt = learn(X, y, sample_weight, *state.arguments, predictions)
+        if learnt:
+            self._state = state
+        return learnt
+
+    def _drops(self, state):
+        """Return whether models with Fourier features are dropped at the next row."""
+        n_rows, auto = state.n_steps, self.n_fourier == "auto"
+        if not auto or n_rows < FIRST_DROP or n_rows & (n_rows - 1):
+            return False
+        curved = state.curved
+        return curved.any() and state.shares()[:, curved].sum(axis=1).max() < VANISHED
+
+    def _n_at_once(self):
+        """Return the number of rows until models may be dropped."""
+        if self.n_fourier != "auto" or not self._state.phases.size:
+            return super()._n_at_once()
+        n_rows = self._state.n_steps
+        return max(FIRST_DROP, 1 << n_rows.bit_length()) - n_rows
 
     def _logistic(self):
         """Return whether the loss of the fit is logistic; True before a fit."""

@@ -40,6 +40,9 @@ FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # have them, linear coefficients included, over that of the linear models.
 N_FOURIER = {"full": 120, "diagonal": 240}
 FOURIER_PRIOR = 3.0
+# For labels only the largest of these scales, and one at which the standard deviation
+# of a score is as large as this.
+FOURIER_SCORE = 4.0
 # With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
 # part of the scale. Labels do. With forgetting the two largest are enough. Under these
 # scales alone the score of a row of many features would vary too much: with more
@@ -126,7 +129,8 @@ class OnlineLinearModel(OnlineEstimator):
         order = np.random.default_rng(0).permutation(len(X))[:SHUFFLED]
         twin = self._draft(forgets=False)
         twin._begin(self.n_features_in_, len(coefficients))
-        twin._learn(X[order], y[order], sample_weight[order[: len(sample_weight)]])
+        some = order[: len(sample_weight)]
+        twin._learn_blocks(X[order], y[order], sample_weight[some])
         weights = sample_weight if len(sample_weight) else None
         losses, scores = [], np.empty((len(X), len(coefficients)))
         for model in (self, twin):
@@ -162,7 +166,8 @@ class OnlineLinearModel(OnlineEstimator):
         experts = self._experts(n_features)
         full, n_waves = self._full(n_features), self.n_fourier
         if n_waves == "auto":
-            n_waves = N_FOURIER["full" if full else "diagonal"]
+            several = N_FOURIER["full" if full else "diagonal"]
+            n_waves = several if self.method == "ngvi" else 0
         n_parameters = n_features + n_waves + self.fit_intercept
         clips, waves = self.clip is not None, n_waves > 0
         follows = full and self.standardize and not (clips and waves)
@@ -229,11 +234,13 @@ class OnlineLinearModel(OnlineEstimator):
         if self.forgetting == "on_label_change":  # forget only when the label changes
             state.last_labels = math.nan
         state.temperatures = self._temperature()
-        shape = state.means.shape
+        shape, n_waves = state.means.shape, len(state.phases)
+        n_linear = shape[1] - n_waves
+        n_linear += -n_linear % names.LANES if state.full else 0
+        state.sizes = np.where(bends > 0.0, state.models.shape[2], n_linear)
         precisions = np.broadcast_to(scales[:, None] ** -2, shape).copy()
         bounded = np.minimum(scales, self.scale_bound or math.inf)
         variances = np.broadcast_to(bounded[:, None] ** 2, shape).copy()
-        n_waves = len(state.phases)
         if state.shifts:  # the prior follows the spread of the features
             linear = slice(0, shape[1] - n_waves)
             precisions[:, linear] = variances[:, linear] = 0.0
@@ -287,10 +294,13 @@ class OnlineLinearModel(OnlineEstimator):
             pairs = [(r, s) for r, s in pairs if r == 0.0 or s in scales[-2:]]
         if self.forgetting == "on_label_change" and self.method == "ngvi":
             pairs.append((LABEL_CHANGE_RATE, scales[-1]))
-        if self.n_fourier != "auto":
-            return [(*pair, 1.0) for pair in pairs]
-        linear = [(*pair, 0.0) for pair in pairs]
-        return linear + [(rate, FOURIER_PRIOR * scale, 1.0) for rate, scale in pairs]
+        if self.n_fourier != "auto" or self.method != "ngvi":
+            return [(*pair, float(self.n_fourier != "auto")) for pair in pairs]
+        curved = [(rate, FOURIER_PRIOR * scale) for rate, scale in pairs]
+        if several and not self._regression():
+            curved = [pair for pair in curved if pair[1] == FOURIER_PRIOR * scales[-1]]
+            curved.insert(0, (rates[0], FOURIER_SCORE * n_features**-0.5))
+        return [(*pair, 0.0) for pair in pairs] + [(*pair, 1.0) for pair in curved]
 
     def _natural(self):
         return self.method in ("ngvi", "ngvi_explicit")
@@ -346,11 +356,10 @@ class OnlineLinearModel(OnlineEstimator):
             raise ValueError(
                 f"loss='poisson' needs method='ngvi', got method={self.method!r}."
             )
-        for name in ("forgetting", "n_fourier"):
-            if getattr(self, name) == "auto" and self.method != "ngvi":
-                raise ValueError(
-                    f"{name}='auto' needs method='ngvi', got method={self.method!r}."
-                )
+        if self.forgetting == "auto" and self.method != "ngvi":
+            raise ValueError(
+                f"forgetting='auto' needs method='ngvi', got method={self.method!r}."
+            )
         if self.scale_bound is not None and self._estimates_noise():
             raise ValueError(
                 "scale_bound needs a fixed inverse_temperature: the posterior variance "
@@ -375,43 +384,54 @@ class OnlineLinearModel(OnlineEstimator):
     @as_fitted
     def _raw_coefficients(self):
         """Return coefficients and intercepts of the mean, in the units of X."""
-        self._check_linear()
-        state = self._state
-        mean = np.einsum("oe,oep->op", state.shares(), self._means())
+        state, linear = self._state, self._linear()
+        means = self._means()[:, linear]
+        mean = np.einsum("oe,oep->op", state.shares(linear), means)
         center, inverse_scale = state.feature_units()
-        coefficients = mean[:, state.coefficients] * inverse_scale
+        coefficients = mean[:, self._of_features()] * inverse_scale
         intercepts = mean[:, 0] if self.fit_intercept else np.zeros(len(mean))
         return coefficients, intercepts - coefficients @ center
 
-    def _check_linear(self):
-        """Raise AttributeError if the model is not linear in the features."""
-        if self.n_fourier:
+    def _linear(self):
+        """Return which experts are linear; raise AttributeError if there are none."""
+        linear = ~self._state.curved
+        if not linear.any():
             raise AttributeError(
                 f"n_fourier={self.n_fourier!r}: the model is not linear in the "
                 "features, it has no coef_, intercept_ and coef_std_."
             )
+        return linear
+
+    def _of_features(self):
+        """Return the slice of the coefficients of features in the parameters."""
+        start = self._state.coefficients.start
+        return slice(start, start + self._state.n_features)
 
     @as_fitted
     def _raw_deviations(self):
         """Return posterior standard deviations of the coefficients, in their units."""
-        self._check_linear()
+        linear = self._linear()
         if self.method == "oga":
             raise AttributeError("method='oga' has no posterior: no coef_std_.")
-        state = self._state
-        deviations = np.sqrt(state.variances[:, state.coefficients])
+        state, own = self._state, self._of_features()
+        deviations = np.sqrt(state.variances[:, own])
         if self._estimates_noise():  # the posterior is relative to the noise
             noise = self._noise_variances()
             if self.loss == "squared_error":
                 noise = np.sqrt(noise)
             else:  # the mean residual is the mean loss at slopes of one
                 noise = 2.0 / state.slopes.sum() * noise
-            own = np.zeros_like(deviations)
             deviations = np.multiply(
-                noise[:, None], deviations, out=own, where=deviations > 0
+                noise[:, None],
+                deviations,
+                out=np.zeros_like(deviations),
+                where=deviations > 0,
             )
-        means, shares = self._means()[:, :, state.coefficients], state.shares()
+        means, shares = self._means()[:, :, own], state.shares(linear)
+        deviations = deviations.reshape(means.shape)[:, linear]
+        means = means[:, linear]
         apart = means - np.einsum("oe,oep->op", shares, means)[:, None]
-        each = np.hypot(deviations.reshape(means.shape), apart)
+        each = np.hypot(deviations, apart)
         mixed = np.hypot.reduce(np.sqrt(shares)[:, :, None] * each, axis=1)
         units = np.broadcast_to(state.feature_units()[1], mixed.shape)
         return np.multiply(mixed, units, out=np.zeros_like(mixed), where=units > 0)
@@ -424,7 +444,7 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _cumulative_loss(self):
         """Return the sum of losses of predictions made before learning each row."""
-        if self._state.n_experts > 1:
+        if self._state.aggregates:
             return float(self._state.aggregate_loss.sum())
         return float(self._state.cumulative_losses.sum())
 
@@ -467,11 +487,7 @@ class OnlineLinearModel(OnlineEstimator):
 
         For classifiers there is one for each output.
         """
-        shares, half = self._state.shares(), self._state.n_experts // 2
-        if self.n_fourier == "auto":
-            weights = shares[:, half:].sum(axis=1)
-        else:
-            weights = np.full(len(shares), float(self.n_fourier > 0))
+        weights = self._state.shares()[:, self._state.curved].sum(axis=1)
         return float(weights[0]) if self._regression() else weights
 
 

@@ -1,5 +1,7 @@
 """Base class of the online estimators: validation of rows, and warnings."""
 
+import math
+
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -58,7 +60,7 @@ class OnlineEstimator(StreamingEstimator):
         if sample_weight is not None:
             return False
         rows = self._convert(X)
-        if rows is None or rows.size > BLOCK:
+        if rows is None or rows.size > BLOCK or len(rows) > self._n_at_once():
             return False
         targets = self._convert_targets(y, len(rows))
         if targets is None:
@@ -152,9 +154,14 @@ class OnlineEstimator(StreamingEstimator):
 
     def _learn_blocks(self, X, y, sample_weight):
         """Learn validated rows block by block."""
-        n_rows = max(1, BLOCK // X.shape[1])
-        for start in range(0, X.shape[0], n_rows):
-            rows = slice(start, start + n_rows)
+        stop = 0
+        while stop < len(X):
+            start, most = stop, self._n_at_once()
+            stop += max(1, BLOCK // X.shape[1])
+            if len(sample_weight) and most < math.inf:
+                most = np.searchsorted(np.cumsum(sample_weight[start:] > 0.0), most) + 1
+            stop = min(stop, start + most)
+            rows = slice(start, stop)
             self._learn(*map(writeable, (X[rows], y[rows], sample_weight[rows])))
         if len(sample_weight):
             total, n_rows = self._total_weight(), self.n_samples_seen_
@@ -205,6 +212,10 @@ class OnlineEstimator(StreamingEstimator):
     def _n_labels(self):
         """Return the number of labels of the stream; 0 for regressors."""
         return 0
+
+    def _n_at_once(self):
+        """Return how many rows of positive weight may be learnt by one call."""
+        return math.inf
 
     def _total_weight(self):
         """Total weight of the rows since the last `fit`."""

@@ -19,8 +19,8 @@ NONE = np.empty(0)
 
 
 def solved(scores, widths):
-    q = np.empty(len(scores))
-    constant = online_softmax.solve_tilted.py_func(scores, widths, q)
+    q, logs = np.empty((2, len(scores)))
+    constant = online_softmax.solve_tilted.py_func(scores, widths, q, logs)
     return q, constant
 
 
@@ -32,8 +32,9 @@ def test_solve_tilted(kernel, scale):
     for n_classes in (2, 3, 50):
         for spread in (0.0, 1.0, 40.0, 1e4):
             scores = spread * rng.normal(size=n_classes)
-            widths, q = scale * rng.exponential(size=n_classes), np.empty(n_classes)
-            constant = kernel(scores, widths, q)
+            widths = scale * rng.exponential(size=n_classes)
+            q, logs = np.empty((2, n_classes))
+            constant = kernel(scores, widths, q, logs)
             size = 1.0 + scale + np.abs(scores).max()
             assert_allclose(q.sum(), 1.0, rtol=1e-15 * size + 2e-13 * n_classes)
             known = q > 1e-300

@@ -31,6 +31,7 @@ from skpacbayes._kernels import online_full, online_predict
 from skpacbayes._kernels.online_state import UNIT_OF
 from skpacbayes.certificates import exponential_weights_terms
 from skpacbayes.certificates.online import best_gaussian, expected_losses
+from skpacbayes.online._classifier import FIRST_DROP, VANISHED
 from skpacbayes.online._linear import N_FOURIER
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
@@ -603,16 +604,16 @@ def test_fourier_features_learn_what_a_line_cannot():
             mean, std = model.predict(X, return_std=True)
             assert np.mean(abs(radius - mean) < 2 * std) > 0.9
             assert_allclose(model.fourier_weight_, 1.0)
-        assert not hasattr(model, "coef_")
-        assert not hasattr(model, "coef_std_")
+        for name in ("coef_", "coef_std_"):
+            assert hasattr(model, name) == (options is not fixed)
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_among_the_fourier_experts_one_is_the_linear_model(covariance):
-    """The default, to rounding: Fourier features are free to be of no use.
+    """Bit for bit: Fourier features are free to be of no use.
 
     On a line the linear expert has all the weight, and the loss is its own; the
-    certificate says so on any stream.
+    certificate says so on any stream. Its coefficients are the model's.
     """
     X, y = linear(400, d=3, noise=1.0)
     X[200:] += [0.0, 30.0, 0.0]  # the moments of a column change
@@ -621,7 +622,9 @@ def test_among_the_fourier_experts_one_is_the_linear_model(covariance):
     model.fit(X, y)
     n_linear = line._state.means.shape[1]
     found, width = model._state.means[0], model._state.means.shape[1]
-    assert_allclose(found[:n_linear], line._state.means[0], rtol=1e-7, atol=1e-9)
+    assert np.array_equal(found[:n_linear], line._state.means[0])
+    for name in ("coef_", "intercept_", "coef_std_"):
+        assert np.array_equal(getattr(model, name), getattr(line, name))
     assert not found[n_linear:].any()
     assert width == n_linear + N_FOURIER[covariance]
     assert model.fourier_weight_ < 1e-6
@@ -1203,3 +1206,41 @@ def test_aggregate_of_a_row_is_the_weighted_mean():
     assert_allclose(model.predict(scaled[50:]), model.weights_ @ alone, rtol=1e-12)
     rows = [model.predict(scaled[t : t + 1])[0] for t in range(50, 60)]
     assert_allclose(model.predict(scaled[50:]), rows, rtol=1e-12)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+@pytest.mark.parametrize("joint", ["auto", "one_vs_rest"])
+def test_fourier_features_of_no_use_are_dropped(loss, joint, several):
+    """However rows are split, and the certificate covers all models until then.
+
+    The linear models are those of n_fourier=0, bit for bit; rows of zero weight do not
+    count.
+    """
+    n, most = 700, FIRST_DROP
+    X, y = linear(n, d=3, noise=9.0)
+    y = np.digitize(y, np.quantile(y, [0.4, 0.7])) if several else (y > 0).astype(int)
+    options = {"loss": loss, "multi_class": joint, "n_fourier": "auto"}
+    model = OnlineVIClassifier(**options, random_state=0)
+    whole, pieces = clone(model).fit(X, y), clone(model)
+    for stop in range(13, n + 13, 13):
+        pieces.partial_fit(
+            X[stop - 13 : stop], y[stop - 13 : stop], classes=np.unique(y)
+        )
+        weights = whole.fourier_weight_
+        certificate = pieces.certificate()
+        assert certificate.observed <= certificate.bound
+    assert_same_state(pieces, whole)
+    assert not whole._state.phases.size
+    before = clone(model).fit(X[:most], y[:most])
+    assert before._state.phases.size  # not before there is a row to be learnt
+    zero = np.zeros(5)
+    after = copy.deepcopy(before).partial_fit(X[:5], y[:5], sample_weight=zero)
+    assert_same_state(after, before)
+    assert before.fourier_weight_.max() < VANISHED
+    assert not weights.any()
+    line = OnlineVIClassifier(**{**options, "n_fourier": 0}).fit(X, y)
+    assert np.array_equal(whole._state.models, line._state.models)
+    assert_allclose(whole.coef_, line.coef_, rtol=1e-12)
+    if loss == "log_loss":
+        assert whole.cumulative_loss_ < line.cumulative_loss_ + 3 * math.log(7)
