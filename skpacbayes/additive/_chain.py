@@ -133,22 +133,26 @@ class ChainState(NamedTuple):
     @property
     def features(self):
         """Variables of the current model."""
-        return self.now.features[: self.now.n_variables]
+        now = self.now
+        return now.features[: now.n_variables]
 
     @property
     def orders(self):
         """Their orders."""
-        return self.now.orders[: self.now.n_variables]
+        now = self.now
+        return now.orders[: now.n_variables]
 
     @property
     def owners(self):
         """Variable of each function of the current model."""
-        return self.now.owners[: self.n_functions]
+        now = self.now
+        return now.owners[: now.n_functions]
 
     @property
     def places(self):
         """Place of each function of the current model among those of its variable."""
-        return self.now.places[: self.n_functions]
+        now = self.now
+        return now.places[: now.n_functions]
 
     @property
     def log_weight(self):
@@ -163,17 +167,22 @@ class ChainState(NamedTuple):
     @property
     def smaller(self):
         """Log weights of the smaller neighbours relative to the current model's."""
-        return self.now.smaller[: self.now.n_variables]
+        now = self.now
+        return now.smaller[: now.n_variables]
 
     @property
     def factor(self):
         """Cholesky factor L of the current model's P."""
-        return np.tril(self.now.triangle[: self.n_functions, : self.n_functions])
+        now = self.now
+        q = now.n_functions
+        return np.tril(now.triangle[:q, :q])
 
     @property
     def solution(self):
         """L^-1 b of the current model."""
-        return self.now.triangle[self.n_functions, : self.n_functions]
+        now = self.now
+        q = now.n_functions
+        return now.triangle[q, :q]
 
     def start(self, features, orders):
         """Set the current model."""

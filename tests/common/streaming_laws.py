@@ -42,6 +42,8 @@ class Stream:
     attribute that counts rows. `rounds`: how often threads ask a new copy; once is
     enough where an answer takes so long that all of them meet in it. `traced`: whether
     law 4 looks at working memory, too, which one setting of an estimator shows of all.
+    `moments`: how many of a call are interrupted, anywhere and at its end; few do where
+    another setting of the estimator, with the same update, is interrupted often.
     `elsewhere`: whether the rows were moved; the laws then leave out what does not
     depend on where the rows are.
     """
@@ -62,6 +64,7 @@ class Stream:
     count: str = "n_samples_seen_"
     rounds: int = 3
     traced: bool = True
+    moments: tuple = (12, 8)
     elsewhere: bool = False
 
     def placed(self, place):
@@ -386,13 +389,14 @@ def refuse(*args, **kwargs):
     raise AssertionError("a row that needs no validation was validated")
 
 
-def interrupts(stream, tries=12, late_tries=8):
+def interrupts(stream):
     """2. An exception at any bytecode leaves the state before the call or after it.
 
-    `tries` moments of each of three calls, drawn at random, and `late_tries` of the
-    last twentieth, in which the state is replaced. The calls: the first of a stream,
-    one row, and many rows.
+    At moments of each of three calls, drawn at random, and others of the last
+    twentieth, in which the state is replaced. The calls: the first of a stream, one
+    row, and many rows.
     """
+    tries, late_tries = stream.moments
     data = stream.rows(stream.length, 0)
     half, quarter = stream.length // 2, stream.length // 4
     begun = fed(stream, [part[:half] for part in data])

@@ -116,6 +116,7 @@ def filtering(**parameters):
         saturated=500,
         weights=False,
         missing=True,
+        moments=(4, 3) if parameters else (12, 8),
     )
 
 
@@ -163,6 +164,8 @@ def markov(**parameters):
     )
 
 
+# Few interrupts: another setting of the estimator, with the same update, has many.
+FEW_MOMENTS = {"traced": False, "moments": (4, 3)}
 # The estimator's name, and which setting of it.
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
@@ -174,7 +177,7 @@ STREAMS = {
         length=28,
         saturated=400,
         places=("shifted",),
-        traced=False,
+        **FEW_MOMENTS,
     ),
     "PACOClusterer, rate": Stream(
         paco(forgetting=0.05, refresh=7),
@@ -182,7 +185,7 @@ STREAMS = {
         length=40,
         saturated=150,  # seven times as many as it remembers
         places=("shifted",),
-        traced=False,
+        **FEW_MOMENTS,
     ),
     "PACOClusterer, manhattan": Stream(
         paco(**MANHATTAN),
@@ -190,7 +193,7 @@ STREAMS = {
         length=40,
         saturated=600,
         places=("shifted",),
-        traced=False,
+        **FEW_MOMENTS,
     ),
     "PACOClusterer, regret": Stream(
         paco(**REGRET),
@@ -198,7 +201,7 @@ STREAMS = {
         length=40,
         saturated=400,
         places=("small",),
-        traced=False,
+        **FEW_MOMENTS,
     ),
     "SSMCKMeansInit": Stream(
         lambda: SSMCKMeansInit(3, batch_size=25, random_state=0), groups, weights=False
