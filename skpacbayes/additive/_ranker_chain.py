@@ -16,11 +16,11 @@ ranking does not determine: the intercept and, for the AUC, the norm of the
 coefficients. These have the normal distribution that approximates their logistic
 posterior given the rest, so that they hardly change g.
 
-For the AUC, every other sweep moves in the marginal posterior of models and directions
-instead, without the classifier: if nearly all pairs are in order, its posterior
-prefers larger models than the ranker's. Coefficients move by elliptical slice sampling
-[2]_; variables are added with coefficients of one of several scales, deleted, and
-exchanged, with the coefficients of the old variable. Then norm and intercept are drawn.
+For the AUC, a sweep moves in the marginal posterior of models and directions, too, and
+the classifier proposes in every other sweep only: if nearly all pairs are in order, its
+posterior prefers larger models than the ranker's. Coefficients move by elliptical slice
+sampling [2]_; variables are added with coefficients of one of several scales, deleted,
+and exchanged for others, correlated ones above all. Then norm and intercept are drawn.
 
 References
 ----------
@@ -67,9 +67,11 @@ class RankingTarget:
     ----------
     of_direction : bool
         Whether the risk depends only on the direction of the coefficients.
+    period : int
+        Number of sweeps per sweep by proposals of the classifier.
     """
 
-    of_direction = False
+    of_direction, period = False, 1
 
     def __init__(self, positive, weights, variance):
         self.positive, self.variance = positive, variance
@@ -116,7 +118,7 @@ class Misranked(RankingTarget):
     Only the direction of the coefficients matters, which is uniform under their prior.
     """
 
-    of_direction = True
+    of_direction, period = True, 2
 
     def _risk(self, positive, negative):
         risks, weights = np.empty(len(positive)), None
@@ -321,8 +323,7 @@ class Directions:
         new, log_ratio = columns[:0], 0.0
         if comes:
             others = np.setdiff1d(usable, features, assume_unique=True)
-            feature = others[rng.integers(n_others)]
-            rank = self._chain.ranks[feature]
+            number = rng.integers(n_others)
         if goes:
             goner = features[rng.integers(size)]
             moving = columns // self._width == goner
@@ -332,8 +333,17 @@ class Directions:
                 log_ratio += math.log(size / (n_others + 1))
                 log_ratio += self._log_new(values, self._chain.ranks[goner])
         if comes and goes:
+            shares = self._shares(goner, others)
+            number = min(shares.cumsum().searchsorted(rng.random()), n_others - 1)
+            log_ratio -= math.log(shares[number])
+        if comes:
+            feature = others[number]
+            rank = self._chain.ranks[feature]
+        if comes and goes:
             if len(old) > rank:
                 return False
+            others[number] = goner
+            log_ratio += math.log(self._shares(feature, others)[number])
             new = feature * self._width + np.arange(len(old))
             products = np.einsum("ij,ij->i", self._flat[old], self._flat[new])
             values = np.where(products < 0, -values, values)
@@ -357,6 +367,17 @@ class Directions:
             return False
         self.draw, self.effects, self._risk = proposed, effects, risk
         return True
+
+    def _shares(self, feature, others):
+        """Return probabilities of the exchange of a variable for others.
+
+        Half of it is proportional to the squares of correlations of first functions.
+        """
+        firsts = self._flat[:: self._width]
+        squares = (firsts[others] @ firsts[feature]) ** 2
+        shares = np.full(len(others), 1 / len(others))
+        total = squares.sum()
+        return 0.5 * (shares + squares / total) if total > 0 else shares
 
     def _effects(self, columns, coefficients):
         return coefficients @ self._flat[columns]
@@ -426,14 +447,15 @@ class RankingChain:
                 self.kept.append(self.proposal.draw._replace(loss=self._risk))
 
     def sweep(self):
-        """Move by proposals of the classifier; for directions, every other time."""
+        """Move by proposals of the classifier; for the AUC, first without them.
+
+        These moves are cheaper: every other sweep has no others.
+        """
         self._n_sweeps += 1
-        if not self.target.of_direction:
-            self._sweep_by_classifier(self._n_sweeps)
-        elif self._n_sweeps % 2:
+        if self.target.of_direction:
             self._sweep_of_directions()
-        else:
-            self._sweep_by_classifier(self._n_sweeps // 2)
+        if self._n_sweeps % self.target.period == 0:
+            self._sweep_by_classifier(self._n_sweeps // self.target.period)
 
     def _sweep_of_directions(self):
         """Move in the marginal posterior of models and directions."""
