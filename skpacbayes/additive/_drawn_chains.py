@@ -165,7 +165,7 @@ class LogisticChain(RatedChain):
 
     def _log_choices(self, size):
         """Return the log number of choices of candidates, given the model size."""
-        return log_binomial(len(self._usable) - size, self.n_chosen - size)
+        return log_binomial(len(self.usable) - size, self.n_chosen - size)
 
     def _approximation(self, columns, start):
         """Return the normal approximation of intercept and coefficients at the mode."""

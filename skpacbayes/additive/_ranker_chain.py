@@ -16,24 +16,37 @@ ranking does not determine: the intercept and, for the AUC, the norm of the
 coefficients. These have the normal distribution that approximates their logistic
 posterior given the rest, so that they hardly change g.
 
+For the AUC, a sweep moves in the marginal posterior of models and directions, too, and
+the classifier proposes in every other sweep only: if nearly all pairs are in order, its
+posterior prefers larger models than the ranker's. Coefficients move by elliptical slice
+sampling [2]_; variables are added with coefficients of one of several scales, deleted,
+and exchanged for others, correlated ones above all. Then norm and intercept are drawn.
+
 References
 ----------
 .. [1] J. S. Liu (2001). Monte Carlo Strategies in Scientific Computing, Section 9.4.3.
+.. [2] I. Murray, R. P. Adams and D. J. C. MacKay (2010). Elliptical slice sampling.
+   AISTATS.
 """
 
 import math
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr
+from scipy.special import gammaln, log_ndtr, ndtri_exp
 
 from .._kernels import ranking as kernels
-from ._rated_chain import INTERCEPT_VARIANCE
+from ._rated_chain import INTERCEPT_VARIANCE, Draw
 
 HOT, PERIOD = 0.5, 2  # of tempered proposals: factor of the exponents; period
 # Number of proposals in the burn-in after which blocks are halved if the acceptance
 # rate is below LOW, and merged if it is above HIGH.
 N_JUDGED, LOW, HIGH = 20, 0.3, 0.7
 N_MOVES = 40  # moves between models per proposal
+N_SLICES = 4  # of coefficients per sweep without the classifier
+# Scales of the coefficients of an added variable, over that of their prior.
+SCALES = np.array([1.0, 0.3, 0.1, 0.03])
+SMALLEST_ANGLE = 1e-12  # below which elliptical slice sampling does not move
+LEAST_LENGTH = 1e-150  # its square is above 0
 LARGEST = 700.0  # its exponential does not overflow
 LOG_2_PI = math.log(2 * math.pi)
 
@@ -49,7 +62,16 @@ class RankingTarget:
         Weights of the rows; the weight of a pair is their product.
     variance : float
         Prior variance of a coefficient.
+
+    Attributes
+    ----------
+    of_direction : bool
+        Whether the risk depends only on the direction of the coefficients.
+    period : int
+        Number of sweeps per sweep by proposals of the classifier.
     """
+
+    of_direction, period = False, 1
 
     def __init__(self, positive, weights, variance):
         self.positive, self.variance = positive, variance
@@ -96,6 +118,8 @@ class Misranked(RankingTarget):
     Only the direction of the coefficients matters, which is uniform under their prior.
     """
 
+    of_direction, period = True, 2
+
     def _risk(self, positive, negative):
         risks, weights = np.empty(len(positive)), None
         if self._weights is None:  # faster than the order
@@ -126,6 +150,21 @@ class Misranked(RankingTarget):
             out[5] -= (count / 2 - 1) * math.log(2) + gammaln(count / 2)
             out[5] -= count / 2 * math.log(self.variance)
         return out
+
+    def complete(self, draw, effects, exponents, rng):
+        """Return a draw and effects, with norm and intercept drawn given all else."""
+        length = _length(draw) or 1.0
+        mode = self._mode(draw, effects, exponents)
+        slope, intercept, h_rr, h_rb, h_bb, _ = mode
+        if len(draw.coefficients):
+            deviation = math.sqrt(h_bb / (h_rr * h_bb - h_rb**2))
+            tail = math.log1p(-rng.random()) + log_ndtr(slope / deviation)
+            drawn = max(slope - deviation * ndtri_exp(tail), LEAST_LENGTH)
+            intercept -= h_rb / h_bb * (drawn - slope)
+            draw = draw._replace(coefficients=drawn / length * draw.coefficients)
+            effects = drawn / length * effects
+        intercept += rng.standard_normal() / math.sqrt(h_bb)
+        return draw._replace(intercept=intercept), effects
 
     def _log_determinant(self, draw, mode):
         """Return log det of minus the Hessian, over that without functions."""
@@ -212,6 +251,148 @@ def _in_order(scores, weights):
     return np.take_along_axis(scores, order, axis=1), weights[order]
 
 
+class Directions:
+    """Moves between models and directions of the coefficients.
+
+    The coefficients have their normal prior, of which the risk does not depend on the
+    norm. The norm, which the current draw determines otherwise, is drawn first.
+
+    Parameters
+    ----------
+    chain : LogisticChain
+        Has the current draw, which is not changed.
+    target : RankingTarget
+        The posterior.
+    inverse_temperature : float
+        Weight of the risk.
+    risk : float
+        Risk of the current draw.
+
+    Attributes
+    ----------
+    draw : Draw
+        Model and coefficients.
+    effects : ndarray of shape (n_samples,)
+        Sums of the effects at the rows.
+    """
+
+    def __init__(self, chain, target, inverse_temperature, risk):
+        self._chain, self._target, self._rng = chain, target, chain.rng
+        self._inverse_temperature, self._risk = inverse_temperature, risk
+        self._width = chain.values.shape[1]
+        self._flat = chain.values.reshape(-1, chain.values.shape[2])
+        draw = chain.draw
+        if len(draw.columns):
+            square = (
+                2 * target.variance * self._rng.standard_gamma(len(draw.columns) / 2)
+            )
+            factor = math.sqrt(square) / _length(draw)
+            draw = draw._replace(coefficients=factor * draw.coefficients)
+        self.draw, self.effects = draw, self._effects(draw.columns, draw.coefficients)
+
+    def slice_coefficients(self):
+        """Make one step of elliptical slice sampling, given the model."""
+        draw, effects, rng = self.draw, self.effects, self._rng
+        deviation = math.sqrt(self._target.variance)
+        other = deviation * rng.standard_normal(len(draw.columns))
+        others = self._effects(draw.columns, other)
+        highest = self._risk + rng.standard_exponential() / self._inverse_temperature
+        angle = 2 * math.pi * rng.random()
+        low, high = angle - 2 * math.pi, angle
+        while abs(angle) > SMALLEST_ANGLE:
+            cosine, sine = math.cos(angle), math.sin(angle)
+            moved = cosine * effects + sine * others
+            risk = float(self._target.risk(moved[None])[0])
+            if risk < highest:
+                coefficients = cosine * draw.coefficients + sine * other
+                self.draw = draw._replace(coefficients=coefficients)
+                self.effects, self._risk = moved, risk
+                return
+            low, high = (angle, high) if angle < 0 else (low, angle)
+            angle = low + (high - low) * rng.random()
+
+    def change_model(self):
+        """Propose to add, delete or exchange a variable; return if accepted."""
+        draw, rng, usable = self.draw, self._rng, self._chain.usable
+        features = np.unique(draw.columns // self._width)
+        size, n_others = len(features), len(usable) - len(features)
+        comes, goes = ((True, False), (False, True), (True, True))[rng.integers(3)]
+        if (goes and size == 0) or (comes and n_others == 0):
+            return False
+        columns, coefficients = draw.columns, draw.coefficients
+        new, log_ratio = columns[:0], 0.0
+        if comes:
+            others = np.setdiff1d(usable, features, assume_unique=True)
+            number = rng.integers(n_others)
+        if goes:
+            goner = features[rng.integers(size)]
+            moving = columns // self._width == goner
+            old, values = columns[moving], coefficients[moving]
+            columns, coefficients = columns[~moving], coefficients[~moving]
+            if not comes:
+                log_ratio += math.log(size / (n_others + 1))
+                log_ratio += self._log_new(values, self._chain.ranks[goner])
+        if comes and goes:
+            shares = self._shares(goner, others)
+            number = min(shares.cumsum().searchsorted(rng.random()), n_others - 1)
+            log_ratio -= math.log(shares[number])
+        if comes:
+            feature = others[number]
+            rank = self._chain.ranks[feature]
+        if comes and goes:
+            if len(old) > rank:
+                return False
+            others[number] = goner
+            log_ratio += math.log(self._shares(feature, others)[number])
+            new = feature * self._width + np.arange(len(old))
+            products = np.einsum("ij,ij->i", self._flat[old], self._flat[new])
+            values = np.where(products < 0, -values, values)
+        elif comes:
+            length = min(rng.geometric(1 - self._chain.space.beta), rank)
+            new = feature * self._width + np.arange(length)
+            scale = SCALES[rng.integers(len(SCALES))]
+            values = scale * math.sqrt(self._target.variance)
+            values = values * rng.standard_normal(length)
+            log_ratio += math.log(n_others / (size + 1)) - self._log_new(values, rank)
+        if comes:
+            columns = np.concatenate([columns, new])
+            coefficients = np.concatenate([coefficients, values])
+        proposed = Draw.of(columns, coefficients, draw.intercept)
+        # Not by differences, whose rounding errors would break ties.
+        effects = self._effects(proposed.columns, proposed.coefficients)
+        risk = float(self._target.risk(effects[None])[0])
+        log_ratio -= self._inverse_temperature * (risk - self._risk)
+        log_ratio += self._chain.log_prior(proposed) - self._chain.log_prior(draw)
+        if not math.log1p(-rng.random()) < log_ratio:
+            return False
+        self.draw, self.effects, self._risk = proposed, effects, risk
+        return True
+
+    def _shares(self, feature, others):
+        """Return probabilities of the exchange of a variable for others.
+
+        Half of it is proportional to the squares of correlations of first functions.
+        """
+        firsts = self._flat[:: self._width]
+        squares = (firsts[others] @ firsts[feature]) ** 2
+        shares = np.full(len(others), 1 / len(others))
+        total = squares.sum()
+        return 0.5 * (shares + squares / total) if total > 0 else shares
+
+    def _effects(self, columns, coefficients):
+        return coefficients @ self._flat[columns]
+
+    def _log_new(self, values, rank):
+        """Return the log density of the number and the coefficients of functions."""
+        beta, count = self._chain.space.beta, len(values)
+        scales = SCALES * math.sqrt(self._target.variance)
+        logs = -0.5 * (values @ values) / scales**2
+        logs -= count * (np.log(scales) + 0.5 * LOG_2_PI)
+        log_order = (count - 1) * math.log(beta)
+        log_order += math.log(1 - beta) if count < rank else 0.0
+        return np.logaddexp.reduce(logs) - math.log(len(scales)) + log_order
+
+
 class RankingChain:
     """One chain.
 
@@ -266,10 +447,36 @@ class RankingChain:
                 self.kept.append(self.proposal.draw._replace(loss=self._risk))
 
     def sweep(self):
+        """Move by proposals of the classifier; for the AUC, first without them.
+
+        These moves are cheaper: every other sweep has no others.
+        """
+        self._n_sweeps += 1
+        if self.target.of_direction:
+            self._sweep_of_directions()
+        if self._n_sweeps % self.target.period == 0:
+            self._sweep_by_classifier(self._n_sweeps // self.target.period)
+
+    def _sweep_of_directions(self):
+        """Move in the marginal posterior of models and directions."""
+        proposal, target = self.proposal, self.target
+        proposal.temper(self._exponents)
+        found = Directions(proposal, target, self.inverse_temperature, self._risk)
+        for number in range(N_MOVES):
+            if number % (N_MOVES // N_SLICES) == 0:
+                found.slice_coefficients()
+            self._accepted += found.change_model()
+        self._tried += N_MOVES
+        proposal.draw, proposal.effects = target.complete(
+            found.draw, found.effects, self._exponents, proposal.rng
+        )
+        self._log_density, self._risk = self._density()
+        self._log_likelihood = proposal.log_likelihood()
+
+    def _sweep_by_classifier(self, number):
         """Draw the norm and the rates, then all else, jointly and in blocks."""
         proposal = self.proposal
-        hot = self._n_sweeps % PERIOD == 0
-        self._n_sweeps += 1
+        hot = number % PERIOD == 1
         self._heat = HOT if hot else 1.0
         proposal.temper(self._exponents * self._heat)
         if not hot:

@@ -158,6 +158,8 @@ class RatedChain:
         See above.
     offsets : ndarray of shape (n_samples,) or float
         Known parts of the scores: 0, unless a caller sets them.
+    usable : ndarray of int
+        Variables with functions.
     n_chosen : int
         Number of variables K of a sweep.
     """
@@ -168,18 +170,18 @@ class RatedChain:
         self._pairs = pairs = space.pairs
         self._priors = {}  # see _prior_given
         if len(pairs):
-            self._usable = np.arange(len(ranks))
+            self.usable = np.arange(len(ranks))
             self.n_chosen = len(ranks)
             self.prior = space.prior(ranks, n_pairs=len(pairs))
         else:
-            self._usable = np.flatnonzero(ranks) if ranks.any() else np.array([0])
-            self.n_chosen = min(len(self._usable), max(N_CANDIDATES, 2 * space.most))
+            self.usable = np.flatnonzero(ranks) if ranks.any() else np.array([0])
+            self.n_chosen = min(len(self.usable), max(N_CANDIDATES, 2 * space.most))
             self.prior = space.prior(ranks, n_variables=self.n_chosen)
         self._flat = values.reshape(-1, values.shape[2])
         self.draw = Draw(np.empty(0, dtype=np.int64), np.empty(0), intercept)
         self.effects = np.zeros(values.shape[2])  # sums of the effects, at the rows
         self.offsets = 0.0
-        self._usable_values = self._values_of(self._usable)
+        self._usable_values = self._values_of(self.usable)
         self._room = np.empty((0, values.shape[2]))
         self._chain = None
         self.kept = []
@@ -300,7 +302,7 @@ class RatedChain:
     def _form(self, chosen, rates, offsets):
         """Return the quadratic form of variables, given rates and offsets."""
         values = self._usable_values
-        if len(chosen) < len(self._usable):
+        if len(chosen) < len(self.usable):
             values = self._values_of(chosen)
         pulls = self.pulls - rates * offsets
         n_functions = len(chosen) * values.shape[1]
@@ -346,15 +348,16 @@ class RatedChain:
             coefficients = np.concatenate([draw.coefficients, coefficients])
         self.draw = Draw.of(columns, coefficients, draw.intercept)
 
-    def log_prior(self):
-        """Return the log prior of the current model, without pairs, and its draw."""
-        columns = self.draw.columns
+    def log_prior(self, draw=None):
+        """Return the log prior of a draw without pairs; None: of the current one."""
+        draw = self.draw if draw is None else draw
+        columns = draw.columns
         size = np.count_nonzero(columns % self.values.shape[1] == 0)
         count = len(columns)
         if size > self.prior.most:
             return -math.inf
-        square = self.prior.ridge * (self.draw.coefficients @ self.draw.coefficients)
-        log_prior = self.prior.log_totals[count] - log_binomial(len(self._usable), size)
+        square = self.prior.ridge * (draw.coefficients @ draw.coefficients)
+        log_prior = self.prior.log_totals[count] - log_binomial(len(self.usable), size)
         return log_prior - 0.5 * square - 0.5 * count * math.log(2 * math.pi)
 
     def draw_rates(self):
@@ -363,9 +366,9 @@ class RatedChain:
 
     def _choice(self, features):
         """Return the variables of a sweep: the model's, and others at random."""
-        if self.n_chosen == len(self._usable):
-            return self._usable
-        others = np.setdiff1d(self._usable, features, assume_unique=True)
+        if self.n_chosen == len(self.usable):
+            return self.usable
+        others = np.setdiff1d(self.usable, features, assume_unique=True)
         n_others = self.n_chosen - len(features)
         others = self.rng.choice(others, n_others, replace=False, shuffle=False)
         return np.sort(np.concatenate([features, others]))
