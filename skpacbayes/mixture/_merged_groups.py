@@ -7,16 +7,17 @@ components than there are groups. Components are merged, pair after pair, into g
 with such columns, and BIC compares these groups with the components. So it is for real
 numbers that are correlated within groups, of which components without covariances cut
 the longest axis. Beside other columns, the others keep their family: merged components
-have one distribution of them.
+have one distribution of them. And so it is for shares that add to one, whose
+distributions are skewed towards the sides of the simplex.
 """
 
 import numpy as np
-from scipy.special import betaln, gammaln, logsumexp, xlogy
+from scipy.special import betaln, digamma, gammaln, logsumexp, polygamma, xlogy
 
 from .._base import warn_user
 from ._categories import Binomial
 from ._diagonal_families import InverseGammaFamily
-from ._gaussian_families import LOG_2_PI
+from ._gaussian_families import LOG_2_PI, GaussianFamily
 from ._moves import shares_and_losses
 from ._normal_columns import LogNormal, Normal
 from ._product import ProductFamily
@@ -29,6 +30,8 @@ DECISIVE = 3.0  # nats: odds of 20 to 1
 OVER = 1.05  # times that of its family is the variance of an overdispersed column
 MOST = 0.99  # of a chance, and of the correlation of trials
 MOST_COLUMNS = 50  # of real numbers
+SAME_SUM = 1e-6  # largest relative difference of the sums of rows of shares
+DIRICHLET_STEPS = 50
 
 
 class Groups:
@@ -230,25 +233,18 @@ class CorrelatedGroups(Groups):
         self.X = (X - X.mean(axis=0)) / X.std(axis=0)
 
     def described(self, share, *, component=False):
-        """Log densities of the rows in a group, its parameters, and its place.
-
-        Correlations of few rows are shrunk.
-        """
+        """Log densities of the rows in a group, its parameters, and its place."""
         d, total = self.X.shape[1], max(share.sum(), 1e-300)
         mean = share @ self.X / total
-        gaps = self.X - mean
-        variances = share @ gaps**2 / total + 1e-9
         if component:
+            gaps = self.X - mean
+            variances = share @ gaps**2 / total + 1e-9
             squares = gaps**2 @ (1 / variances)
             log_determinant, size = np.log(variances).sum(), 2 * d
+            log_densities = -0.5 * (d * LOG_2_PI + log_determinant + squares)
         else:
-            covariance = (gaps * share[:, None]).T @ gaps
-            covariance += (d + 2) * np.diag(variances)
-            factor = np.linalg.cholesky(covariance / (total + d + 2))
-            squares = (np.linalg.solve(factor, gaps.T) ** 2).sum(axis=0)
-            log_determinant = 2 * np.log(np.diag(factor)).sum()
+            log_densities = normal_log_densities(self.X, share)
             size = d + d * (d + 1) // 2
-        log_densities = -0.5 * (d * LOG_2_PI + log_determinant + squares)
         return self.with_others(share, log_densities, size, mean)
 
     def complaint(self, best, K, gain):
@@ -261,6 +257,59 @@ class CorrelatedGroups(Groups):
             "TemperedVBGaussianMixture with covariance_type='full' (of logarithms, for "
             "lognormal columns), or decorrelate the columns by "
             "sklearn.decomposition.PCA."
+        )
+
+
+class ShareGroups(Groups):
+    """Groups of positive shares, the rows of which have a common sum.
+
+    Each is normal, normal after log-ratios, or Dirichlet, whichever fits best; so are
+    the components before any merge, so that only their number decides. Densities are
+    those of all shares but the last one.
+    """
+
+    @staticmethod
+    def takes(family):
+        """Whether groups are of columns of a family."""
+        return isinstance(family, (GaussianFamily, Normal))
+
+    @staticmethod
+    def can_read(X):
+        """Whether such columns can be described."""
+        totals = X.sum(axis=1)
+        common = np.ptp(totals) <= SAME_SUM * np.abs(totals).max()
+        return common and (X > 0).all() and X.shape[1] <= MOST_COLUMNS
+
+    def read(self, X, parts):
+        """Keep the shares, and their logarithms."""
+        shares = X / X.sum(axis=1, keepdims=True)
+        self.logs = np.log(shares)
+        self.X, self.ratios = shares[:, :-1], self.logs[:, :-1] - self.logs[:, -1:]
+
+    def described(self, share, *, component=False):
+        """Log densities of the rows in a group, its parameters, and its place."""
+        d = self.X.shape[1]
+        size = d + d * (d + 1) // 2
+        of_ratios = normal_log_densities(self.ratios, share) - self.logs.sum(axis=1)
+        found = [
+            (normal_log_densities(self.X, share), size),
+            (of_ratios, size),
+            (dirichlet_log_densities(self.logs, share), d + 1),
+        ]
+        cost = 0.5 * np.log(self.weight.sum())
+        best = max(found, key=lambda each: share @ each[0] - cost * each[1])
+        place = share @ self.X / max(share.sum(), 1e-300)
+        return self.with_others(share, *best, place)
+
+    def complaint(self, best, K, gain):
+        """Return a warning of shares."""
+        return (
+            f"The rows of X are shares with a common sum, and {best} "
+            f"component{'s' * (best > 1)} with Dirichlet distributions, or normal "
+            "distributions of log-ratios, would explain the rows better than the "
+            f"{K} that n_components='auto' chose, by {gain:.3g} nats (BIC): components "
+            f"then cut groups in parts. Use n_components={best}, or fit logarithms of "
+            "ratios, such as np.log(X[:, :-1] / X[:, -1:])."
         )
 
 
@@ -293,6 +342,54 @@ class OtherColumns:
         return self.family.log_predictive(posterior, self.X)[:, 0], place
 
 
+def normal_log_densities(X, share):
+    """Log densities of the rows under a normal distribution fitted to shares of them.
+
+    Correlations of few rows are shrunk.
+    """
+    d, total = X.shape[1], max(share.sum(), 1e-300)
+    gaps = X - share @ X / total
+    variances = share @ gaps**2 / total + 1e-9 * X.var(axis=0)
+    covariance = (gaps * share[:, None]).T @ gaps
+    covariance += (d + 2) * np.diag(variances)
+    factor = np.linalg.cholesky(covariance / (total + d + 2))
+    squares = (np.linalg.solve(factor, gaps.T) ** 2).sum(axis=0)
+    log_determinant = 2 * np.log(np.diag(factor)).sum()
+    return -0.5 * (d * LOG_2_PI + log_determinant + squares)
+
+
+def dirichlet_log_densities(logs, share):
+    """Log densities of the rows under a Dirichlet distribution fitted to shares of them.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (n_rows, n_shares)
+        Logarithms of the rows.
+    share : ndarray of shape (n_rows,)
+        Responsibilities times weights.
+
+    Notes
+    -----
+    The maximum of the likelihood, by Newton steps in the logarithms of the parameters:
+    see T. P. Minka (2000), Estimating a Dirichlet distribution.
+    """
+    target = share @ logs / max(share.sum(), 1e-300)
+    means = np.exp(target)
+    alpha = means / means.sum() * len(means)
+    for _ in range(DIRICHLET_STEPS):
+        gradient = alpha * (digamma(alpha.sum()) - digamma(alpha) + target)
+        diagonal = gradient - alpha**2 * polygamma(1, alpha)
+        common = polygamma(1, alpha.sum())
+        ratio = gradient / diagonal
+        correction = (alpha * ratio).sum() / (1 / common + (alpha**2 / diagonal).sum())
+        step = (gradient - alpha * correction) / diagonal
+        alpha = alpha * np.exp(-np.clip(step, -1, 1))
+        if np.abs(step).max() < 1e-6:
+            break
+    constant = gammaln(alpha.sum()) - gammaln(alpha).sum()
+    return constant + logs @ (alpha - 1)
+
+
 def with_zeros(X, log_probabilities, zeros):
     """Log probabilities of counts with more zeros, a share `zeros` of all."""
     counts = log_probabilities + np.log1p(-zeros)
@@ -318,7 +415,7 @@ def parts_and_others(family, n_features, takes):
 def warn_of_merged_groups(fit, X, weight):
     """Warn if fewer groups with broader columns are better than the components."""
     K, family = len(fit.state.concentration), fit.mixture.family
-    for kind in PoissonGroups, BinomialGroups, CorrelatedGroups:
+    for kind in PoissonGroups, BinomialGroups, CorrelatedGroups, ShareGroups:
         parts, others = parts_and_others(family, X.shape[1], kind.takes)
         if K < 2 or not parts:
             continue

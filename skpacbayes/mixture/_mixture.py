@@ -337,6 +337,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             and several components describe one group. This is checked with at most 50
             such columns, without missing values.
         UserWarning
+            If `n_components="auto"`, the rows are positive shares with a common sum,
+            and fewer components with Dirichlet distributions, or normal distributions
+            of log-ratios, would fit better. This is checked with at most 50 columns.
+        UserWarning
             If Gamma columns with estimated shapes would fit better than those of known
             shape, including "exponential".
         UserWarning
