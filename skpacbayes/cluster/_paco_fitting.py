@@ -8,8 +8,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 from .._kernels import paco_mixture as kernels
-from ._paco_evidence import share_of_evidence
-from ._paco_mixture import Mixture, log_components
+from ._paco_mixture import Mixture, log_components, share_of_evidence
 
 # Least variance of a direction, relative to the variances of the features.
 _RIDGE = 1e-10

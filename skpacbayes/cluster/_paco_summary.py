@@ -10,8 +10,7 @@ from .._kernels import paco_summary as kernels
 from .._kernels.paco_points import Points
 from .._kernels.state import named
 from ._paco_forgetting import Watch
-from ._paco_rounding import ColumnValues
-from ._paco_rows import Rows
+from ._paco_rows import ColumnValues, Rows
 from ._units import exponent_of, scaled
 
 # Coordinates beyond this, in the summary's unit, require a larger unit.
