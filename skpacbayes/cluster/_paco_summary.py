@@ -196,23 +196,24 @@ class StreamSummary:
         return kernels.learn(
             X,
             _NO_WEIGHTS,
-            math.ldexp(1.0, -self.exponent),
-            _LIMIT,
+            *self._reading,
+            self._incoming(min(n_rows, _BLOCK)),
+            (self.table, self.scatter, self.pairs),
+            (self.values, self.notes),
+            self.previous,
+            self.clock,
+        )
+
+    @property
+    def _reading(self):
+        """Arguments of the kernels that read rows: how, and what is known before."""
+        return (
+            (math.ldexp(1.0, -self.exponent), _LIMIT),
             self.manhattan or None,
-            *self.held,
-            self.places,
-            len(self.forecast),
+            (*self.held, self.places, len(self.forecast)),
             self.metric,
             self.watched,
             self.strangers,
-            self._incoming(min(len(X), _BLOCK)),
-            self.table,
-            self.scatter,
-            self.pairs,
-            self.values,
-            self.notes,
-            self.previous,
-            self.clock,
         )
 
     def read(self, X, weights, begin):
@@ -228,18 +229,9 @@ class StreamSummary:
                 X,
                 weights,
                 begin,
-                math.ldexp(1.0, -self.exponent),
-                _LIMIT,
-                self.manhattan or None,
-                *self.held,
-                self.places,
-                len(self.forecast),
-                self.metric,
-                self.watched,
-                self.strangers,
+                *self._reading,
                 incoming,
-                self.values,
-                self.notes,
+                (self.values, self.notes),
                 self.previous,
                 self.clock,
             )
