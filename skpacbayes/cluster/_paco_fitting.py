@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
@@ -407,4 +407,4 @@ def inverse_root(matrix):
         factor = np.linalg.cholesky(matrix + np.diag(least))
     except np.linalg.LinAlgError:
         return None
-    return solve_triangular(factor, np.eye(len(matrix)), lower=True)
+    return np.asfortranarray(dtrtri(factor.T)[0].T)
