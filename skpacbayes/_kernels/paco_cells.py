@@ -65,35 +65,23 @@ def _share_points(weights, half, scales, heights, logs, losses, parts, masses):
 
 
 @kernel
-def fit_cells(
-    points,
-    columns,
-    weights,
-    spreads,
-    order,
-    manhattan,
-    prior_size,
-    tempering,
-    smallest,
-    max_iter,
-    centers,
-    scales,
-    shares,
-    logs,
-    losses,
-    parts,
-    heights,
-    masses,
-):
-    """Penalised EM from `centers`, `scales` and `shares`, in place; the objective.
+def fit_cells(rows, manhattan, pull, max_iter, cells, logs, work):
+    """Penalised EM from `cells`, in place; the objective.
 
-    `columns` are the points transposed; `order` (n_features, n_points) sorts them along
-    each feature, for the medians. `logs` (n_points,) receives the log densities, less a
-    constant; `losses`, `parts` (n_clusters, n_points), `heights` and `masses`
-    (n_clusters,) are work space. The objective is the sum of the log densities over the
-    rows times `tempering`, less half a log of each cell's mass per parameter, less the
-    pull (of `prior_size` rows) of the scales towards their harmonic mean.
+    The objective is the sum of the log densities over the rows times the tempering,
+    less half a log of each cell's mass per parameter, less the pull of the scales
+    towards their harmonic mean.
+
+    `rows`: points (n_points, n_features), and transposed; weights; spreads; and the
+    order (n_features, n_points) of the points along each feature, for the medians.
+    `pull`: pseudo-rows that pull; the tempering; the smallest scale. `cells`: centres,
+    scales, shares. `logs` (n_points,) receives the log densities, less a constant.
+    `work`: losses and parts (n_clusters, n_points); heights and masses (n_clusters,).
     """
+    points, columns, weights, spreads, order = rows
+    prior_size, tempering, smallest = pull
+    centers, scales, shares = cells
+    losses, parts, heights, masses = work
     n_features, n_points = columns.shape
     n_clusters = centers.shape[0]
     half = 0.5 if manhattan is None else 1.0
@@ -101,7 +89,7 @@ def fit_cells(
     harmonic = 1.0  # mean of the inverse scales, from the first iteration on
     log_likelihood = -math.inf
     for iteration in range(max_iter + 1):
-        pull = prior_size / harmonic
+        pulled = prior_size / harmonic
         harmonic = 0.0
         for j in range(n_clusters):
             if iteration > 0:
@@ -113,7 +101,7 @@ def fit_cells(
                 total = 0.0
                 for i in range(n_points):
                     total += parts[j, i] * losses[j, i]
-                scale = (total / n_features + pull) / (masses[j] + prior_size)
+                scale = (total / n_features + pulled) / (masses[j] + prior_size)
                 scales[j] = scale if scale > smallest else smallest
                 shares[j] = masses[j] / n_rows
             harmonic += 1.0 / (n_clusters * scales[j])

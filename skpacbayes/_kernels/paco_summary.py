@@ -212,38 +212,29 @@ def _count(clock, weight, loss, square, temperature):
 
 @kernel
 def meet(
-    X,
-    sample_weight,
-    begin,
-    inverse_unit,
-    limit,
-    manhattan,
-    held,
-    temperature,
-    places,
-    n_forecast,
-    metric,
-    watched,
-    strangers,
-    incoming,
-    values,
-    notes,
-    previous,
-    clock,
-):
+    X, sample_weight, begin, unit, manhattan, forecast, metric, watched, strangers,
+    incoming, columns, previous, clock,
+):  # fmt: skip
     """Read rows of X from row `begin` until the next refresh is due.
 
-    For every row, its loss at the forecast, the first `n_forecast` of the `places`, is
-    counted, and the row becomes a point, a row of `incoming` (n_rows, n_features + 7);
-    a weight of w counts as w copies of the row, the last one fractional. The other
-    places are the centres of the clusters. `held`: the variance term's factor times
-    `temperature`. `watched`: None, or the argument of `watch`. `strangers`: the
-    argument of `_is_far`; a refresh is due after the next row if there are too many far
-    rows. `values` and `notes` are those of `note_values`. `previous` (n_features + 1,):
-    the last row and its cluster (-1: none). Stops where `incoming` is full, where
-    weights must be rescaled, and before a row that exceeds `limit`, which requires
-    another unit. Returns the next row, and the number of incoming points.
+    The loss of each row at the forecast is counted, and the row becomes a point, a row
+    of `incoming` (n_rows, n_features + 7). A weight of w counts as w copies of the row,
+    the last one fractional. Stops where `incoming` is full, where weights must be
+    rescaled, and before a row that exceeds the limit, which requires another unit.
+
+    `unit`: a factor from the units of the data, and the largest absolute value there.
+    `forecast`: the variance term's factor times the temperature; the temperature;
+    places, of which the first are the forecast and the others the centres of the
+    clusters; and how many are the forecast. `watched`: None, or the argument of
+    `watch`. `strangers`: the argument of `_is_far`; a refresh is due after the next row
+    if there are too many far rows. `columns`: the values and notes of `note_values`.
+    `previous` (n_features + 1,): the last row and its cluster (-1: none).
+
+    Returns the next row, and the number of incoming points.
     """
+    inverse_unit, limit = unit
+    held, temperature, places, n_forecast = forecast
+    values, notes = columns
     n_features = X.shape[1]
     n_incoming = 0
     i = begin
@@ -296,33 +287,17 @@ def meet(
 
 @kernel
 def learn(
-    X,
-    sample_weight,
-    inverse_unit,
-    limit,
-    manhattan,
-    held,
-    temperature,
-    places,
-    n_forecast,
-    metric,
-    watched,
-    strangers,
-    incoming,
-    table,
-    scatter,
-    pairs,
-    values,
-    notes,
-    previous,
-    clock,
-):
+    X, sample_weight, unit, manhattan, forecast, metric, watched, strangers, incoming,
+    points, columns, previous, clock,
+):  # fmt: skip
     """Read all rows of X and insert them in the table, unless a refresh is due.
 
-    The arguments are those of `meet` and `place`. Returns whether the rows were read.
-    If a row requires another unit, or a refresh may be due before the last row, nothing
-    is changed.
+    The arguments are those of `meet`; `points`: the table, the scatter and the pairs of
+    `place`. Returns whether the rows were read. If a row requires another unit, or a
+    refresh may be due before the last row, nothing is changed.
     """
+    inverse_unit, limit = unit
+    table, scatter, pairs = points
     n_features = X.shape[1]
     far = clock[FAR]
     for i in range(X.shape[0]):
@@ -338,25 +313,9 @@ def learn(
     begin = 0
     while begin < X.shape[0]:
         begin, n_incoming = meet(
-            X,
-            sample_weight,
-            begin,
-            inverse_unit,
-            limit,
-            manhattan,
-            held,
-            temperature,
-            places,
-            n_forecast,
-            metric,
-            watched,
-            strangers,
-            incoming,
-            values,
-            notes,
-            previous,
-            clock,
-        )
+            X, sample_weight, begin, unit, manhattan, forecast, metric, watched,
+            strangers, incoming, columns, previous, clock,
+        )  # fmt: skip
         place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock)
         if clock[UNIT] > LARGEST_UNIT:
             rescale(table, scatter, metric, pairs[1], clock)

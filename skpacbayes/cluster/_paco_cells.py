@@ -198,22 +198,13 @@ class _Problem:
         )
         shape = len(cells.shares), len(self.points)
         cells.objective = kernels.fit_cells(
-            self.points,
-            self.columns,
-            self.weights,
-            self.spreads,
-            self.order,
+            (self.points, self.columns, self.weights, self.spreads, self.order),
             self.manhattan or None,
-            _PRIOR_SIZE,
-            self.tempering,
-            self.smallest,
+            (_PRIOR_SIZE, self.tempering, self.smallest),
             max_iter,
-            cells.centers,
-            cells.scales,
-            cells.shares,
+            (cells.centers, cells.scales, cells.shares),
             cells.log_densities,
-            *np.empty((2, *shape)),
-            *np.empty((2, shape[0])),
+            (*np.empty((2, *shape)), *np.empty((2, shape[0]))),
         )
         return cells
 

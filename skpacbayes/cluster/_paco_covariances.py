@@ -6,9 +6,14 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from ._paco_evidence import inverse_wishart_evidence, share_of_evidence
 from ._paco_fitting import inverse_root, shaped
-from ._paco_mixture import LEAST_GAIN, log_components, student_weights
+from ._paco_mixture import (
+    LEAST_GAIN,
+    inverse_wishart_evidence,
+    log_components,
+    share_of_evidence,
+    student_weights,
+)
 
 # Largest number of iterations of EM, and its tolerance; then its number of iterations
 # at each size, before the best mixtures are fitted to convergence.

@@ -3,13 +3,12 @@
 import math
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 from .._kernels import paco_mixture as kernels
-from ._paco_evidence import share_of_evidence
-from ._paco_mixture import Mixture, log_components
+from ._paco_mixture import Mixture, log_components, share_of_evidence
 
 # Least variance of a direction, relative to the variances of the features.
 _RIDGE = 1e-10
@@ -408,4 +407,4 @@ def inverse_root(matrix):
         factor = np.linalg.cholesky(matrix + np.diag(least))
     except np.linalg.LinAlgError:
         return None
-    return solve_triangular(factor, np.eye(len(matrix)), lower=True)
+    return np.asfortranarray(dtrtri(factor.T)[0].T)

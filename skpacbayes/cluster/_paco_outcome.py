@@ -1,29 +1,23 @@
-"""Results of the chains of PACO: clusters, their noise, and warnings about them."""
+"""Results of the chains of PACO: clusters, and the noise about them."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.special import chdtrc, chdtri, fdtrc, fdtri
 
-from ._paco_gaps import (
-    columns_constant_in_clusters,
-    n_groups_with_gaps,
-    places_of_clusters,
-)
-from ._paco_mixture import LEAST_GAIN
-from ._paco_path import floor_scale, rows_loss, scale_of, shares_of
-from ._paco_rounding import FEW_PLACES, only_two_values
+from .._kernels import paco_noise as kernels
+from .._validation import writeable
+from ._paco_doubts import doubts_of
+from ._paco_mixture import log_components
+from ._paco_path import floor_scale, log_normaliser, rows_loss, scale_of, shares_of
+from ._units import CenterDistances
 
 # Visits of the calibration's number of clusters, over those of the most visited number,
 # below which a warning says that the chain prefers another number.
 _HEARD = 0.1
-# Largest number of rivals that a warning names.
-_NAMED = 4
-# Weight of a place above which it holds copies of a row.
-_SINGLE = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +125,7 @@ def read_chains(problem, chains):
         background=clusters.background,
         log_uniform=clusters.log_uniform
         - len(problem.coordinates) * problem.exponent * math.log(2),
-        doubts=partial(_doubts, problem, n_clusters, unheard, rivals),
+        doubts=partial(doubts_of, problem, n_clusters, unheard, rivals),
     )
 
 
@@ -193,129 +187,175 @@ def _rivals(problem, n_clusters):
     return sorted(problem.rivals, key=problem.rivals.get)
 
 
-def _doubts(problem, n_clusters, visited, rivals):
-    """Yield sentences on why the number of clusters may be wrong.
+class ClusterNoise:
+    """Noise about the centres, in coordinates in which all clusters are round.
 
-    `visited`: the number that the chain visits most, if it hardly visits `n_clusters`.
+    The constants are computed once. The results for a row are the same, bit for bit,
+    alone and among other rows.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n_clusters, n_features)
+        In the units of the data.
+    scales, shares : ndarray of shape (n_clusters,)
+        Noise scale and share of the rows, of each cluster.
+    scale : float
+        The noise scale of all rows.
+    coordinates : ndarray of shape (n_features, n_features) or None
+        Map from the features to these coordinates; None: they are the same.
+    dof : float
+        Degrees of freedom of the tails; infinity for normal noise.
+    manhattan : bool
+        The distance: Manhattan, else Euclidean.
+    background, log_uniform : float, default=0.0 and minus infinity
+        Share of the rows that belong to no cluster, and their log density.
     """
-    setting, found = problem.setting, problem.found
-    most = setting.max_clusters
-    bound = most is not None and 1 < most == n_clusters < len(problem.rows.points)
-    if found is not None and bound and found.mixture.n_clusters > most:
-        yield (
-            f"all max_clusters={most} clusters are in use, and about "
-            f"{found.mixture.n_clusters} describe the data best: raise "
-            "max_clusters, or set it to None."
+
+    def __init__(
+        self,
+        centers,
+        scales,
+        shares,
+        scale,
+        coordinates,
+        dof,
+        manhattan,
+        background=0.0,
+        log_uniform=-math.inf,
+    ):
+        self.n_clusters, self.n_features = centers.shape
+        self.scales, self.shares, self.scale = scales, shares, scale
+        self.dof, self.manhattan = dof, manhattan
+        # All clusters have one normal noise.
+        self.background, self.log_uniform = background, log_uniform
+        self.is_plain = math.isinf(dof) and np.ptp(scales) == 0
+        self.origin = centers.mean(axis=0)
+        self.coordinates = coordinates
+        self.centers = centers - self.origin
+        if coordinates is not None:
+            self.coordinates = np.ascontiguousarray(coordinates)
+            self.centers = self.centers @ self.coordinates
+        self._places = np.ascontiguousarray(self.centers.T)
+        self._size = float(np.abs(self.centers).max())
+
+    def distances(self, X):
+        """Return the distances (n_rows, n_clusters) of rows to the centres."""
+        distances = np.empty((len(X), self.n_clusters))
+        n_refused = kernels.center_distances(
+            writeable(X),
+            self.origin,
+            self.coordinates,
+            self._places,
+            self._size,
+            self.manhattan,
+            np.empty(self.n_features),
+            distances,
         )
-    elif found is None and bound and setting.inverse_temperature == "auto":
-        yield (
-            f"all max_clusters={most} clusters are in use: there may be more clusters, "
-            "or groups that are not round may be cut into pieces. Raise max_clusters."
+        for i in np.flatnonzero(distances[:, 0] < 0) if n_refused else ():
+            row = X[i : i + 1] - self.origin
+            if self.coordinates is not None:
+                row = row @ self.coordinates
+            distances[i] = self._in_units.to(row)
+        return distances
+
+    @cached_property
+    def _in_units(self):
+        """Distances that do not overflow for large rows."""
+        metric = "cityblock" if self.manhattan else "euclidean"
+        return CenterDistances(self.centers, metric)
+
+    def likeliest(self, X):
+        """Return the cluster of largest noise density at each row."""
+        distances = self.distances(X)
+        if self.is_plain:
+            return distances.argmin(axis=1)
+        return self._log_densities(distances, self._log_heights).argmax(axis=1)
+
+    def log_joint(self, X):
+        """Return the log of share times density of each cluster at the rows."""
+        with np.errstate(divide="ignore"):
+            heights = self._log_heights + np.log(self.shares)
+        return self._log_densities(self.distances(X), heights)
+
+    def probabilities(self, X):
+        """Return the probabilities (n_rows, n_clusters) of the clusters for rows."""
+        heights = self.log_joint(X)
+        kernels.add_up(heights, np.empty(len(X)))
+        return heights
+
+    def log_density(self, X):
+        """Return the log density of rows.
+
+        This is the normalised quasi-likelihood if all clusters have one normal noise,
+        and otherwise the density of the mixture.
+        """
+        if not self.is_plain:
+            log_densities = np.empty(len(X))
+            kernels.add_up(self.log_joint(X), log_densities)
+            return self._before_background(log_densities)
+        distances = self.distances(X)
+        nearest = distances.argmin(axis=1)
+        with np.errstate(over="ignore", under="ignore"):
+            ratios = distances[np.arange(len(distances)), nearest] / self.scale
+            losses = ratios if self.manhattan else 0.5 * ratios**2
+        return self._before_background(self._log_quasi_shares[nearest] - losses)
+
+    def _before_background(self, log_densities):
+        """Add the density of the background."""
+        if self.background == 0.0:
+            return log_densities
+        log_densities = log_densities + math.log1p(-self.background)
+        return np.logaddexp(log_densities, math.log(self.background) + self.log_uniform)
+
+    @cached_property
+    def _log_quasi_shares(self):
+        """Log of the share of each cluster, times their number, over Z."""
+        weights = self.n_clusters * self.shares
+        log_z = log_normaliser(self.centers, self.scale, weights, self.manhattan)
+        return np.log(weights) - log_z
+
+    def _log_densities(self, distances, heights):
+        """Return log densities at distances, given log densities at the centres."""
+        kernels.log_densities(
+            distances,
+            heights,
+            self.scales,
+            self.n_features,
+            self.dof,
+            self.manhattan,
         )
-    if visited is not None and n_clusters != visited:
-        yield (
-            f"the mixture that calibrates the quasi-posterior has {n_clusters} "
-            f"clusters, but the chain visits {visited} most: the data do not "
-            "decide between the two. Set cluster_penalty or shape to decide."
-        )
-    two = found is not None and only_two_values(problem.in_columns[0], problem.values)
-    if two and n_clusters > 1:
-        yield (
-            "all columns have two values: a mixture of categories (TemperedVBMixture) "
-            f"describes them better than {n_clusters} clusters about centres."
-        )
-    if rivals:
-        several = " or ".join(map(str, rivals[:_NAMED]))
-        behind = [max(problem.rivals[k], 0) for k in rivals[:_NAMED]]
-        errors = ", ".join(f"{one:.1f}" for one in behind)
-        yield (
-            f"n_clusters_={n_clusters}, but {several} describe the data almost as "
-            f"well: the evidence is {errors} standard errors lower. Set shape, "
-            "cluster_penalty or max_clusters to decide."
-        )
-    if found is not None and not bound:
-        yield from _doubts_of_columns(problem, n_clusters)
-        if n_clusters > 1:
-            yield from _doubts_of_overlap(found, n_clusters, rivals)
-            yield from _doubts_of_clusters(problem, n_clusters)
+        return distances
+
+    @cached_property
+    def _log_heights(self):
+        """Log densities of the clusters' noise at their centres."""
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            if self.manhattan:
+                return -self.n_features * np.log(2 * self.scales)
+            volumes = self.n_features * np.log(self.scales)
+        return log_components(0.0, 1.0, self.dof, self.n_features) - volumes
+
+    def tails(self, X):
+        """Return the probability that a row of the cluster is at least as far away."""
+        distances, d = self.distances(X), self.n_features
+        with np.errstate(over="ignore"):
+            squares = (distances / self.scales) ** 2
+        if self.manhattan:
+            squares = squares / d
+        if math.isinf(self.dof):
+            return chdtrc(d, squares).max(axis=1)
+        return fdtrc(d, self.dof, squares / d).max(axis=1)
+
+    def inertia(self, points, weights):
+        """Return the sum of the losses of weighted points at their nearest centre."""
+        distances = self.distances(points).min(axis=1)
+        with np.errstate(over="ignore"):
+            losses = distances if self.manhattan else distances**2
+            return float(weights @ losses)
 
 
-def _doubts_of_columns(problem, n_clusters):
-    """Yield a sentence if a few columns alone show more clusters than all columns."""
-    columns, rows, found = problem.clusters_of_flat_columns()
-    if not columns:
-        return
-    mixture = found.mixture
-    points = rows.points @ mixture.coordinates
-    labels = mixture.log_densities(points).argmax(axis=1)
-    apart = n_groups_with_gaps(points, rows.weights, labels, mixture.centers)
-    fewest = min([mixture.n_clusters, *found.rivals, apart])
-    if fewest > n_clusters:
-        named = ", ".join(map(str, columns[:_NAMED]))
-        more = ", ..." if len(columns) > _NAMED else ""
-        yield (
-            f"n_clusters_={n_clusters}, but the columns of low kurtosis "
-            f"({named}{more}) alone have at least {fewest} clusters: the other "
-            f"{len(problem.varying) - len(columns)} columns may hide them. Fit these "
-            "columns alone, and compare."
-        )
-
-
-def _doubts_of_overlap(found, n_clusters, rivals):
-    """Yield a sentence if groups overlap too much to assign rows to them.
-
-    The integrated completed likelihood penalises overlap; this compares mixtures by the
-    likelihood of the rows alone.
-    """
-    found = found.densities()
-    best = max(found, key=found.get)
-    if n_clusters not in found or best <= n_clusters or best in rivals:
-        return
-    if found[best] - found[n_clusters] > LEAST_GAIN:
-        yield (
-            f"n_clusters_={n_clusters}, but a density of {best} clusters describes the "
-            f"rows better: a cluster may be several groups that overlap. Fit a mixture "
-            f"with {best} components (TemperedVBGaussianMixture) to separate them."
-        )
-
-
-def _doubts_of_clusters(problem, n_clusters):
-    """Yield sentences if clusters are single places, or have no gaps between them."""
-    rows, mixture, k = problem.rows, problem.found.mixture, n_clusters
-    if mixture.n_clusters == k:
-        centers = mixture.centers
-        labels = mixture.log_densities(rows.points).argmax(axis=1)
-    else:
-        centers = problem.path.solution(k)
-        labels = cdist(rows.points, centers).argmin(axis=1)
-    masses = places_of_clusters(rows.points, rows.weights, labels, centers)
-    copied, single = int((masses > _SINGLE).sum()), int((masses > 0).sum())
-    if copied > k / 2 and k > FEW_PLACES:
-        yield (
-            f"{copied} of {k} clusters are one row each, repeated: if rows were "
-            "copied, for instance by a bootstrap, fit the distinct rows."
-        )
-    elif single and not (single == k <= FEW_PLACES):
-        yield (
-            f"n_clusters_={k}, of which {single} are a single row or copies of one: "
-            "they may be outliers, or rows of large weight."
-        )
-    columns = rows.points @ np.linalg.inv(problem.coordinates)
-    constant = columns_constant_in_clusters(columns, labels, k)
-    if constant:
-        named = np.flatnonzero(problem.varying)[constant][:_NAMED]
-        yield (
-            f"n_clusters_={k}, and some clusters have one value each in column "
-            f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
-            "code for missing values, or a limit, may form a cluster of its own."
-        )
-    n_groups = n_groups_with_gaps(rows.points, rows.weights, labels, centers)
-    if n_groups <= k / 2:
-        gaps = "there is no gap between them"
-        if n_groups > 1:
-            gaps = f"only {n_groups} groups have gaps between them"
-        yield (
-            f"n_clusters_={k}, and {gaps}: rows are as dense between clusters as at "
-            "their centres. The clusters may be pieces of groups that do not have one "
-            "common shape; compare with HDBSCAN."
-        )
+def squared_radius(share, n_features, dof):
+    """Return the squared distance, over the scale, exceeded by a share of rows."""
+    if math.isinf(dof):
+        return chdtri(n_features, share)
+    return n_features * fdtri(n_features, dof, 1 - share)

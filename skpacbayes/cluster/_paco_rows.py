@@ -1,10 +1,27 @@
-"""Weighted rows, or the means of merged rows."""
+"""Weighted rows, or the means of merged rows, and the rounding of their values."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._kernels.paco_points import EQUAL, LEAST_GAP, N_VALUES, REPEATED, ROWS
 from ._units import scaled
+
+# Variance of a rounding error, in squares of the least gap: that of a uniform
+# distribution. For a column of two values, it is the least variance with which a cut
+# between the values gains no likelihood, whatever their shares p, q: 1/2 log(1 + p q /
+# variance) <= -p log p - q log q. The same holds for one-hot columns: m categories have
+# entropy log m at most, and (m - 1) / 2 log(1 + 1 / (m variance)) is less.
+_OF_ROUNDING, _OF_TWO_VALUES, _OF_CATEGORY = 1 / 12, 1 / 10, 1 / 5
+# Number of distinct rows of two-valued columns up to which each may be a cluster.
+FEW_PLACES = 4
+# Least mean number of rows for each value.
+_ROWS_OF_VALUE = 2.0
+# Largest difference of shares that counts as rounding.
+_ROUGHLY = 1e-6
+# Share of a column's variance below which rounding errors are neglected.
+_NEGLIGIBLE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -65,3 +82,121 @@ class Rows:
             steps=scaled(self.steps, loss),
             scatter=scaled(self.scatter, -2 * exponent),
         )
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """Least value, least gap and number of the values of each column.
+
+    `lowest` (n_features,); `gaps` (n_features,): the least gap between two values, 0
+    where values do not repeat; `counts` (n_features,): numbers of distinct values.
+    """
+
+    lowest: np.ndarray
+    gaps: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, rows):
+        """Return the values of `Rows` that have not been merged."""
+        points = rows.points
+        n_rows, ranges = rows.weights.sum(), np.ptp(points, axis=0)
+        gaps, counts = np.zeros((2, points.shape[1]))
+        for j in np.flatnonzero(ranges > 0):
+            column = points[:, j]
+            values = np.unique(np.rint((column - column.min()) / (EQUAL * ranges[j])))
+            counts[j] = len(values)
+            if 2 <= len(values) <= n_rows / _ROWS_OF_VALUE:
+                gaps[j] = np.diff(values).min() * EQUAL * ranges[j]
+        return cls(points.min(axis=0), gaps, counts)
+
+    @classmethod
+    def noted(cls, values, notes, n_rows):
+        """Return the values recorded by `paco_points.note_values` in a stream.
+
+        They are unknown if fewer than half of the `n_rows` were read as rows.
+        """
+        gaps, counts = np.zeros((2, len(values)))
+        read, repeated = notes[:, ROWS], notes[:, REPEATED]
+        known = (read >= n_rows / 2) & (repeated >= (1 - 1 / _ROWS_OF_VALUE) * read)
+        for j in np.flatnonzero(known & (notes[:, N_VALUES] > 1)):
+            column = values[j, : int(notes[j, N_VALUES])]
+            steps = np.diff(column)
+            steps = steps[steps > EQUAL * (column[-1] - column[0])]
+            if not len(steps):  # gaps too small for the unit of the summary
+                continue
+            counts[j] = len(steps) + 1 + math.isfinite(notes[j, LEAST_GAP])
+            gaps[j] = min(steps.min(), notes[j, LEAST_GAP])
+        return cls(values[:, 0].copy(), gaps, counts)
+
+    def about(self, offset, exponent, columns):
+        """Return the values of some columns, minus `offset`, in units of 2^exponent."""
+        return ColumnValues(
+            scaled(self.lowest - offset, -exponent)[columns],
+            scaled(self.gaps, -exponent)[columns],
+            self.counts[columns],
+        )
+
+
+def rounding_of(rows, values):
+    """Return the variance of the rounding error of each column.
+
+    If the values of a column repeat, the rounding error is uniform within half of the
+    least gap between them. Without it, a cluster for each value, or each cell of a
+    grid, would explain rounded rows without error. A column of two values is a
+    category: it makes no clusters alone, but can with others.
+
+    Parameters
+    ----------
+    rows : Rows
+    values : ColumnValues
+
+    Returns
+    -------
+    variances : ndarray of shape (n_features,)
+        Zero where values do not repeat, or rounding is too fine to matter.
+    """
+    two = (values.counts == 2) & (values.gaps > 0)
+    if len(rows.points) <= FEW_PLACES:
+        two, values = np.zeros_like(two), replace(values, gaps=~two * values.gaps)
+    total = rows.weights @ ((rows.points - rows.mean) ** 2 + rows.spreads[:, None])
+    hidden = values.gaps**2 * np.where(two, _OF_TWO_VALUES, _OF_ROUNDING)
+    variances = np.where(hidden > _NEGLIGIBLE * total / rows.weights.sum(), hidden, 0.0)
+    variances[_codes_of_categories(rows.points, values, two)] *= (
+        _OF_CATEGORY / _OF_TWO_VALUES
+    )
+    return variances
+
+
+def _codes_of_categories(points, values, two):
+    """Return the one-hot columns: of two values, the larger in one column per row.
+
+    In merged rows, the shares of the rows with the larger value add up to one.
+    """
+    free, coded = list(np.flatnonzero(two)), []
+    while len(free) > 1:
+        group, covered = [], np.zeros(len(points))
+        for j in free:
+            ones = (points[:, j] - values.lowest[j]) / values.gaps[j]
+            if not group or (covered + ones).max() < 1 + _ROUGHLY:
+                group.append(j)
+                covered += ones
+        free = [j for j in free if j not in group[:1]]
+        if covered.min() > 1 - _ROUGHLY:
+            coded += group
+            free = [j for j in free if j not in group]
+    return coded
+
+
+def only_two_values(rows, values):
+    """Return whether all columns have two values, and there are many distinct rows."""
+    return len(rows.points) > FEW_PLACES and bool((values.counts == 2).all())
+
+
+def spread_by(rows, covariance):
+    """Return rows with a covariance of their rounding errors added."""
+    return replace(
+        rows,
+        spreads=rows.spreads + np.trace(covariance),
+        scatter=rows.scatter + rows.weights.sum() * covariance,
+    )

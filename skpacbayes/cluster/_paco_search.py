@@ -6,15 +6,18 @@ from functools import partial
 import numpy as np
 
 from ._paco_background import fit_with_background, with_background
-from ._paco_columns import CommonColumns
 from ._paco_covariances import (
     covariance_gain,
     fit_with_covariances,
     refit_with_covariances,
     with_covariances,
 )
-from ._paco_evidence import evidences_of_shape, n_shape_parameters
-from ._paco_mixture import STUDENT_DOF
+from ._paco_mixture import (
+    STUDENT_DOF,
+    CommonColumns,
+    evidences_of_shape,
+    n_shape_parameters,
+)
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree

@@ -5,7 +5,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from ._paco_cells import CellTracker, metric_of
-from ._paco_noise import squared_radius
+from ._paco_outcome import squared_radius
 
 # With refresh="auto", the chain runs after each of the first _EVERY_ROW rows, then each
 # time the stream has grown by the share _GROWTH of the rows since. Chains take longer

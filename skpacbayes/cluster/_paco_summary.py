@@ -10,8 +10,7 @@ from .._kernels.paco_points import Points
 from .._kernels.state import named
 from .._validation import as_numbers
 from ._paco_forgetting import Watch
-from ._paco_rounding import ColumnValues
-from ._paco_rows import Rows
+from ._paco_rows import ColumnValues, Rows
 from ._units import exponent_of, scaled
 
 # Coordinates beyond this, in the summary's unit, require a larger unit.
@@ -197,23 +196,24 @@ class StreamSummary:
         return kernels.learn(
             X,
             _NO_WEIGHTS,
-            math.ldexp(1.0, -self.exponent),
-            _LIMIT,
+            *self._reading,
+            self._incoming(min(n_rows, _BLOCK)),
+            (self.table, self.scatter, self.pairs),
+            (self.values, self.notes),
+            self.previous,
+            self.clock,
+        )
+
+    @property
+    def _reading(self):
+        """Arguments of the kernels that read rows: how, and what is known before."""
+        return (
+            (math.ldexp(1.0, -self.exponent), _LIMIT),
             self.manhattan or None,
-            *self.held,
-            self.places,
-            len(self.forecast),
+            (*self.held, self.places, len(self.forecast)),
             self.metric,
             self.watched,
             self.strangers,
-            self._incoming(min(len(X), _BLOCK)),
-            self.table,
-            self.scatter,
-            self.pairs,
-            self.values,
-            self.notes,
-            self.previous,
-            self.clock,
         )
 
     def read(self, X, weights, begin):
@@ -229,18 +229,9 @@ class StreamSummary:
                 X,
                 weights,
                 begin,
-                math.ldexp(1.0, -self.exponent),
-                _LIMIT,
-                self.manhattan or None,
-                *self.held,
-                self.places,
-                len(self.forecast),
-                self.metric,
-                self.watched,
-                self.strangers,
+                *self._reading,
                 incoming,
-                self.values,
-                self.notes,
+                (self.values, self.notes),
                 self.previous,
                 self.clock,
             )

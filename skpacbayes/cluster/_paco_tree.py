@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from .._kernels import paco_tree as kernels
-from ._paco_evidence import completed_evidence
-from ._paco_mixture import Mixture
+from ._paco_mixture import Mixture, completed_evidence
 
 
 class Tree:

@@ -10,8 +10,8 @@ from scipy.special import comb
 from scipy.stats import norm
 
 from skpacbayes import PACOClusterer
-from skpacbayes.cluster._paco_columns import CommonColumns
 from skpacbayes.cluster._paco_fitting import MixtureProblem
+from skpacbayes.cluster._paco_mixture import CommonColumns
 
 
 def mixture_of(n_rows, n_features, n_groups, seed=0):

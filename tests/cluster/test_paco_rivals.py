@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from skpacbayes import PACOClusterer, make_paco_model
-from skpacbayes.cluster._paco_evidence import inverse_wishart_evidence
+from skpacbayes.cluster._paco_mixture import inverse_wishart_evidence
 from skpacbayes.cluster._paco_rivals import standard_errors_behind
 
 

@@ -8,8 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes._kernels.paco_points import ROWS
 from skpacbayes.cluster import PACOClusterer
-from skpacbayes.cluster._paco_rounding import ColumnValues, rounding_of
-from skpacbayes.cluster._paco_rows import Rows
+from skpacbayes.cluster._paco_rows import ColumnValues, Rows, rounding_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")  # others are close
 

@@ -238,7 +238,7 @@ def test_every_warning_is_explained():
             called = getattr(called, "id", getattr(called, "attr", ""))
             if called in ("warn_user", "_warn", "_warn_once"):
                 said = [text for part in node.args for text in messages_of(part)]
-            elif path.name == "_paco_outcome.py" and isinstance(node, ast.Yield):
+            elif path.name == "_paco_doubts.py" and isinstance(node, ast.Yield):
                 said = messages_of(node)
             else:
                 continue

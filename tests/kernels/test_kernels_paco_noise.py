@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 from twins import twin_of
 
 from skpacbayes._kernels import paco_noise
-from skpacbayes.cluster._paco_noise import ClusterNoise
+from skpacbayes.cluster._paco_outcome import ClusterNoise
 
 
 @twin_of(paco_noise.center_distances)

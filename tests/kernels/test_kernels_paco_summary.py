@@ -248,18 +248,14 @@ class Stream:
             X,
             weights,
             begin,
-            inverse_unit,
-            1e6,
+            (inverse_unit, 1e6),
             self.manhattan or None,
-            0.5 * 0.3,
-            0.3,
-            np.concatenate([forecast, centers]),
-            len(forecast),
+            (0.5 * 0.3, 0.3, np.concatenate([forecast, centers]), len(forecast)),
             None,
             None,
             strangers,
             incoming,
-            *self.notes,
+            self.notes,
             self.previous,
             self.clock,
         )
@@ -460,22 +456,13 @@ def fitted(kernel, manhattan, max_iter, prior_size=2.0, tempering=1.0, spread=1.
     centers, scales, shares = (part.copy() for part in start)
     logs = np.empty(60)
     objective = kernel(
-        points,
-        np.ascontiguousarray(points.T),
-        weights,
-        spread * spreads,
-        order,
+        (points, np.ascontiguousarray(points.T), weights, spread * spreads, order),
         manhattan or None,
-        prior_size,
-        tempering,
-        1e-9,
+        (prior_size, tempering, 1e-9),
         max_iter,
-        centers,
-        scales,
-        shares,
+        (centers, scales, shares),
         logs,
-        *np.full((2, 2, 60), np.nan),
-        *np.full((2, 2), np.nan),
+        (*np.full((2, 2, 60), np.nan), *np.full((2, 2), np.nan)),
     )
     return objective, centers, scales, shares, logs
 
@@ -634,33 +621,23 @@ def test_learn_meets_and_places(kernel, manhattan):
             clock,
         )
 
-    def arguments(table, scatter, costs, pair_costs, partners, *others):
-        return table, scatter, (costs, pair_costs, partners), *others
-
-    strangers = NO_STRANGERS
+    def arguments(table, scatter, *others):
+        *pairs, values, notes, previous, clock = others
+        points = table, scatter, tuple(pairs)
+        return points, (values, notes), previous, clock
 
     def fixed(limit=100.0):
-        return (
-            1.0,
-            limit,
-            manhattan or None,
-            0.3,
-            0.5,
-            forecast,
-            1,
-            None,
-            None,
-            strangers,
-        )
+        known = (0.3, 0.5, forecast, 1), None, None, NO_STRANGERS
+        return (1.0, limit), manhattan or None, *known
 
     done = state()
     assert kernel(rows, NONE, *fixed(), np.empty((7, 9)), *arguments(*done))
     expected = state()
-    table, scatter, pairs, values, notes, previous, clock = arguments(*expected)
+    (table, scatter, pairs), notes, previous, clock = arguments(*expected)
     begin, incoming = 0, np.empty((7, 9))
     while begin < 20:
         begin, n_incoming = summary.meet(
-            rows, NONE, begin, *fixed(), incoming, values, notes, previous, clock
+            rows, NONE, begin, *fixed(), incoming, notes, previous, clock
         )
         point_kernels.place(
             incoming, n_incoming, table, scatter, None, manhattan or None, pairs, clock
@@ -709,9 +686,9 @@ def test_a_block_is_not_read_at_once_if_it_asks_for_a_refresh(kernel, manhattan)
     def learn(X):
         clock, table = new_clock(), np.zeros((9, 64))
         done = kernel(
-            X, NONE, 1.0, 100.0, manhattan or None, 0.0, 0.0, NO_CENTERS, 0, None,
-            None, strangers, np.empty((30, 9)), table, np.zeros((2, 2)),
-            empty_pairs(63), *point_kernels.new_notes(2),
+            X, NONE, (1.0, 100.0), manhattan or None, (0.0, 0.0, NO_CENTERS, 0), None,
+            None, strangers, np.empty((30, 9)), (table, np.zeros((2, 2)),
+            empty_pairs(63)), point_kernels.new_notes(2),
             np.array([0.0, 0.0, -1.0]), clock,
         )  # fmt: skip
         return done, clock[point_kernels.SEEN], clock[point_kernels.FAR]

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 from skpacbayes import PACOClusterer
-from skpacbayes.cluster._paco_gaps import n_groups_with_gaps, places_of_clusters
+from skpacbayes.cluster._paco_doubts import n_groups_with_gaps, places_of_clusters
 
 
 def messages_of(X, shape="auto", **parameters):

@@ -1,0 +1,253 @@
+"""Reasons to doubt the number of clusters, and the warnings that state them."""
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
+
+from ._paco_mixture import LEAST_GAIN
+from ._paco_rows import FEW_PLACES, only_two_values
+
+# Largest number of rivals that a warning names.
+_NAMED = 4
+# Weight of a place above which it holds copies of a row.
+_SINGLE = 1.0 + 1e-9
+# Number of neighbours of each cluster that are compared.
+_NEIGHBORS = 3
+# Half-width of the windows in which rows are counted, over the distance of the centres.
+_HALF = 0.15
+# Rows midway over the smaller number at one of the centres, from which on there is no
+# gap: the value of normal groups 2.7 standard deviations apart.
+_DENSE = 0.75
+# Least number of rows midway from which there may be no gap.
+_FEWEST = 5.0
+# A cluster is one place if its width over the distance to the next is below this.
+_NO_WIDTH = 1e-6
+# Share of a column's range within which values count as equal.
+_ONE_VALUE = 1e-9
+
+
+def doubts_of(problem, n_clusters, visited, rivals):
+    """Yield sentences on why the number of clusters may be wrong.
+
+    `visited`: the number that the chain visits most, if it hardly visits `n_clusters`.
+    """
+    setting, found = problem.setting, problem.found
+    most = setting.max_clusters
+    bound = most is not None and 1 < most == n_clusters < len(problem.rows.points)
+    if found is not None and bound and found.mixture.n_clusters > most:
+        yield (
+            f"all max_clusters={most} clusters are in use, and about "
+            f"{found.mixture.n_clusters} describe the data best: raise "
+            "max_clusters, or set it to None."
+        )
+    elif found is None and bound and setting.inverse_temperature == "auto":
+        yield (
+            f"all max_clusters={most} clusters are in use: there may be more clusters, "
+            "or groups that are not round may be cut into pieces. Raise max_clusters."
+        )
+    if visited is not None and n_clusters != visited:
+        yield (
+            f"the mixture that calibrates the quasi-posterior has {n_clusters} "
+            f"clusters, but the chain visits {visited} most: the data do not "
+            "decide between the two. Set cluster_penalty or shape to decide."
+        )
+    two = found is not None and only_two_values(problem.in_columns[0], problem.values)
+    if two and n_clusters > 1:
+        yield (
+            "all columns have two values: a mixture of categories (TemperedVBMixture) "
+            f"describes them better than {n_clusters} clusters about centres."
+        )
+    if rivals:
+        several = " or ".join(map(str, rivals[:_NAMED]))
+        behind = [max(problem.rivals[k], 0) for k in rivals[:_NAMED]]
+        errors = ", ".join(f"{one:.1f}" for one in behind)
+        yield (
+            f"n_clusters_={n_clusters}, but {several} describe the data almost as "
+            f"well: the evidence is {errors} standard errors lower. Set shape, "
+            "cluster_penalty or max_clusters to decide."
+        )
+    if found is not None and not bound:
+        yield from _doubts_of_columns(problem, n_clusters)
+        if n_clusters > 1:
+            yield from _doubts_of_overlap(found, n_clusters, rivals)
+            yield from _doubts_of_clusters(problem, n_clusters)
+
+
+def _doubts_of_columns(problem, n_clusters):
+    """Yield a sentence if a few columns alone show more clusters than all columns."""
+    columns, rows, found = problem.clusters_of_flat_columns()
+    if not columns:
+        return
+    mixture = found.mixture
+    points = rows.points @ mixture.coordinates
+    labels = mixture.log_densities(points).argmax(axis=1)
+    apart = n_groups_with_gaps(points, rows.weights, labels, mixture.centers)
+    fewest = min([mixture.n_clusters, *found.rivals, apart])
+    if fewest > n_clusters:
+        named = ", ".join(map(str, columns[:_NAMED]))
+        more = ", ..." if len(columns) > _NAMED else ""
+        yield (
+            f"n_clusters_={n_clusters}, but the columns of low kurtosis "
+            f"({named}{more}) alone have at least {fewest} clusters: the other "
+            f"{len(problem.varying) - len(columns)} columns may hide them. Fit these "
+            "columns alone, and compare."
+        )
+
+
+def _doubts_of_overlap(found, n_clusters, rivals):
+    """Yield a sentence if groups overlap too much to assign rows to them.
+
+    The integrated completed likelihood penalises overlap; this compares mixtures by the
+    likelihood of the rows alone.
+    """
+    found = found.densities()
+    best = max(found, key=found.get)
+    if n_clusters not in found or best <= n_clusters or best in rivals:
+        return
+    if found[best] - found[n_clusters] > LEAST_GAIN:
+        yield (
+            f"n_clusters_={n_clusters}, but a density of {best} clusters describes the "
+            f"rows better: a cluster may be several groups that overlap. Fit a mixture "
+            f"with {best} components (TemperedVBGaussianMixture) to separate them."
+        )
+
+
+def _doubts_of_clusters(problem, n_clusters):
+    """Yield sentences if clusters are single places, or have no gaps between them."""
+    rows, mixture, k = problem.rows, problem.found.mixture, n_clusters
+    if mixture.n_clusters == k:
+        centers = mixture.centers
+        labels = mixture.log_densities(rows.points).argmax(axis=1)
+    else:
+        centers = problem.path.solution(k)
+        labels = cdist(rows.points, centers).argmin(axis=1)
+    masses = places_of_clusters(rows.points, rows.weights, labels, centers)
+    copied, single = int((masses > _SINGLE).sum()), int((masses > 0).sum())
+    if copied > k / 2 and k > FEW_PLACES:
+        yield (
+            f"{copied} of {k} clusters are one row each, repeated: if rows were "
+            "copied, for instance by a bootstrap, fit the distinct rows."
+        )
+    elif single and not (single == k <= FEW_PLACES):
+        yield (
+            f"n_clusters_={k}, of which {single} are a single row or copies of one: "
+            "they may be outliers, or rows of large weight."
+        )
+    columns = rows.points @ np.linalg.inv(problem.coordinates)
+    constant = columns_constant_in_clusters(columns, labels, k)
+    if constant:
+        named = np.flatnonzero(problem.varying)[constant][:_NAMED]
+        yield (
+            f"n_clusters_={k}, and some clusters have one value each in column "
+            f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
+            "code for missing values, or a limit, may form a cluster of its own."
+        )
+    n_groups = n_groups_with_gaps(rows.points, rows.weights, labels, centers)
+    if n_groups <= k / 2:
+        gaps = "there is no gap between them"
+        if n_groups > 1:
+            gaps = f"only {n_groups} groups have gaps between them"
+        yield (
+            f"n_clusters_={k}, and {gaps}: rows are as dense between clusters as at "
+            "their centres. The clusters may be pieces of groups that do not have one "
+            "common shape; compare with HDBSCAN."
+        )
+
+
+def n_groups_with_gaps(points, weights, labels, centers):
+    """Return the number of groups of clusters with gaps between them.
+
+    Two clusters are in one group if their rows, along the line through both centres,
+    are about as dense midway as at one of the centres. This is so for pieces of a group
+    that does not have the shape of the clusters.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+    weights : ndarray of shape (n_points,)
+    labels : ndarray of shape (n_points,)
+    centers : ndarray of shape (n_clusters, n_features)
+
+    Returns
+    -------
+    n_groups : int
+    """
+    k = len(centers)
+    distances = cdist(centers, centers)
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argsort(distances, axis=1, kind="stable")[:, : min(_NEIGHBORS, k - 1)]
+    pairs = {(min(i, j), max(i, j)) for i, row in enumerate(nearest) for j in row}
+    members = [np.flatnonzero(labels == j) for j in range(k)]
+    joined = [
+        pair
+        for pair in sorted(pairs)
+        if distances[pair] > 0
+        and not _gap(
+            points,
+            weights,
+            np.concatenate([members[j] for j in pair]),
+            centers[list(pair)],
+        )
+    ]
+    if not joined:
+        return k
+    first, second = np.transpose(joined)
+    graph = coo_array((np.ones(len(joined)), (first, second)), shape=(k, k))
+    return int(connected_components(graph, directed=False)[0])
+
+
+def _gap(points, weights, rows, ends):
+    """Return whether rows are sparser midway between two centres than at both."""
+    line = ends[1] - ends[0]
+    places = (points[rows] - ends[0]) @ line / (line @ line)
+    counts = [
+        weights[rows][np.abs(places - middle) < _HALF].sum() for middle in (0, 0.5, 1)
+    ]
+    return counts[1] < max(_FEWEST, _DENSE * min(counts[0], counts[2]))
+
+
+def places_of_clusters(points, weights, labels, centers):
+    """Return the weight of each cluster that is a single place; 0 for the others.
+
+    Parameters and shapes as in `n_groups_with_gaps`.
+    """
+    k = len(centers)
+    distances = cdist(centers, centers)
+    np.fill_diagonal(distances, np.inf)
+    masses = np.bincount(labels, weights, minlength=k)
+    highest, lowest = np.full((2, k, points.shape[1]), -np.inf)
+    np.maximum.at(highest, labels, points)
+    np.maximum.at(lowest, labels, -points)
+    widths = (highest + lowest).max(axis=1)  # `lowest` is the maximum of -points
+    return np.where(widths <= _NO_WIDTH * distances.min(axis=1), masses, 0.0)
+
+
+def columns_constant_in_clusters(columns, labels, n_clusters):
+    """Return the columns that are constant in some cluster of several rows.
+
+    Only columns whose values hardly repeat elsewhere count: columns of counts, ratings
+    or categories may well be constant in a cluster.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_points, n_columns)
+    labels : ndarray of shape (n_points,)
+    n_clusters : int
+
+    Returns
+    -------
+    found : list of int
+    """
+    ranges, found = np.ptp(columns, axis=0), []
+    for j in range(columns.shape[1]):
+        highest, lowest = np.full((2, n_clusters), -np.inf)
+        np.maximum.at(highest, labels, columns[:, j])
+        np.maximum.at(lowest, labels, -columns[:, j])
+        constant = highest + lowest <= _ONE_VALUE * ranges[j]
+        inside = constant[labels] & (np.bincount(labels)[labels] >= _FEWEST)
+        n_others = np.count_nonzero(~inside)
+        several = len(np.unique(columns[~inside, j])) > n_others / 2
+        if inside.any() and n_others and several:
+            found.append(j)
+    return found
