@@ -16,7 +16,8 @@ import math
 
 import numpy as np
 
-from . import kernel, part
+from . import allocating, kernel, part
+from .hmm import emission_densities
 
 _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 
@@ -290,3 +291,221 @@ def draw_gaussians(
                     move[f] -= factor[f, g] * move[g]
                 move[f] /= factor[f, f]
                 means[shape, a, f] += step[f] + move[f] / math.sqrt(mean_count + n)
+
+
+@part
+def _gamma(shape, rng):
+    """Draw a gamma variable by the method of Marsaglia and Tsang (2000).
+
+    Its normals are made of uniforms, as those of the generator take long to compile.
+    """
+    factor = 1.0
+    if shape < 1.0:
+        factor = (1.0 - rng.random()) ** (1.0 / shape)
+        shape += 1.0
+    least = shape - 1.0 / 3.0
+    spread = 1.0 / math.sqrt(9.0 * least)
+    while True:
+        x = math.sqrt(-2.0 * math.log(1.0 - rng.random()))
+        x *= math.cos(2.0 * math.pi * rng.random())
+        root = 1.0 + spread * x
+        if root > 0.0:
+            v = root * root * root
+            log_height = 0.5 * x * x + least * (1.0 - v + math.log(v))
+            if math.log(1.0 - rng.random()) < log_height:
+                return factor * least * v
+
+
+@part
+def _update_mixture(
+    columns,
+    atoms,
+    rounding,
+    prior,
+    full,
+    uniforms,
+    noise,
+    triangles,
+    log_weights,
+    factors,
+    means,
+    origins,
+    scales,
+    rng,
+):
+    """Update one mixture, see `update_mixtures`; `uniforms` (n_updates, n_rows)."""
+    n_features, n_rows = columns.shape
+    n_atoms = log_weights.shape[1]
+    mean_count, shape, scale_shape, scale_rate, concentration, rigidity = prior
+    highest, densities = np.empty(n_rows), np.empty((1, n_rows))
+    nowhere, work = np.zeros((1, n_features)), np.empty((n_atoms + 3, 256))
+    of_factors = np.empty((n_features + 3, n_features))
+    counts, sums = (
+        np.zeros((1, n_atoms, n_features)),
+        np.zeros((1, n_atoms, n_features)),
+    )
+    products = np.zeros((1, n_atoms, n_features, n_features))
+    per_atom = shape + (0.5 * (n_features - 1) if full else 0.0)
+    for u in range(uniforms.shape[0]):
+        if u > 0:
+            emission_densities(
+                columns,
+                factors,
+                means,
+                nowhere,
+                log_weights,
+                rounding,
+                full,
+                uniforms[u],
+                highest,
+                densities,
+                atoms,
+                work,
+            )
+        counts[:], sums[:], products[:] = 0.0, 0.0, 0.0
+        for t in range(n_rows):
+            for f in range(n_features):
+                counts[0, atoms[0, t], f] += 1.0
+                sums[0, atoms[0, t], f] += columns[f, t]
+        for f in range(n_features):
+            n_known, total, pull = 0.0, 0.0, 0.0
+            for a in range(n_atoms):
+                if counts[0, a, f] == 0.0:
+                    continue
+                precision = 0.0
+                for g in range(f, n_features if full else f + 1):
+                    precision += factors[0, a, g, f] * factors[0, a, g, f]
+                n_known += 1.0
+                total += precision
+                pull += precision * means[0, a, f]
+                # Moments are about the mean of the rows, for accuracy.
+                means[0, a, f] = sums[0, a, f] / counts[0, a, f]
+            if u == 0:
+                continue
+            drawn = _gamma(scale_shape + n_known * per_atom, rng)
+            scales[0, f] = drawn / (scale_rate + total)
+            if rigidity > 0.0:
+                precision = rigidity + mean_count * total
+                origins[0, f] = mean_count * pull / precision
+                origins[0, f] += noise[u, 0, n_atoms, f] / math.sqrt(precision)
+        sums[:] = 0.0
+        for t in range(n_rows):
+            a = atoms[0, t]
+            for f in range(n_features):
+                gap = columns[f, t] - means[0, a, f]
+                sums[0, a, f] += gap
+                for g in range(0 if full else f, f + 1):
+                    other = columns[g, t] - means[0, a, g]
+                    products[0, a, f, g] += gap * other
+        passed, rest = 0.0, float(n_rows)
+        for a in range(n_atoms):
+            log_weights[0, a] = passed
+            if a + 1 < n_atoms:
+                rest -= counts[0, a, 0]
+                taken = _gamma(1.0 + counts[0, a, 0], rng)
+                left = _gamma(concentration + rest, rng)
+                log_weights[0, a] += np.log(taken) - np.log(taken + left)
+                passed += np.log(left) - np.log(taken + left)
+            for f in range(n_features):
+                n = counts[0, a, f]
+                products[0, a, f, f] += n * rounding[f]
+                chi = _gamma(shape + 0.5 * (n + (f if full else 0.0)), rng)
+                if full:
+                    for g in range(f):
+                        factors[0, a, f, g] = triangles[u, 0, a, f, g]
+                    factors[0, a, f, f] = math.sqrt(2.0 * chi)
+                    continue
+                total, gap = mean_count + n, means[0, a, f] - origins[0, f]
+                step = (sums[0, a, f] - mean_count * gap) / total
+                square = products[0, a, f, f]
+                square += step * (n * step - 2.0 * sums[0, a, f])
+                square = max(square, 0.0) + mean_count * (gap + step) ** 2
+                root = math.sqrt(chi / (scales[0, f] + 0.5 * square))
+                factors[0, a, f, f] = root
+                means[0, a, f] += step + noise[u, 0, a, f] / (root * math.sqrt(total))
+        if full:
+            draw_gaussians(
+                counts,
+                sums,
+                products,
+                origins,
+                scales,
+                mean_count,
+                noise[u],
+                means,
+                factors,
+                of_factors,
+            )
+
+
+@allocating
+def update_mixtures(
+    columns,
+    stops,
+    atoms,
+    rounding,
+    prior,
+    full,
+    uniforms,
+    noise,
+    triangles,
+    log_weights,
+    factors,
+    means,
+    origins,
+    scales,
+    rng,
+):
+    """Draw the parameters of mixtures given the atoms of their rows; then both in turn.
+
+    The first update draws the weights, and the means and factors. The others first draw
+    the atoms of the rows, and the scales and, unless `full`, the origin given the atoms
+    with rows. The conditionals are those of `_dirichlet_process_conditionals`.
+
+    `columns` (n_features, n_rows), without missing values: those of mixture g end
+    before ``stops[g]``, where the next ones begin. `atoms` (n_rows,) is changed.
+    `rounding` (n_features,): variances of rounding errors. `prior`: mean count, shape,
+    shape and rate of the scales, concentration, and the precision of the origin, which
+    is not drawn if that is 0. The uniform variables `uniforms` (n_updates, n_rows) and
+    the normal variables `noise` (n_shapes, n_updates, 1, n_atoms + 1, n_features) and
+    `triangles` (n_shapes, n_updates, 1, n_atoms, n_features, n_features), of which the
+    latter are read if `full`, are used in the updates in turn.
+
+    The other arrays are changed: `log_weights` (n_shapes, n_atoms), `factors`
+    (n_shapes, n_atoms, n_features, n_features), `means` (n_shapes, n_atoms,
+    n_features), `origins` and `scales` (n_shapes, n_features).
+    """
+    start = 0
+    for g in range(stops.shape[0]):
+        stop = stops[g]
+        n_rows = stop - start
+        own, known = (
+            np.empty((columns.shape[0], n_rows)),
+            np.empty((1, n_rows), np.int64),
+        )
+        drawn = np.empty((uniforms.shape[0], n_rows))
+        for t in range(n_rows):
+            known[0, t] = atoms[start + t]
+            for f in range(columns.shape[0]):
+                own[f, t] = columns[f, start + t]
+            for u in range(uniforms.shape[0]):
+                drawn[u, t] = uniforms[u, start + t]
+        _update_mixture(
+            own,
+            known,
+            rounding,
+            prior,
+            full,
+            drawn,
+            noise[g],
+            triangles[g],
+            log_weights[g : g + 1],
+            factors[g : g + 1],
+            means[g : g + 1],
+            origins[g : g + 1],
+            scales[g : g + 1],
+            rng,
+        )
+        for t in range(n_rows):
+            atoms[start + t] = known[0, t]
+        start = stop

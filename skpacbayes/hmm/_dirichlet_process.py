@@ -101,10 +101,10 @@ class DirichletProcessHMM(
         Covariances of the atoms. "auto" chooses by predictive score; with more than 20
         features it is "diag". With counts or categories, all features are independent
         given the atom.
-    n_iter : int, default=500
+    n_iter : int, default=400
         Number of sweeps of each chain after the burn-in.
-    burn_in : int, default=300
-                Number of first sweeps of each chain that are dropped. They include
+    burn_in : int, default=200
+        Number of first sweeps of each chain that are dropped. They include
                 those that choose its start and, in the first chain, the model.
     thin : int, default=1
         Keep every `thin`-th sweep after the burn-in.
@@ -197,13 +197,15 @@ class DirichletProcessHMM(
       the product is over the features, each with its kind of distribution.
 
     A sweep draws all x by forward filtering and backward sampling, with atoms summed
-    out; then the atoms; b and c; w, mu and S; m; and Q. Before it, a Metropolis step
-    proposes another r for a state with the same mean duration, with all x summed out.
-    In one sweep of four a Metropolis step splits an atom or merges two, with their
-    parameters integrated out [5]_ (only if all features are normal); in each sweep
-    neighbouring atoms may be exchanged in the stick-breaking order [6]_. Without these
-    moves chains need thousands of sweeps to forget their initial number of atoms. As
-    x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
+    out; then the atoms; b and c; w, mu and S; m; and Q. Atoms mix more slowly than x:
+    normal features have four draws of the atoms, b, c (with "diag"), w, mu and S in a
+    sweep, unless values are missing and covariances are diagonal. Before it, a
+    Metropolis step proposes another r for a state with the same mean duration, with all
+    x summed out. In one sweep of four a Metropolis step splits an atom or merges two,
+    with their parameters integrated out [5]_ (only if all features are normal); in each
+    sweep neighbouring atoms may be exchanged in the stick-breaking order [6]_. Without
+    these moves chains need thousands of sweeps to forget their initial number of atoms.
+    As x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
     distribution: that is the proposal of a Metropolis step, whose ratio is that of the
     stationary probabilities of the first states. The restriction to q is by rejection
     sampling, or by slice sampling [4]_.
@@ -239,7 +241,7 @@ class DirichletProcessHMM(
     best mode found, not whether there are other modes. Labels of states are matched
     after each sweep to those of the draw before, and between chains.
 
-        `fit` warns in these cases. R-hat is above 1.1; then only the draws of the chain
+    `fit` warns in these cases. R-hat is above 1.1; then only the draws of the chain
         with the largest mean log-likelihood are kept. Less than 95 % of the rows have
         the same most probable state in all chains. The states are hardly separated.
         "translated" predicts clearly worse than "per_state" would, or "poisson" than
@@ -376,8 +378,8 @@ class DirichletProcessHMM(
         startprob="stationary",
         duration="geometric",
         covariance_type="auto",
-        n_iter=500,
-        burn_in=300,
+        n_iter=400,
+        burn_in=200,
         thin=1,
         n_chains=2,
         window=None,

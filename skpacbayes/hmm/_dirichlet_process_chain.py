@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels.hmm import emission_densities
+from .._kernels.hmm_atoms import update_mixtures
 from ._dirichlet_process_atoms import split_or_merge, swap_neighbors
 from ._dirichlet_process_conditionals import (
     Moments,
@@ -19,6 +20,7 @@ from ._dirichlet_process_model import BLOCK, Parameters, covariances, precisions
 from ._dirichlet_process_start import groups
 
 _SPLIT_RATE = 0.25  # share of sweeps with a split-merge proposal, which is expensive
+_N_UPDATES = 4  # draws of the atoms and their parameters for one of the states
 _N_SHAPES = 5  # largest number of groups of residuals per feature, for initial atoms
 
 
@@ -96,6 +98,8 @@ class Chain(GibbsChain):
 
     def _prepare(self):
         model, rows = self.model, self.rows
+        groups = rows.groups
+        self._partly = any(len(group.features) < model.n_features for group in groups)
         self._complete = rows.values.copy() if model.full else rows.values
         halves = model.shape + 0.5 * np.arange(len(rows) + 1)
         more = 0.5 * (model.n_features if model.full else 1)
@@ -105,7 +109,11 @@ class Chain(GibbsChain):
         return densities_of(self.rows, self.parameters, self.model, uniforms)
 
     def _draw_parameters(self, atoms):
-        """Draw the parameters given states and atoms."""
+        """Draw the parameters given states and atoms.
+
+        Atoms mix more slowly than states, and cost less: if no values are missing, or
+        with full covariances, which complete rows, they are drawn several times.
+        """
         old, model, rng = self.parameters, self.model, self.rng
         if model.full:
             self._complete_rows(atoms)
@@ -117,22 +125,27 @@ class Chain(GibbsChain):
         base = draw_base(sizes > 0, old, model, rng)
         if model.n_atoms > 1:
             self._move_between_atoms(values, shapes, atoms, sizes, base)
-        near, moments = Moments.of_rows(
-            self._complete, self.states, atoms, old.locations, model
-        )
-        hidden = moments.counts * self.rows.rounding
-        np.einsum("...ff->...f", moments.products)[:] += hidden
-        of_shapes = moments.of_shapes(model.shared)
-        log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
-        means, factors = draw_atoms(of_shapes, near, *base, model, rng)
+        transitions = draw_transitions(self._moved, old, model, rng)
+        mixtures = None
+        if model.full or not self._partly:
+            mixtures = self._draw_mixtures(values, shapes, atoms, *base)
+            sizes = sizes_of(shapes, atoms, model)
+        if model.shared or mixtures is None:
+            near, moments = self._moments(atoms)
+        if mixtures is None:
+            of_shapes = moments.of_shapes(model.shared)
+            log_weights = draw_log_weights(of_shapes.sizes, model.concentration, rng)
+            means, factors = draw_atoms(of_shapes, near, *base, model, rng)
+            mixtures = log_weights, factors, means, *base
+        log_weights, factors, means, *base = mixtures
         new = Parameters(
-            *draw_transitions(self._moved, old, model, rng),
+            *transitions,
             log_weights,
             means,
             factors,
             old.locations,
             *base,
-            of_shapes.sizes > 0,
+            sizes > 0,
             old.stages,
             old.effects,
         )
@@ -142,6 +155,49 @@ class Chain(GibbsChain):
                 locations=draw_locations(moments, moved, new, model, rng)
             )
         self.parameters = new
+
+    def _moments(self, atoms):
+        """Return the means of atoms, and the moments about them."""
+        locations = self.parameters.locations
+        near, moments = Moments.of_rows(
+            self._complete, self.states, atoms, locations, self.model
+        )
+        hidden = moments.counts * self.rows.rounding
+        np.einsum("...ff->...f", moments.products)[:] += hidden
+        return near, moments
+
+    def _draw_mixtures(self, values, shapes, atoms, origins, scales):
+        """Draw log weights, factors, means, origins and scales, and change atoms."""
+        model, rng, old = self.model, self.rng, self.parameters
+        n_shapes, n_atoms, d = old.means.shape
+        n_updates = _N_UPDATES if n_atoms > 1 else 1
+        places = np.where(atoms < 0, n_shapes, shapes)
+        order = places.argsort(kind="stable")
+        drawn = not (model.shared or model.full)
+        prior = (
+            *(model.mean_count, model.shape, model.scale_shape, model.scale_rate),
+            float(model.concentration),
+            1.0 / model.location_variance if drawn else 0.0,
+        )
+        size = n_shapes, n_updates, 1, n_atoms, d, d
+        known = atoms.take(order)
+        mixtures = old.log_weights.copy(), old.factors.copy(), old.means.copy()
+        mixtures = *mixtures, origins, scales
+        update_mixtures(
+            values.T.take(order, axis=1),
+            np.bincount(places, minlength=n_shapes)[:n_shapes].cumsum(),
+            known,
+            self.rows.rounding,
+            prior,
+            model.full,
+            rng.random((n_updates, len(order))),
+            rng.standard_normal((n_shapes, n_updates, 1, n_atoms + 1, d)),
+            rng.standard_normal(size if model.full else (n_shapes, *[0] * 5)),
+            *mixtures,
+            rng,
+        )
+        atoms[order] = known
+        return mixtures
 
     def _move_between_atoms(self, values, shapes, atoms, sizes, base):
         """Split or merge atoms, and exchange them in the stick-breaking order."""

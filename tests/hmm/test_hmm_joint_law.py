@@ -172,7 +172,7 @@ def forgetting_the_step(monkeypatch):
 
 
 def other_prior(**change):
-    """Shapes drawn under another prior."""
+    """Shapes drawn under another prior, where values are missing."""
 
     def wrong(monkeypatch):
         right = _chain.draw_atoms
@@ -183,6 +183,22 @@ def other_prior(**change):
                 moments, means, origins, scales, model._replace(**change), rng
             ),
         )
+
+    return wrong
+
+
+def mixtures_of_other_prior(place, factor):
+    """Mixtures updated under a prior one of whose numbers is multiplied."""
+
+    def wrong(monkeypatch):
+        right = _chain.update_mixtures
+
+        def changed(*given):
+            prior = list(given[4])
+            prior[place] *= factor
+            right(*given[:4], tuple(prior), *given[5:])
+
+        monkeypatch.setattr(_chain, "update_mixtures", changed)
 
     return wrong
 
@@ -246,11 +262,16 @@ MISTAKES = [
     (ignoring_the_bound, "shared", 600),
     (looking_forward_only, "per state", 3200),
     (forgetting_the_step, "one atom", 600),
-    (other_prior(shape=3.6), "per state", 350),
-    (other_prior(mean_count=1.2), "per state", 500),
+    (other_prior(shape=3.6), "two features, missing", 350),
+    (other_prior(mean_count=1.2), "two features, missing", 500),
+    *[
+        (mixtures_of_other_prior(place, factor), "per state", 400)
+        for place, factor in enumerate([6.0, 2.0, 2.0, 2.0, 2.0, 2.0])
+    ],
+    (mixtures_of_other_prior(1, 1.5), "full, per state, missing", 400),
     (filling_in_means, "full, missing", 700),
     (swapping_at_another_price, "shared", 300),
-    (base_of_other_prior, "per state", 300),
+    (base_of_other_prior, "two features, missing", 400),
     (ignoring_the_volume, "durations, start apart", 800),
     (forgetting_the_steps_onward, "durations, start apart", 500),
 ]

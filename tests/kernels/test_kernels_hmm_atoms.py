@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betaln, gammaln, multigammaln
+from scipy.stats import gamma, kstest
 from twins import twin_of
 
 from skpacbayes._kernels import hmm_atoms
@@ -254,3 +255,53 @@ def test_draw_base():
             upper = np.linalg.cholesky(precision).T
             best = np.linalg.solve(precision, pull) + np.linalg.solve(upper, noise[g])
             assert_allclose(origins[g], best)
+
+
+@pytest.mark.parametrize("shape", [0.5, 1.0, 7.5])
+def test_gamma_variables(shape):
+    """With probability 1e-4 a right sampler fails, were the seed new."""
+    rng = np.random.default_rng(7)
+    drawn = [hmm_atoms._gamma(shape, rng) for _ in range(4000)]
+    assert kstest(drawn, gamma(shape).cdf).pvalue > 1e-4
+
+
+@both
+@twin_of(hmm_atoms.update_mixtures)
+def test_update_mixtures(kernel, full):
+    """Many rows determine the mixtures: means, covariances, weights and labels.
+
+    Two mixtures of two atoms, the second of which begins with its labels exchanged.
+    """
+    rng, d, n = np.random.default_rng(8), 2, 300
+    centers = np.array([[[-4.0, 0.0], [4.0, 0.0]], [[0.0, -5.0], [0.0, 5.0]]])
+    labels = (rng.random((2, n)) < 0.3).astype(int)
+    noise = rng.normal(size=(2, n, d))
+    noise[..., 1] += 0.8 * full * noise[..., 0]
+    rows = centers[np.arange(2)[:, None], labels] + noise
+    atoms = np.array([labels[0], 1 - labels[1]]).ravel()
+    factors = np.broadcast_to(np.eye(d), (2, 2, d, d)).copy()
+    log_weights, means = np.full((2, 2), np.log(0.5)), np.zeros((2, 2, d))
+    base = np.zeros((2, d)), np.full((2, d), 0.5)
+    kernel(
+        rows.reshape(-1, d).T.copy(),
+        np.array([n, 2 * n]),
+        atoms,
+        np.zeros(d),
+        (0.05, 2.0, 0.5, 2.0, 1.0, 0.0 if full else 0.1),
+        full,
+        rng.random((3, 2 * n)),
+        rng.normal(size=(2, 3, 1, 3, d)),
+        rng.normal(size=(2, 3, 1, 2, d, d)),
+        *(log_weights, factors, means, *base),
+        rng,
+    )
+    found = np.array([labels[0], 1 - labels[1]])
+    assert (atoms.reshape(2, n) == found).mean() > 0.99
+    covariance = np.array([[1.0, 0.8 * full], [0.8 * full, 1 + 0.64 * full]])
+    assert_allclose(means[0], centers[0], atol=0.6)
+    assert_allclose(means[1, ::-1], centers[1], atol=0.6)
+    precisions = factors.swapaxes(-1, -2) @ factors
+    assert_allclose(np.linalg.inv(precisions) - covariance, 0.0, atol=0.9)
+    assert_allclose(np.exp(log_weights).sum(axis=1), 1.0)
+    assert_allclose(np.exp(log_weights[:, 0]), [0.7, 0.3], atol=0.15)
+    assert (base[0] != 0).all() == (not full)
