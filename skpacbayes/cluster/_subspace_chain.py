@@ -34,7 +34,8 @@ class Chain:
         self.concentration, self.rng = concentration, rng
         n_samples, n_features = X.shape
         self.mean, self.variance = np.zeros(n_features), np.ones(n_features)
-        self.probability = 0.3  # initial probability that a feature is relevant
+        # Initial probability that a feature is relevant: few are, where there are many.
+        self.probability = min(0.3, max(n_features, 1) ** -0.5)
         self.factor = FACTOR_SCALE / FACTOR_SHAPE
         self.labels = np.zeros(n_samples, dtype=np.int64)
         self._resize(n_clusters)

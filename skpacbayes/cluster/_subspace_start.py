@@ -30,7 +30,10 @@ def start_in_boxes(chain):
     """Label each cluster in turn as the best group found from random boxes.
 
     A box that is narrow in a few features finds a group that distances in all features
-    do not show. A row that joins costs log(n_clusters), the log prior of a label.
+    do not show. How many features bound a box is drawn from 1 to all, evenly on a
+    logarithmic scale: in hundreds of features two rows are near each other in dozens by
+    chance, and a box bounded by all these holds no other row. A row that joins costs
+    log(n_clusters), the log prior of a label.
     """
     price = np.log(chain.n_clusters)
     free = np.arange(len(chain.X))
@@ -50,10 +53,13 @@ def find_group(chain, X, price):
     triples = rng.integers(n_rows, size=(_N_BOXES, 3))
     triples[::2, 2] = triples[::2, 1]  # half the boxes from two rows
     widths = np.exp(rng.uniform(np.log(0.1), 0.0, _N_BOXES))
+    limits = np.exp(rng.uniform(0.0, np.log(n_features + 1), _N_BOXES)).astype(int)
+    orders = rng.permuted(np.tile(np.arange(n_features), (_N_BOXES, 1)), axis=1)
     groups = chain.described(kernels.Clusters(_N_BOXES, n_features))
     members = np.zeros((_N_BOXES, n_rows), dtype=np.bool_)
     statistics = groups.counts, groups.sums, groups.squares
-    kernels.fill_boxes(columns, triples, widths, members, *statistics)
+    boxes = triples, widths, limits, orders
+    kernels.fill_boxes(columns, *boxes, members, *statistics)
     for n_groups, n_passes in ((_N_GROWN, 2), (_N_CHOSEN, _N_PASSES), (1, 0)):
         groups.find_gains()
         best = np.argsort(price * groups.counts - groups.gains)[:n_groups]
