@@ -1,5 +1,6 @@
 """Mixtures whose clusters differ in subsets of the features."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -16,11 +17,12 @@ from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
 from ._subspace_chain import Chain
 from ._subspace_posterior import Predictive, Run
-from ._subspace_start import start_from_centers, start_in_boxes
+from ._subspace_start import start_from_centers, start_from_halves, start_in_boxes
 from ._units import exponent_of, scaled
 
 MOST_CLUSTERS = 20  # of n_clusters="auto", before clusters merge
 _ROUND = 10  # iterations of each chain before the worse half of them stops
+_N_SPLITS = 5  # times that the clusters of the last chain are split and merged, at most
 _LEAST_AGREEMENT = 0.75  # share of the rows that the two best chains label alike
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 
@@ -31,9 +33,10 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
     Each feature has a normal background distribution, common to all clusters. In the
     features relevant to a cluster its rows have their own mean and variance. A Gibbs
     sampler draws the labels and the relevant features from their posterior (appendix of
-    [1]_, after [2]_). Several chains are started: the first from k-means++ centres, the
-    others from groups found in random narrow boxes [3]_. The chain with the most
-    probable partitions gives the labels.
+    [1]_, after [2]_). Several chains are started: the first from k-means, the others
+    from groups found in random narrow boxes [3]_. The clusters of the chain with the
+    most probable partitions are split in two and merged again, for as long as that
+    gives more probable ones.
 
     This finds groups that differ in two of ten features, where k-means and mixtures
     that describe every feature in every component often fail.
@@ -221,18 +224,21 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             )
         Z = self._standardize(X)
         model = Z, n_clusters, self.variance == "shared", self.weight_concentration
+        rngs = self._generator().spawn(self.n_init + _N_SPLITS)
         runs = [
             Run(
                 Chain(*model, rng),
                 start_from_centers if number == 0 < self.n_init - 1 else start_in_boxes,
             )
-            for number, rng in enumerate(self._generator().spawn(self.n_init))
+            for number, rng in enumerate(rngs[: self.n_init])
         ]
         best, *second = self._race(runs)
         self.log_joints_ = np.array([run.log_joint for run in runs])
         if auto:
             for run in best, *second:
                 run.settle_clusters(_ROUND)
+        else:
+            best = self._split_and_merge(best, model, rngs[self.n_init :])
         run_chains(
             [best],
             burn_in=self.burn_in,
@@ -332,6 +338,18 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 return ranked[:2]
             ranked = sorted(remaining, key=lambda run: -run.log_joint)
             remaining = ranked[: (len(ranked) + 1) // 2]
+
+    def _split_and_merge(self, best, model, rngs):
+        """Return the run, or a better one from its clusters, split and merged again."""
+        for rng in rngs:
+            labels = best.chain.labels
+            start = partial(start_from_halves, labels=labels, n_iter=_ROUND)
+            other = Run(Chain(*model, rng), start)
+            other.advance(_ROUND, keep=False)
+            if not other.log_joint > best.log_joint:
+                break
+            best = other
+        return best
 
     def _compare(self, labels):
         """Warn if the second best chain, with these labels, found other clusters."""

@@ -1,29 +1,22 @@
-"""Initial labels of a chain on partitions: cells of centres, or narrow boxes."""
+"""Initial labels of a chain on partitions: k-means, or narrow boxes."""
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
-from sklearn.metrics import pairwise_distances_argmin_min
+from sklearn.cluster import KMeans
 
 from .._kernels import subspace as kernels
 
 # Number of boxes tried for each cluster; number of them that grow, in one pass or two;
 # number of these that continue to grow, and their largest number of passes.
 _N_BOXES, _N_GROWN, _N_CHOSEN, _N_PASSES = 500, 10, 3, 20
-_N_DRAWS = 10  # of sets of centres
+_N_DRAWS = 10  # of the first centres of k-means
 
 
 def start_from_centers(chain):
-    """Label rows by their nearest centre, for the best of several draws."""
-    if not chain.X.size:
-        return
-    least = np.inf
-    for seed in chain.rng.integers(2**31 - 1, size=_N_DRAWS):
-        drawn, _ = kmeans_plusplus(chain.X, chain.n_clusters, random_state=int(seed))
-        labels, distances = pairwise_distances_argmin_min(chain.X, drawn)
-        inertia = distances @ distances
-        if inertia < least:
-            least = inertia
-            chain.labels[:] = labels
+    """Label rows by k-means in all features."""
+    if chain.X.size:
+        seed = int(chain.rng.integers(2**31 - 1))
+        centers = KMeans(chain.n_clusters, n_init=_N_DRAWS, random_state=seed)
+        chain.labels[:] = centers.fit_predict(chain.X)
 
 
 def start_in_boxes(chain):
@@ -44,6 +37,35 @@ def start_in_boxes(chain):
         chosen = find_group(chain, chain.X[free], price)
         chain.labels[free[chosen]] = j
         free = free[~chosen]
+
+
+def start_from_halves(chain, labels, n_iter):
+    """Split each cluster of a partition in two, make sweeps, and merge pairs."""
+    n_clusters = chain.n_clusters
+    chain.begin_at(labels)
+    split_clusters(chain)
+    for _ in range(n_iter):
+        chain.sweep()
+    chain.merge_clusters(n_clusters)
+
+
+def split_clusters(chain):
+    """Split each cluster in the best group found in its rows, and the others.
+
+    If no group is found, k-means splits the cluster.
+    """
+    labels = chain.labels.copy()
+    for j in range(chain.n_clusters):
+        rows = np.flatnonzero(labels == j)
+        if len(rows) < 3:
+            continue
+        own = chain.part(rows)
+        chosen = find_group(own, own.X, np.log(2))
+        if chosen.all() or not chosen.any():
+            start_from_centers(own)
+            chosen = own.labels == 1
+        labels[rows[chosen]] = chain.n_clusters + j
+    chain.begin_at(labels)
 
 
 def find_group(chain, X, price):

@@ -23,6 +23,7 @@ from skpacbayes.cluster._subspace_chain import (
     Chain,
 )
 from skpacbayes.cluster._subspace_posterior import Run
+from skpacbayes.cluster._subspace_start import start_from_halves
 
 # Most fits start few chains, to be quick.
 pytestmark = pytest.mark.filterwarnings("ignore:The two best of")
@@ -335,7 +336,7 @@ def test_threads_do_not_matter():
 
 
 def test_the_best_chain_goes_on():
-    """Of seven chains four, then two, then one; each from its own start."""
+    """Of seven chains four, then two, then one; or one from its clusters, if better."""
     mixture = SubspaceMixture(3, n_init=7, random_state=0)
     counts = []
 
@@ -351,8 +352,23 @@ def test_the_best_chain_goes_on():
     assert [n_iter for _, n_iter, _ in race] == 7 * [10] + 4 * [20] + 2 * [30] + [40]
     after_one = sorted(race[:7], key=lambda run: -run[2])
     assert {run for run, *_ in race[7:11]} == {run for run, *_ in after_one[:4]}
-    assert len({run for run, *_ in counts[13:]}) == 1
-    assert counts[-1][1] == 40 + mixture.burn_in + mixture.n_iter
+    best, *others, last = counts[13:16]
+    assert [n_iter for _, n_iter, _ in others] == [10]
+    better = max(best, *others, key=lambda run: run[2])
+    assert last[0] == better[0]
+    assert counts[-1][:2] == (better[0], better[1] + mixture.burn_in + mixture.n_iter)
+
+
+def test_a_cluster_of_two_groups_is_split():
+    """The race ends with two groups in one cluster, and one group in two."""
+    rows, groups = shifted()
+    wrong = np.where(groups == 2, 1, groups)
+    wrong[(groups == 0) & (np.arange(len(groups)) % 2 == 0)] = 2
+    chain = Chain(rows, 3, False, 1.0, np.random.default_rng(0))
+    start_from_halves(chain, wrong, 10)
+    assert chain.n_clusters == 3
+    assert adjusted_rand_score(groups, chain.labels) > 0.9
+    assert adjusted_rand_score(groups, wrong) < 0.6
 
 
 # Odd input.
