@@ -313,34 +313,39 @@ def sweep(X, order, uniforms, concentration, labels, chances, state):
 
 
 @kernel
-def fill_boxes(columns, triples, widths, members, counts, sums, squares):
+def fill_boxes(
+    columns, triples, widths, limits, orders, members, counts, sums, squares
+):
     """Find the rows in each box; count and sum them.
 
     `columns` (n_features, n_rows) are rows, as columns. Box t holds the rows within
-    `widths[t]` of row `triples[t, 0]`, in the features in which rows `triples[t, 1]`
-    and `triples[t, 2]` are, too; none without such features. Fills `members` (n_boxes,
-    n_rows), and the statistics of the boxes.
+    `widths[t]` of row `triples[t, 0]`, in the first `limits[t]` features, in the order
+    `orders[t]`, in which rows `triples[t, 1]` and `triples[t, 2]` are, too; none
+    without such features. Fills `members` (n_boxes, n_rows), and the statistics of the
+    boxes.
     """
     n_features, n_rows = columns.shape
     for t in range(triples.shape[0]):
         first, second, third = triples[t, 0], triples[t, 1], triples[t, 2]
         width = widths[t]
         inside = members[t]
-        bounded = False
-        for f in range(n_features):
+        n_bounds = 0
+        for f in orders[t]:
             middle = columns[f, first]
             near = abs(columns[f, second] - middle) <= width
             if near and abs(columns[f, third] - middle) <= width:
                 for i in range(n_rows):  # without a branch: LLVM vectorises it
                     within = abs(columns[f, i] - middle) <= width
-                    inside[i] = within & (inside[i] | (not bounded))
-                bounded = True
+                    inside[i] = within & (inside[i] | (n_bounds == 0))
+                n_bounds += 1
+                if n_bounds == limits[t]:
+                    break
         counts[t] = 0
         for f in range(n_features):
             sums[t, f] = 0.0
             squares[t, f] = 0.0
         for i in range(n_rows):
-            inside[i] = inside[i] and bounded
+            inside[i] = inside[i] and n_bounds > 0
             if inside[i]:
                 counts[t] += 1
                 for f in range(n_features):

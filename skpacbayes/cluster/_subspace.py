@@ -1,23 +1,29 @@
 """Mixtures whose clusters differ in subsets of the features."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 from sklearn.base import ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import PacBayesEstimator, fit_context
+from .._base import PacBayesEstimator, fit_context, warn_user
 from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
 from ._subspace_chain import Chain
 from ._subspace_posterior import Predictive, Run
-from ._subspace_start import start_from_centers, start_in_boxes
+from ._subspace_start import start_from_centers, start_from_halves, start_in_boxes
 from ._units import exponent_of, scaled
 
 MOST_CLUSTERS = 20  # of n_clusters="auto", before clusters merge
 _ROUND = 10  # iterations of each chain before the worse half of them stops
+_N_SPLITS = 5  # times that the clusters of the last chain are split and merged, at most
+_LEAST_AGREEMENT = 0.75  # share of the rows that the two best chains label alike
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 
 
@@ -27,9 +33,10 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
     Each feature has a normal background distribution, common to all clusters. In the
     features relevant to a cluster its rows have their own mean and variance. A Gibbs
     sampler draws the labels and the relevant features from their posterior (appendix of
-    [1]_, after [2]_). Several chains are started: the first from k-means++ centres, the
-    others from groups found in random narrow boxes [3]_. The chain with the most
-    probable partitions gives the labels.
+    [1]_, after [2]_). Several chains are started: the first from k-means, the others
+    from groups found in random narrow boxes [3]_. The clusters of the chain with the
+    most probable partitions are split in two and merged again, for as long as that
+    gives more probable ones.
 
     This finds groups that differ in two of ten features, where k-means and mixtures
     that describe every feature in every component often fail.
@@ -78,8 +85,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
     log_joints_ : ndarray of shape (`n_init`,)
         For each chain, the mean over its last 10 iterations before it was stopped, or
         was the only one, of the joint log density of rows, in standard units, and
-        labels, given the background. If few values are close to the largest, increase
-        `n_init`.
+        labels, given the background.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -134,7 +140,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
 
     >>> import numpy as np
     >>> from sklearn.cluster import KMeans
-    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from sklearn.metrics.cluster import contingency_matrix
     >>> from skpacbayes.cluster import SubspaceMixture
     >>> from skpacbayes.datasets import make_subspace_groups
     >>> X, y = make_subspace_groups(n_features=6, random_state=0)
@@ -202,6 +208,12 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         ------
         ValueError
             If X is not valid or has fewer rows than `n_clusters`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the two best chains put more than a quarter of the rows in different
+            clusters.
         """
         X = self._rows(X, reset=True)
         auto = self.n_clusters == "auto"
@@ -212,17 +224,21 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             )
         Z = self._standardize(X)
         model = Z, n_clusters, self.variance == "shared", self.weight_concentration
+        rngs = self._generator().spawn(self.n_init + _N_SPLITS)
         runs = [
             Run(
                 Chain(*model, rng),
                 start_from_centers if number == 0 < self.n_init - 1 else start_in_boxes,
             )
-            for number, rng in enumerate(self._generator().spawn(self.n_init))
+            for number, rng in enumerate(rngs[: self.n_init])
         ]
-        best = self._race(runs)
+        best, *second = self._race(runs)
         self.log_joints_ = np.array([run.log_joint for run in runs])
         if auto:
-            best.settle_clusters(_ROUND)
+            for run in best, *second:
+                run.settle_clusters(_ROUND)
+        else:
+            best = self._split_and_merge(best, model, rngs[self.n_init :])
         run_chains(
             [best],
             burn_in=self.burn_in,
@@ -232,6 +248,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         )
         self._describe(X, Z, best)
         self._trace = np.array(best.trace)
+        for run in second:
+            self._compare(run.chain.labels)
         return self
 
     def predict(self, X):
@@ -307,19 +325,43 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         return ChainDraws({"shift_variance": factor}, {"log_joint": log_joint})
 
     def _race(self, runs):
-        """Advance the chains, stopping the worse half repeatedly; return the last one.
+        """Advance the chains, stopping the worse half repeatedly.
 
         Chains stay near their start, so that a few iterations show which starts are
-        good.
+        good. Returns the last two, the better first.
         """
-        remaining = runs
+        ranked = remaining = runs
         while True:
             calls = [(run.advance, _ROUND, False) for run in remaining]
             in_threads(self.n_jobs, calls)
             if len(remaining) == 1:
-                return remaining[0]
+                return ranked[:2]
             ranked = sorted(remaining, key=lambda run: -run.log_joint)
             remaining = ranked[: (len(ranked) + 1) // 2]
+
+    def _split_and_merge(self, best, model, rngs):
+        """Return the run, or a better one from its clusters, split and merged again."""
+        for rng in rngs:
+            labels = best.chain.labels
+            start = partial(start_from_halves, labels=labels, n_iter=_ROUND)
+            other = Run(Chain(*model, rng), start)
+            other.advance(_ROUND, keep=False)
+            if not other.log_joint > best.log_joint:
+                break
+            best = other
+        return best
+
+    def _compare(self, labels):
+        """Warn if the second best chain, with these labels, found other clusters."""
+        pairs = contingency_matrix(self.labels_, labels)
+        same = pairs[linear_sum_assignment(pairs, maximize=True)].sum() / len(labels)
+        if self._varies.any() and same < _LEAST_AGREEMENT:
+            warn_user(
+                f"The two best of n_init={self.n_init} chains put {1 - same:.0%} of "
+                "the rows in different clusters: another random_state may give other "
+                "labels. Increase n_init, or try fewer clusters.",
+                ConvergenceWarning,
+            )
 
     def _standardize(self, X):
         """Set a unit for each feature that varies; return rows in these units."""

@@ -34,7 +34,8 @@ class Chain:
         self.concentration, self.rng = concentration, rng
         n_samples, n_features = X.shape
         self.mean, self.variance = np.zeros(n_features), np.ones(n_features)
-        self.probability = 0.3  # initial probability that a feature is relevant
+        # Initial probability that a feature is relevant: few are, where there are many.
+        self.probability = min(0.3, max(n_features, 1) ** -0.5)
         self.factor = FACTOR_SCALE / FACTOR_SHAPE
         self.labels = np.zeros(n_samples, dtype=np.int64)
         self._resize(n_clusters)
@@ -103,15 +104,28 @@ class Chain:
         weights = gammaln(self._clusters.counts + self.concentration).sum()
         return gains.sum() + rows + weights
 
-    def merge_clusters(self):
-        """Merge pairs of clusters while that raises the density; drop empty ones.
+    def begin_at(self, labels):
+        """Take over the labels of a partition, without its empty clusters."""
+        values, self.labels = np.unique(labels, return_inverse=True)
+        self._resize(len(values))
+
+    def part(self, rows):
+        """Return a chain of two clusters of some rows; they are its background."""
+        chain = Chain(self.X[rows], 2, self.shared, self.concentration, self.rng)
+        chain.mean, chain.variance = chain.X.mean(axis=0), chain.X.var(axis=0) + 1e-9
+        chain.probability, chain.factor = self.probability, self.factor
+        return chain
+
+    def merge_clusters(self, n_clusters=None):
+        """Merge pairs of clusters; drop empty ones.
 
         The density is the joint density of rows and partition, with a uniform prior on
-        the number of clusters. No cluster of the chain is empty afterwards.
+        the number of clusters. Each time the pair is merged that raises it most: until
+        there are `n_clusters` (of which some are empty if there were fewer), or while
+        one does. In the latter case no cluster of the chain is empty afterwards.
         """
-        values, self.labels = np.unique(self.labels, return_inverse=True)
-        self._resize(len(values))
-        while self.n_clusters > 1:
+        self.begin_at(self.labels)
+        while self.n_clusters > (n_clusters or 1):
             self.find_gains()
             own, (first, second) = self._clusters, np.triu_indices(self.n_clusters, 1)
             merged = kernels.Clusters(len(first), self.X.shape[1])
@@ -127,11 +141,12 @@ class Chain:
             change += self._log_number_prior(self.n_clusters - 1)
             change -= self._log_number_prior(self.n_clusters)
             best = change.argmax()
-            if not change[best] > 0:
+            if n_clusters is None and not change[best] > 0:
                 break
             self.labels[self.labels == second[best]] = first[best]
             self.labels[self.labels > second[best]] -= 1
             self._resize(self.n_clusters - 1)
+        self._resize(max(self.n_clusters, n_clusters or 1))
 
     def _log_number_prior(self, k):
         """Return the part of the log prior of a partition that depends on k alone."""

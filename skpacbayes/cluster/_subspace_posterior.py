@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels import subspace as kernels
+from ._subspace_start import split_clusters
 
 _LOG_2_PI = math.log(2 * math.pi)
 
@@ -45,13 +46,19 @@ class Run:
         self._last = total / max(n_iter, 1)
 
     def settle_clusters(self, n_iter):
-        """Merge clusters after every `n_iter` sweeps, until none are merged."""
+        """Merge clusters, and split each in two, until that leaves their number."""
         n_clusters = 0
+        self._merge(n_iter)
         while self.chain.n_clusters != n_clusters:
-            self.chain.merge_clusters()
             n_clusters = self.chain.n_clusters
+            split_clusters(self.chain)
             self.advance(n_iter, keep=False)
-            self.chain.merge_clusters()
+            self._merge(n_iter)
+
+    def _merge(self, n_iter):
+        self.chain.merge_clusters()
+        self.advance(n_iter, keep=False)
+        self.chain.merge_clusters()
 
     def _count(self, log_joint, gains):
         chain = self.chain

@@ -1,6 +1,8 @@
 """`SubspaceMixture`: exact posteriors by enumeration, hidden groups, odd input."""
 
 import itertools
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -21,6 +23,10 @@ from skpacbayes.cluster._subspace_chain import (
     Chain,
 )
 from skpacbayes.cluster._subspace_posterior import Run
+from skpacbayes.cluster._subspace_start import start_from_halves
+
+# Most fits start few chains, to be quick.
+pytestmark = pytest.mark.filterwarnings("ignore:The two best of")
 
 X, y = make_subspace_groups(4, 40, random_state=0)
 
@@ -140,6 +146,47 @@ def shifted(n_features=6, seed=0):
     for j in range(3):
         rows[groups == j, 2 * j : 2 * j + 2] += 5
     return rows, groups
+
+
+@pytest.mark.parametrize("n_clusters", [3, "auto"])
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_in_few_of_many_features(n_clusters, seed):
+    """Three groups that five features of 200 show; more features than rows.
+
+    Any two centres are at least eight standard deviations apart: the groups are known
+    but for a row in 10,000. A fit whose start does not see them finds one or two.
+    """
+    rng = np.random.default_rng([5, seed])
+    groups = np.repeat(np.arange(3), 40)
+    rows = rng.normal(size=(120, 200))
+    rows[:, :5] += (
+        8
+        * np.array(
+            [[0, 0, 0, 0, 0], [0.5, -0.5, 0.5, -0.5, 0.5], [-0.5, -0.5, 0, 0.5, 0.5]]
+        )[groups]
+    )
+    mixture = SubspaceMixture(n_clusters, random_state=seed).fit(rows)
+    assert adjusted_rand_score(groups, mixture.labels_) > 0.95
+    assert (mixture.relevant_features_.max(axis=0) > 0.5)[:5].sum() >= 4
+
+
+def warnings_of(rows, **parameters):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for seed in range(4):
+            SubspaceMixture(3, random_state=seed, **parameters).fit(rows)
+    return [str(warning.message) for warning in caught]
+
+
+def test_chains_that_disagree_are_named():
+    """In rows without groups, chains find three clusters each, but not the same."""
+    noise = np.random.default_rng(4).normal(size=(150, 8))
+    found = warnings_of(noise)
+    assert found
+    assert all(re.search(r"n_init=10 .* \d\d% of the rows in", text) for text in found)
+    assert not warnings_of(shifted()[0])
+    assert not warnings_of(noise, n_init=1)  # nothing to compare with
+    assert not warnings_of(np.ones((9, 2)))
 
 
 def test_shared_variance_sees_shifts_only():
@@ -277,7 +324,7 @@ def test_a_merge_is_the_one_that_raises_the_density_most():
 def test_parameter_matters(parameters):
     default = SubspaceMixture(3, n_init=1, n_iter=20, burn_in=9, random_state=0).fit(X)
     other = clone(default).set_params(**parameters).fit(X)
-    assert not np.array_equal(default.relevant_features_, other.relevant_features_)
+    assert not np.array_equal(default.predict_proba(X), other.predict_proba(X))
 
 
 def test_threads_do_not_matter():
@@ -289,7 +336,7 @@ def test_threads_do_not_matter():
 
 
 def test_the_best_chain_goes_on():
-    """Of seven chains four, then two, then one; each from its own start."""
+    """Of seven chains four, then two, then one; or one from its clusters, if better."""
     mixture = SubspaceMixture(3, n_init=7, random_state=0)
     counts = []
 
@@ -305,8 +352,23 @@ def test_the_best_chain_goes_on():
     assert [n_iter for _, n_iter, _ in race] == 7 * [10] + 4 * [20] + 2 * [30] + [40]
     after_one = sorted(race[:7], key=lambda run: -run[2])
     assert {run for run, *_ in race[7:11]} == {run for run, *_ in after_one[:4]}
-    assert len({run for run, *_ in counts[13:]}) == 1
-    assert counts[-1][1] == 40 + mixture.burn_in + mixture.n_iter
+    best, *others, last = counts[13:16]
+    assert [n_iter for _, n_iter, _ in others] == [10]
+    better = max(best, *others, key=lambda run: run[2])
+    assert last[0] == better[0]
+    assert counts[-1][:2] == (better[0], better[1] + mixture.burn_in + mixture.n_iter)
+
+
+def test_a_cluster_of_two_groups_is_split():
+    """The race ends with two groups in one cluster, and one group in two."""
+    rows, groups = shifted()
+    wrong = np.where(groups == 2, 1, groups)
+    wrong[(groups == 0) & (np.arange(len(groups)) % 2 == 0)] = 2
+    chain = Chain(rows, 3, False, 1.0, np.random.default_rng(0))
+    start_from_halves(chain, wrong, 10)
+    assert chain.n_clusters == 3
+    assert adjusted_rand_score(groups, chain.labels) > 0.9
+    assert adjusted_rand_score(groups, wrong) < 0.6
 
 
 # Odd input.

@@ -59,6 +59,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:No features were selected"),
     pytest.mark.filterwarnings("ignore:The .* disagree"),
     pytest.mark.filterwarnings("ignore:The order of the rows"),  # rows of noise
+    pytest.mark.filterwarnings("ignore:The two best of"),  # rows of noise
     pytest.mark.filterwarnings("ignore:One of "),  # few particles, the same
     pytest.mark.filterwarnings("ignore:Another seed may select"),
     pytest.mark.filterwarnings("ignore:The log-likelihood has a variance"),  # 4 draws

@@ -213,12 +213,16 @@ def test_fill_boxes(kernel):
     X = rows()
     triples = np.array([[0, 1, 2], [0, 5, 5], [3, 3, 3], [6, 8, 11], [2, 0, 11]])
     widths = np.array([0.4, 0.3, 1e-9, 0.01, 0.8])
+    limits, orders = np.array([3, 3, 2, 3, 1]), np.array([[0, 1, 2], [2, 0, 1]] * 3)[:5]
     members = np.ones((5, len(X)), dtype=bool)
     boxes = clusters_of(False, X, np.arange(12) % 5, 5, background_of(3))
     statistics = boxes.counts, boxes.sums, boxes.squares
-    kernel(np.ascontiguousarray(X.T), triples, widths, members, *statistics)
+    kernel(
+        np.ascontiguousarray(X.T), triples, widths, limits, orders, members, *statistics
+    )
     for t, (middle, *others) in enumerate(triples):
         near = np.abs(X[others] - X[middle]).max(axis=0) <= widths[t]
+        near[orders[t][near[orders[t]]][limits[t] :]] = False
         expected = np.zeros(len(X), dtype=bool)
         if near.any():
             expected = np.abs(X - X[middle])[:, near].max(axis=1) <= widths[t]
