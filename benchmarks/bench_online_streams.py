@@ -190,13 +190,13 @@ def standardised(X):
 def classifiers(classes):
     several = linear_model.SoftmaxRegression if classes > 2 else None
     return {
-        "hinge": (probabilities, OnlineVIClassifier(loss="hinge")),
-        "OnlineVIClassifier()": (probabilities, OnlineVIClassifier()),
-        "forgetting=0.0": (probabilities, OnlineVIClassifier(forgetting=0.0)),
-        "n_fourier='auto'": (
+        "hinge": (probabilities, OnlineVIClassifier(loss="hinge", random_state=0)),
+        "OnlineVIClassifier()": (probabilities, OnlineVIClassifier(random_state=0)),
+        "forgetting=0.0": (
             probabilities,
-            OnlineVIClassifier(n_fourier="auto", random_state=0),
+            OnlineVIClassifier(forgetting=0.0, random_state=0),
         ),
+        "n_fourier=0": (probabilities, OnlineVIClassifier(n_fourier=0)),
         "network": (probabilities, OnlineVIMLPClassifier(random_state=0)),
         "SGD, log loss": (
             sgd_of_labels,

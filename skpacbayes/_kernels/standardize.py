@@ -142,4 +142,5 @@ def add_waves(Z, n_features, frequencies, phases, stream):
             turns = np.floor(waves[k] * (1.0 / math.pi) + 0.5)
             x = waves[k] - turns * math.pi
             sign = 1.0 - 2.0 * (turns - 2.0 * np.floor(0.5 * turns))
-            waves[k] = scale * sign * _cosine(x * x)
+            x = min(x * x, 0.25 * math.pi * math.pi)  # if the turns were rounded
+            waves[k] = scale * sign * _cosine(x)

@@ -5,6 +5,7 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.special import softmax
 
 from .._base import as_fitted
 from .._compat import Interval, StrOptions
@@ -111,7 +112,8 @@ class OnlineLinearModel(OnlineEstimator):
         forgetting was chosen. The scores are computed from the coefficients, without a
         kernel that would have to be compiled.
         """
-        simple = self.clip is None and not (self.n_fourier or self.average)
+        linear = self.n_fourier in (0, "auto")
+        simple = linear and self.clip is None and not self.average
         if self.forgetting not in (0.0, "on_label_change") or not simple:
             return
         if len(sample_weight):  # without rows of zero weight
@@ -120,10 +122,7 @@ class OnlineLinearModel(OnlineEstimator):
         coefficients, intercepts = self._raw_coefficients()
         some = slice(None, None, -(-len(X) // SHUFFLED))
         scores = X[some] @ coefficients.T + intercepts
-        found = [self._losses(y[some], scores)]
-        if self._regression():
-            rates = self.loss == "poisson"
-            found.append(y[some] - (np.exp(scores[:, 0]) if rates else scores[:, 0]))
+        found = [self._losses(y[some], scores), *self._errors(y[some], scores).T]
         if not any(map(depend_on_order, found)):
             return
         order = np.random.default_rng(0).permutation(len(X))[:SHUFFLED]
@@ -143,10 +142,24 @@ class OnlineLinearModel(OnlineEstimator):
         if self._learner == "softmax":
             own = np.take_along_axis(scores, y.astype(int)[:, None], axis=1)
             return np.logaddexp.reduce(scores, axis=1) - own[:, 0]
-        labels = np.where(y[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)
-        targets = labels if scores.shape[1] > 1 else y[:, None]
         quantile = getattr(self, "quantile", 0.5)
+        targets = self._targets(y, scores)
         return point_losses(self.loss, targets, scores, quantile).sum(axis=1)
+
+    def _errors(self, y, scores):
+        """Return targets less their expectations; for the hinge, those it counts."""
+        targets = self._targets(y, scores)
+        if self.loss == "hinge":
+            return np.where(targets * scores < 1.0, targets, 0.0)
+        if self._learner == "softmax":
+            return targets - 2.0 * softmax(scores, axis=1)
+        expected = {"log_loss": lambda a: np.tanh(0.5 * a), "poisson": np.exp}
+        return targets - expected.get(self.loss, np.positive)(scores)
+
+    def _targets(self, y, scores):
+        """Return the targets of each output; labels are -1 or 1."""
+        labels = np.where(y[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)
+        return labels if scores.shape[1] > 1 else y[:, None]
 
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""

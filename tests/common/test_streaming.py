@@ -250,10 +250,12 @@ STREAMS = {
         OnlineVIRegressor, loss="quantile", quantile=0.8, prior_scale="auto"
     ),
     "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
-    "OnlineVIClassifier": online(OnlineVIClassifier, labels),
-    "OnlineVIClassifier, hinge": online(OnlineVIClassifier, labels, loss="hinge"),
+    "OnlineVIClassifier": online(OnlineVIClassifier, labels, random_state=0),
+    "OnlineVIClassifier, hinge": online(
+        OnlineVIClassifier, labels, loss="hinge", random_state=0
+    ),
     "OnlineVIClassifier, softmax": Stream(
-        lambda: OnlineVIClassifier(loss="log_loss", forgetting="auto"),
+        lambda: OnlineVIClassifier(forgetting="auto", random_state=0),
         three_labels,
         first={"classes": [0.0, 1.0, 2.0]},
         importance=True,

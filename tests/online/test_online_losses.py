@@ -34,7 +34,9 @@ def test_softmax_has_the_better_probabilities(load):
     X, y = np.ascontiguousarray(X[order]), y[order]
     losses = {}
     for multi_class in ("softmax", "one_vs_rest"):
-        model = OnlineVIClassifier(loss="log_loss", multi_class=multi_class)
+        model = OnlineVIClassifier(
+            loss="log_loss", multi_class=multi_class, random_state=0
+        )
         model.partial_fit(X[:1], y[:1], classes=[0, 1, 2])
         found = []
         for t in range(1, len(y)):
@@ -47,19 +49,26 @@ def test_softmax_has_the_better_probabilities(load):
 @pytest.mark.filterwarnings("ignore:The rows are nearly sorted by class")  # iris
 def test_softmax_is_the_default_where_there_is_one():
     X, y = load_iris(return_X_y=True)
-    softmax = OnlineVIClassifier(loss="log_loss", multi_class="softmax").fit(X, y)
-    auto = OnlineVIClassifier(loss="log_loss").fit(X, y)
+    softmax = OnlineVIClassifier(
+        loss="log_loss", multi_class="softmax", random_state=0
+    ).fit(X, y)
+    auto = OnlineVIClassifier(loss="log_loss", random_state=0).fit(X, y)
     assert np.array_equal(auto.predict_proba(X), softmax.predict_proba(X))
-    rest = OnlineVIClassifier(loss="log_loss", multi_class="one_vs_rest").fit(X, y)
+    rest = OnlineVIClassifier(
+        loss="log_loss", multi_class="one_vs_rest", random_state=0
+    ).fit(X, y)
     assert not np.allclose(rest.predict_proba(X), auto.predict_proba(X))
     for options in ({"loss": "hinge"}, {"loss": "log_loss", "method": "oga"}):
+        options["random_state"] = 0
         auto = OnlineVIClassifier(**options).fit(X, y)
         rest = OnlineVIClassifier(**options, multi_class="one_vs_rest").fit(X, y)
         assert np.array_equal(auto.decision_function(X), rest.decision_function(X))
         with pytest.raises(ValueError, match="multi_class='softmax' needs loss='log_l"):
             OnlineVIClassifier(**options, multi_class="softmax").fit(X, y)
-    two = OnlineVIClassifier(loss="log_loss", multi_class="softmax").fit(X, y > 0)
-    same = OnlineVIClassifier(loss="log_loss").fit(X, y > 0)
+    two = OnlineVIClassifier(
+        loss="log_loss", multi_class="softmax", random_state=0
+    ).fit(X, y > 0)
+    same = OnlineVIClassifier(loss="log_loss", random_state=0).fit(X, y > 0)
     assert np.array_equal(two.predict_proba(X), same.predict_proba(X))
 
 
@@ -69,8 +78,12 @@ def test_names_of_the_classes_do_not_matter():
     X, y = load_iris(return_X_y=True)
     X, y = X[::-3], y[::-3]
     other = np.array([2, 0, 1])[y]
-    model = OnlineVIClassifier(loss="log_loss", forgetting="auto").fit(X, y)
-    moved = OnlineVIClassifier(loss="log_loss", forgetting="auto").fit(X, other)
+    model = OnlineVIClassifier(loss="log_loss", forgetting="auto", random_state=0).fit(
+        X, y
+    )
+    moved = OnlineVIClassifier(loss="log_loss", forgetting="auto", random_state=0).fit(
+        X, other
+    )
     expected = model.predict_proba(X)
     assert_allclose(moved.predict_proba(X)[:, [2, 0, 1]], expected, rtol=1e-6)
     assert_allclose(moved.coef_[[2, 0, 1]], model.coef_, rtol=1e-6, atol=1e-8)
@@ -233,7 +246,7 @@ def test_options_that_contradict(options, complaint):
 SMALL = {
     "poisson": OnlineVIRegressor(loss="poisson", prior_scale="auto"),
     "quantile": OnlineVIRegressor(loss="quantile", quantile=0.8, prior_scale="auto"),
-    "softmax": OnlineVIClassifier(loss="log_loss"),
+    "softmax": OnlineVIClassifier(loss="log_loss", n_fourier=0),
 }
 
 
@@ -297,7 +310,9 @@ JUMPS = [
     OnlineVIRegressor(loss="poisson", forgetting="auto"),
     EWARegressor(),
     EWARegressor(inverse_temperature=0.1),
-    OnlineVIClassifier(inverse_temperature=20.0, standardize=False, prior_scale="auto"),
+    OnlineVIClassifier(
+        inverse_temperature=20.0, standardize=False, prior_scale="auto", random_state=0
+    ),
 ]
 
 

@@ -44,7 +44,8 @@ def test_progressive_validation_is_that_of_the_estimator():
 
 
 @pytest.mark.parametrize(
-    "estimator", [OnlineVIClassifier(), OnlineVIMLPClassifier(random_state=0)]
+    "estimator",
+    [OnlineVIClassifier(random_state=0), OnlineVIMLPClassifier(random_state=0)],
 )
 def test_in_a_pipeline_of_river(estimator):
     model = compose.Pipeline(preprocessing.StandardScaler(), RiverClassifier(estimator))
@@ -88,7 +89,9 @@ def test_new_features_and_labels_are_named():
     with pytest.warns(UserWarning, match="'b' was not in the first row"):
         model.learn_one({"a": 2.0, "b": 3.0}, 1.0)
     model.learn_one({"a": 2.0, "b": 3.0}, 1.0)  # once
-    labels = RiverClassifier(OnlineVIClassifier(), classes=["x", "y", "z"])
+    labels = RiverClassifier(
+        OnlineVIClassifier(random_state=0), classes=["x", "y", "z"]
+    )
     assert labels.predict_proba_one({"a": 1.0}) == dict.fromkeys("xyz", 1 / 3)
     assert labels.predict_one({"a": 1.0}) == "x"
     labels.learn_one({"a": 1.0}, "y")
