@@ -929,6 +929,7 @@ def forecasts(model, X):
     return score
 
 
+@pytest.mark.filterwarnings("ignore:The values of .* may underflow")
 @pytest.mark.parametrize("place", ["X", "y", "X and y"])
 @pytest.mark.parametrize("unit", [2.0**480, 2.0**-480, 1e155, 1e300, 1e-155, 1e-300])
 @pytest.mark.parametrize("estimator", FAMILY)
