@@ -144,9 +144,11 @@ REGRESSORS = {
     "river, LinearRegression with Adam": river_regressor(optim.Adam),
 }
 CLASSIFIERS = {
-    "OnlineVIClassifier('hinge')": ours(lambda: OnlineVIClassifier(loss="hinge")),
+    "OnlineVIClassifier('hinge')": ours(
+        lambda: OnlineVIClassifier(loss="hinge", random_state=0)
+    ),
     "OnlineVIClassifier('hinge', clip=5)": ours(
-        lambda: OnlineVIClassifier(loss="hinge", clip=5)
+        lambda: OnlineVIClassifier(loss="hinge", clip=5, random_state=0)
     ),
     "SGDClassifier()": sgd_classifier(),
     "SGDClassifier, passive-aggressive 1": sgd_classifier(
@@ -407,7 +409,7 @@ def latency(report, turns):
     ours("OnlineVIMLPRegressor()", OnlineVIMLPRegressor(random_state=0), y)
     ours("EWARegressor()", EWARegressor(), y)
     ours("SGDRegressor()", SGDRegressor(), y)
-    ours("OnlineVIClassifier()", OnlineVIClassifier(), labels, **binary)
+    ours("OnlineVIClassifier()", OnlineVIClassifier(random_state=0), labels, **binary)
     ours("SGDClassifier()", SGDClassifier(loss="log_loss"), labels, **binary)
     scaled = preprocessing.StandardScaler() | linear_model.LinearRegression()
     adapter = RiverRegressor(OnlineVIRegressor())
@@ -415,7 +417,7 @@ def latency(report, turns):
     river_model("river, StandardScaler | LinearRegression", scaled, y.tolist())
     bayesian = linear_model.BayesianLinearRegression()
     river_model("river, BayesianLinearRegression", bayesian, y.tolist())
-    adapter = RiverClassifier(OnlineVIClassifier())
+    adapter = RiverClassifier(OnlineVIClassifier(random_state=0))
     river_model("RiverClassifier(OnlineVIClassifier())", adapter, labels.tolist())
     scaled = preprocessing.StandardScaler() | linear_model.LogisticRegression()
     river_model("river, StandardScaler | LogisticRegression", scaled, labels.tolist())
@@ -483,7 +485,7 @@ def prior_scales(report, permutations):
 def beyond_linear(report):
     """Accuracy of models that are not linear, each row predicted, then learnt."""
     models = {
-        "OnlineVIClassifier()": OnlineVIClassifier(),
+        "OnlineVIClassifier()": OnlineVIClassifier(random_state=0),
         "OnlineVIClassifier(n_fourier=60)": OnlineVIClassifier(
             n_fourier=60, random_state=0
         ),

@@ -42,7 +42,9 @@ LEVELS = (0.05, 0.5, 0.9)
 
 def ours(multi_class):
     def run(X, y):
-        return probabilities(OnlineVIClassifier(multi_class=multi_class), X, y)
+        return probabilities(
+            OnlineVIClassifier(multi_class=multi_class, random_state=0), X, y
+        )
 
     return run
 

@@ -3,8 +3,9 @@
 Every method sees the same rows in the same order and predicts each row before it learns
 it; nothing is tuned: ours have their defaults, or one "auto". Features are raw: ours
 standardise themselves; the others get a running standardisation. The size of
-`n_fourier="auto"`, and its prior, were chosen on the streams marked "chosen". The
-default loss and forgetting of the classifier were chosen on all streams of labels.
+`n_fourier="auto"` was chosen on the streams marked "chosen". The default loss and
+forgetting of the classifier, the priors of its models with Fourier features, and the
+rule that drops them, were chosen on all streams of labels.
 
     python benchmarks/bench_online_streams.py [--quick]
 """

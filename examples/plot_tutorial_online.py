@@ -72,7 +72,7 @@ X, y = load_breast_cancer(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(X))
 X, y = X[order], y[order]
 rivals = {
-    "OnlineVIClassifier, raw features": (OnlineVIClassifier(), X),
+    "OnlineVIClassifier, raw features": (OnlineVIClassifier(random_state=0), X),
     "SGDClassifier, raw features": (SGDClassifier("log_loss", random_state=0), X),
     "SGDClassifier, standardised by all rows": (
         SGDClassifier("log_loss", random_state=0),

@@ -66,10 +66,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         weights, models that do not forget and one, with the largest prior scale, that
         forgets 0.04 at each row whose label differs from that of the row before: this
         model gets the weight if the meaning of labels changes, and rows sorted by class
-        are not forgotten by linear models. "auto" averages six rates, `forgetting_rates_`. Compared with
-        ``forgetting=0.0``, blocks of rows take 1.4 times as long with "on_label_change"
-        and five times as long with "auto". For "ngvi_explicit" "on_label_change" is 0;
-        methods other than NGVI do not forget.
+        are not forgotten by linear models. "auto" averages six rates,
+        `forgetting_rates_`. Compared with ``forgetting=0.0``, blocks of rows take 1.4
+        to 1.8 times as long with "on_label_change" and five times as long with "auto".
+        For "ngvi_explicit" "on_label_change" is 0; methods other than NGVI do not
+        forget.
     standardize : bool, default=True
         Whether to centre and scale features by the moments of the rows so far.
     clip : float or None, default=None

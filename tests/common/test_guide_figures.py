@@ -190,13 +190,17 @@ QUOTED = {
         (
             "online_streams",
             "Labels: log loss",
-            "circles ({0.70}; forests {0.24})",
-            ["circles > OnlineVIClassifier()", "circles > river, adaptive forest"],
+            "iris with sorted classes ({0.252}; SGD, which predicts the last label "
+            "seen, {0.112})",
+            [
+                "iris, sorted classes > OnlineVIClassifier()",
+                "iris, sorted classes > SGD, log loss",
+            ],
         ),
         (
             "online_streams",
             "Labels: log loss",
-            "a log loss of {0.516}, with ``forgetting=0.0`` {0.635}, and river's "
+            "a log loss of {0.516}, with ``forgetting=0.0`` {0.636}, and river's "
             "logistic regression {0.569}",
             [
                 "drift > OnlineVIClassifier()",
@@ -213,11 +217,11 @@ QUOTED = {
         (
             "online_unseen",
             "Labels: log loss",
-            "shells ({1.111}; trees {0.690}) and Hastie's ten variables ({0.705}; "
-            "trees {0.363})",
+            "the mode of travel ({0.493}; forests {0.471}) and on Hastie's ten "
+            "variables ({0.508}; trees {0.363})",
             [
-                "shells > OnlineVIClassifier()",
-                "shells > river, adaptive tree",
+                "mode of travel > OnlineVIClassifier()",
+                "mode of travel > river, adaptive forest",
                 "Hastie's ten > OnlineVIClassifier()",
                 "Hastie's ten > river, adaptive tree",
             ],

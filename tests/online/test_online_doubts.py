@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
-from sklearn.metrics import mean_poisson_deviance
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import log_loss, mean_poisson_deviance
 from states import state_of
 
 from skpacbayes import (
@@ -506,3 +507,27 @@ def loss_on(model, X, y):
         return mean_poisson_deviance(y, np.maximum(predicted, 1e-300))
     level = model.quantile
     return np.mean(np.maximum(level * (y - predicted), (1 - level) * (predicted - y)))
+
+
+def test_a_table_whose_order_has_spoilt_the_fit_of_labels_is_named():
+    """Where its final loss is a half above that in random order; else it is not."""
+    X, y = load_breast_cancer(return_X_y=True)
+    rng, n_spoilt = np.random.default_rng(0), 0
+    orders = [np.arange(len(y)), *np.argsort(X[:, :9], axis=0, kind="stable").T]
+
+    def final_loss(order):
+        model = OnlineVIClassifier(n_fourier=0)
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            model.fit(X[order], y[order])
+        said = any("The final model" in str(warning.message) for warning in given)
+        return log_loss(y, model.predict_proba(X)), said
+
+    shuffled = [final_loss(rng.permutation(len(y))) for _ in range(10)]
+    assert not any(said for _, said in shuffled)
+    highest = max(loss for loss, _ in shuffled)
+    for loss, said in map(final_loss, orders):
+        if loss > 1.5 * highest:
+            n_spoilt += 1
+            assert said
+    assert n_spoilt > 3
