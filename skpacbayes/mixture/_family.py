@@ -48,6 +48,10 @@ class Family:
     def warn_of_news(self):
         """Warn if a group that a stream shows late may be missed where rows settle."""
 
+    def has_settled_well(self, statistics):
+        """Return whether statistics of rows that have left the window can be right."""
+        return True
+
     def described(self, columns):
         """Return those of the columns of which the density is; others are given."""
         return columns

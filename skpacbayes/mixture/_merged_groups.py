@@ -343,7 +343,7 @@ class OtherColumns:
 
 
 def normal_log_densities(X, share):
-    """Log densities of the rows under a normal distribution fitted to shares of them.
+    """Log densities of the rows under a normal distribution fitted to some of them.
 
     Correlations of few rows are shrunk.
     """
@@ -359,7 +359,7 @@ def normal_log_densities(X, share):
 
 
 def dirichlet_log_densities(logs, share):
-    """Log densities of the rows under a Dirichlet distribution fitted to shares of them.
+    """Log densities of the rows under a Dirichlet distribution fitted to some of them.
 
     Parameters
     ----------

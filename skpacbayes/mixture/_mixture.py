@@ -424,8 +424,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             given when fitted attributes or predictions are computed.
         UserWarning
             Once, if a block shows a new group for Student components after rows have
-            left the window: the weights of these rows are fixed, so that components may
-            not be rearranged well.
+            left the window, and the components do not describe it well: the weights of
+            the rows that have left are fixed, so that components may not be rearranged
+            as they should be.
         """
         begun = self._streaming()
         X, weight = self._present(X, sample_weight, reset=not begun)

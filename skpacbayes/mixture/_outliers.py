@@ -129,6 +129,10 @@ class OutlierFamily(Family):
         """Let the family of the other rows warn."""
         self.inner.warn_of_news()
 
+    def has_settled_well(self, statistics):
+        """Return what the family of the other rows says of its part."""
+        return self.inner.has_settled_well(statistics[:, 1:])
+
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, summed over components."""
         share = dirichlet_divergence(posterior.chances, np.array([SHARE_PRIOR])).sum()

@@ -6,9 +6,11 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 
 from ._ascent import Fit
+from ._search import from_labels
 
 AUTO_WINDOW = 4  # blocks
 NEWS = 0.1  # gain of a block by sweeps, in nats per row, that indicates a new group
+OWN_SWEEPS = 10  # of a component of the block alone
 
 
 class Rows:
@@ -86,7 +88,7 @@ class Stream:
         Families of the columns, before a block has been learnt.
     """
 
-    has_warned = False  # of news
+    has_warned = False  # of a group that was missed
 
     def __init__(self, block_size, window, family=None):
         self.family = family
@@ -160,9 +162,6 @@ class Stream:
             before = self._log_density_of_block() if watched else 0.0
             self._sweep(learner.n_sweeps)
             news = watched and self._is_news(before)
-            if news and self.settled.any() and not self.has_warned:
-                self.learned.mixture.family.warn_of_news()
-                self.has_warned = True
             if doubled:
                 fit = Fit(self.learned.mixture, self.state, None, [], False)
                 learner.warn_of_values(fit, *self.window.joined())
@@ -170,6 +169,8 @@ class Stream:
                 self._exchange(learner)
             else:
                 self._renumber(learner)
+            if news and self.settled.any() and not self.has_warned:
+                self._warn_if_missed()
         self.pending = Rows()
 
     def _begin(self, learner):
@@ -219,6 +220,27 @@ class Stream:
         rows = self.pending.joined()[1].sum()
         share = rows / (self.window.joined()[1].sum() + self.settled[:, 0].sum())
         return gain > NEWS * rows + 2 * share * self.settled.size
+
+    def _warn_if_missed(self):
+        """Let the family warn if the group of the block is not described well.
+
+        Without a component for it, one of its own raises the log density of the block a
+        lot, given the component of each row.
+        """
+        mixture, (X, weight) = self.learned.mixture, self.pending.joined()
+        own = from_labels(mixture, 1, X, weight, np.zeros(len(weight), dtype=np.intp))
+        own = mixture.ascend(own, X, weight, max_iter=OWN_SWEEPS, tol=0.0)
+
+        def log_density(mixture, state):
+            joint = np.empty((X.shape[0], len(state.concentration)))
+            mixture.density(state).log_joint(X, joint)
+            return weight @ (joint - state.log_weights).max(axis=1)
+
+        gain = log_density(own.mixture, own.state) - log_density(mixture, self.state)
+        missed = gain > NEWS * weight.sum() + self.settled.shape[1]
+        if missed or not mixture.family.has_settled_well(self.settled):
+            mixture.family.warn_of_news()
+            self.has_warned = True
 
     def _exchange(self, learner):
         """Ascend to a maximum on the window, and look for a higher one."""

@@ -16,6 +16,8 @@ from ._rows import product_pairs
 from ._scorers import FullScorer, FunctionScorer
 
 FIRST_TAIL, TAILS = 4.0, (0.5, 256.0)  # degrees of freedom that "auto" compares
+LEAST_SCALE = 0.92  # mean scale of a component whose rows have settled well
+FEWEST_SETTLED = 20  # rows of which the mean scale is meaningful
 N_SCALES = 80  # nodes of the quadrature over the scale of a new row
 
 
@@ -112,11 +114,21 @@ class StudentComponents(NormalMatrixF):
     def warn_of_news(self):
         """Warn: rows that left the window keep the scales that they had."""
         warn_user(
-            "A block of the stream shows a new group, and rows have left the window: "
-            "their scales u are kept as they were, so that Student components may not "
-            "be rearranged as they should be. Choose a larger window (the default is "
-            "four blocks), shuffle the rows, or call fit.",
+            "A block of the stream shows a new group that is not described well. Rows "
+            "have left the window, and their scales u are kept as they were, so that "
+            "Student components may not be rearranged as they should be. Choose a "
+            "larger window (the default is four blocks), shuffle the rows, or call "
+            "fit.",
         )
+
+    def has_settled_well(self, statistics):
+        """Return whether the scales of each component have a mean of nearly one.
+
+        They have at a maximum of the bound; rows that had come to a component from
+        another group have less.
+        """
+        counts, scales = statistics[:, 0], statistics[:, 1]
+        return (scales >= LEAST_SCALE * counts)[counts >= FEWEST_SETTLED].all()
 
     def numbers(self, statistics):
         """Numbers of rows."""
