@@ -284,7 +284,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         if self.inverse_temperature == "pac" and self.loss == "auc" and equal:
             self._risk = self._certified_risk(problem, target, chains, exponents)
         self._doubt(problem, sample_weight)
-        self._warn_of_sentinels(rows.X)
+        self._warn_of_rows(rows.X, rows.targets)
         return self
 
     @as_fitted
