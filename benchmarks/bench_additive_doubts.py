@@ -95,7 +95,7 @@ TABLES = {  # rows, variables, how they are drawn, the truth, its noise if not n
 
 
 # With copies: drawn from a fifth of the rows, or from all.
-TABLES["copied rows"] = 200, 10, normal, smooth, None, 5
+TABLES["copied rows"] = 400, 10, normal, smooth, None, 5
 TABLES["a bootstrap sample"] = 200, 10, normal, smooth, None, 1
 
 
@@ -147,8 +147,8 @@ def main():
     report.table(
         f"Of {count} tables of each kind, those whose fit warns of rough effects, of "
         "weak ones, of copies, of products, of copied rows; errors in units of the "
-        "variance of the truth (of the noise where there is none); how often ridge is better where weak effects "
-        "were warned of",
+        "variance of the truth (of the noise where there is none); how often ridge is "
+        "better where weak effects were warned of",
         ["table", *TOLD, "ours", "LassoCV", "ridge", "ridge better"],
         rows,
     )
