@@ -17,7 +17,7 @@ from .._extras import extra_module
 from .._sentinels import warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
-from ._doubts import SELECTED, warn_of_far_rows
+from ._doubts import SELECTED, warn_of_copied_rows, warn_of_far_rows
 from ._pairs import Pairs
 from ._posterior import Posterior, projected_support, variables_of
 
@@ -543,8 +543,13 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
             result[rows] = found.posterior.variance(values, features)
         return result
 
+    def _warn_of_rows(self, X, y):
+        """Warn if rows of a fit are copies, or contain codes for missing values."""
+        warn_of_copied_rows(X, y)
+        self._warn_of_sentinels(X)
+
     def _warn_of_sentinels(self, X):
-        """Warn if the rows of a fit contain codes for missing values."""
+        """Warn if rows contain codes for missing values."""
         names = vars(self).get("feature_names_in_", ())
         warn_of_sentinels(X, names, self._categorical(), allows_missing=True)
 

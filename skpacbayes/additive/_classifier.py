@@ -12,7 +12,7 @@ from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from ._base import POSITIVE, SCALE
 from ._certificates import logistic_divergence
-from ._doubts import is_settled, warn_of_roughness
+from ._doubts import is_settled, warn_of_residuals
 from ._drawn import _AdditiveGibbsClassifier
 from ._pairs import _Interactions
 
@@ -331,13 +331,14 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         settled = is_settled(self._computed) and self.max_order > 1
         if plausible and settled and usual:
             targets = np.atleast_2d(rows.targets).T.astype(float)
-            warn_of_roughness(
+            warn_of_residuals(
                 rows.X,
                 targets,
                 lambda X: self._probabilities(X)[:, -targets.shape[1] :],
                 self._categorical(),
+                additive=self.interactions is None,
             )
-        self._warn_of_sentinels(rows.X)
+        self._warn_of_rows(rows.X, rows.targets)
         return self
 
     def decision_function(self, X):

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import norm
+from scipy.stats import norm, rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
@@ -23,6 +23,8 @@ LEAST_GAIN = 0.01  # least share of the variance of y explained by the dependenc
 FEWEST_ROWS, MOST_ROWS = 50, 2000  # rows
 N_NEIGHBORS = 5  # rows before each row, in the order of a variable, that are compared
 TELLS_APART = 0.9  # share of distinct rows or targets: equal rows are copies
+MOST_TESTED = 300  # variables whose products are compared with residuals
+FEW_DISTINCT = 0.4  # share of distinct rows below which most rows are copies
 PER_LEVEL = 3  # least rows per value of a variable that may be a category
 
 
@@ -245,8 +247,36 @@ def _warn(message):
     warn_user(message, ConvergenceWarning)
 
 
-def warn_of_roughness(X, y, predict, categorical):
-    """Warn of the variable along which residuals are most similar.
+def warn_of_copied_rows(X, y):
+    """Warn if most rows are copies of others.
+
+    Bootstrap samples and doubled tables have fewer copies. Rows that are equal by
+    chance, as with categories, are no copies: a column or the targets must tell most of
+    them apart.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    y : ndarray of shape (n_samples,) or (n_outputs, n_samples)
+        Their targets.
+    """
+    rows = np.column_stack([X, y.T]).astype(float)
+    factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1])
+    factors = 2 * factors.astype(np.uint64) + 1  # a hash, equal for equal rows only
+    n_distinct = len(np.unique((rows.view(np.uint64) * factors).sum(axis=1)))
+    if not FEWEST_ROWS <= n_distinct < FEW_DISTINCT * len(X):
+        return
+    if any(len(np.unique(each)) > TELLS_APART * n_distinct for each in rows.T):
+        warn_user(
+            f"Only {n_distinct} of {len(X)} rows are distinct: the copies count as "
+            "independent rows, effects follow the noise, and intervals are too narrow. "
+            "Remove the copies."
+        )
+
+
+def warn_of_residuals(X, y, predict, categorical, *, additive=True):
+    """Warn of residuals that depend on a variable, or on a product of two.
 
     Parameters
     ----------
@@ -258,6 +288,8 @@ def warn_of_roughness(X, y, predict, categorical):
         Returns the predictions at rows, in the shape of y.
     categorical : sequence of int
         Categorical variables, which are not tested.
+    additive : bool, default=True
+        Whether the model has no interactions; only then are products tested.
     """
     step = -(-len(X) // MOST_ROWS)
     X, y = X[::step], y[::step]
@@ -267,13 +299,23 @@ def warn_of_roughness(X, y, predict, categorical):
         return
     residuals = (y - predict(X)).reshape(len(X), -1)
     widths = y.reshape(len(X), -1).std(axis=0)
-    found = [
-        _roughest(X, own, width, LEVEL / residuals.shape[1], categorical)
-        for own, width in zip(residuals.T, widths, strict=True)
-    ]
-    feature = max(found)
-    if feature < 0:
-        return
+    level, parts = LEVEL / len(widths), list(zip(residuals.T, widths, strict=True))
+    feature = max(_roughest(X, *part, level, categorical) for part in parts)
+    if feature >= 0:
+        _warn_of_roughness(X, feature)
+    elif additive and 2 <= X.shape[1] <= MOST_TESTED:
+        found = (_closest_product(X, *part, level, categorical) for part in parts)
+        pair = next(filter(None, found), None)
+        if pair:
+            warn_user(
+                f"Residuals depend on the product of features {pair[0]} and {pair[1]}: "
+                "their effects are not additive. Set interactions='auto', or to a list "
+                "of pairs."
+            )
+
+
+def _warn_of_roughness(X, feature):
+    """Warn of the variable along which residuals are most similar."""
     column = X[:, feature][~np.isnan(X[:, feature])]
     advice = "larger max_order, basis='auto', or its ranks in its place"
     if PER_LEVEL * len(np.unique(column)) <= len(column):
@@ -282,6 +324,41 @@ def warn_of_roughness(X, y, predict, categorical):
         f"Rows that are neighbors in feature {feature} have similar residuals: its "
         f"effect may be rougher than its functions. Try a {advice}."
     )
+
+
+def _closest_product(X, residuals, width, level, categorical):
+    """Return the pair of variables whose product is closest to the residuals, or None.
+
+    The sum of residuals times products, over the root of the sum of their squares, is
+    nearly standard normal if residuals are independent, whatever their variances. The
+    product is that of ranks; parts of it that depend on one variable do not count.
+    """
+    largest = abs(residuals).max()
+    if not largest > 0:
+        return None
+    residuals = (residuals - residuals.mean()) / largest
+    ranks = rankdata(X, axis=0, nan_policy="omit")
+    ranks = np.nan_to_num(ranks - np.nanmean(ranks, axis=0)) / len(X)
+    ranks[:, list(categorical)] = 0.0
+    scores = (ranks * residuals[:, None]).T @ ranks
+    squares = np.square(ranks)
+    spread = np.sqrt((squares * np.square(residuals)[:, None]).T @ squares)
+    scores = np.triu(abs(scores) / np.maximum(spread, 1e-300), 1)
+    limit = norm.isf(level / (X.shape[1] * (X.shape[1] - 1)))
+    i, j = np.unravel_index(scores.argmax(), scores.shape)
+    if not scores[i, j] > limit:
+        return None
+    first, second = ranks[:, i], ranks[:, j]
+    mains = np.column_stack(
+        [np.ones(len(X)), first, second, np.square(first), np.square(second)]
+    )
+    product = first * second
+    product = product - mains @ np.linalg.lstsq(mains, product, rcond=None)[0]
+    along = abs(residuals @ product)
+    if not along > limit * np.sqrt(np.square(residuals) @ np.square(product)):
+        return None
+    gain = (along * largest / width) ** 2 / (product @ product) / len(X)
+    return (int(i), int(j)) if gain > LEAST_GAIN else None
 
 
 def _roughest(X, residuals, width, level, categorical):

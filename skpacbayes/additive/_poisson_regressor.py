@@ -10,7 +10,7 @@ from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import SCALE
-from ._doubts import is_settled, warn_of_dispersion, warn_of_roughness
+from ._doubts import is_settled, warn_of_dispersion, warn_of_residuals
 from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._drawn_chains import LARGEST_LOG, PoissonChain
 from ._pairs import _Interactions
@@ -308,10 +308,14 @@ class SparseAdditiveGibbsPoissonRegressor(
         settled = is_settled(found) and self.max_order > 1
         given = isinstance(self.inverse_temperature, str), self.slab_scale
         if plausible and settled and given == (True, 1.0):
-            warn_of_roughness(
-                rows.X, rows.targets, self._predicted, self._categorical()
+            warn_of_residuals(
+                rows.X,
+                rows.targets,
+                self._predicted,
+                self._categorical(),
+                additive=self.interactions is None,
             )
-        self._warn_of_sentinels(rows.X)
+        self._warn_of_rows(rows.X, rows.targets)
         return self
 
     def predict(self, X, return_std=False):

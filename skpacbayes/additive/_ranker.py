@@ -145,10 +145,14 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
     accepted. With another value the likelihood of the proposals is tempered by the
     ratio of the two values.
 
-    Under "auc" the two posteriors differ more, and fewer moves are accepted: on three
-    halves of the breast cancer data `r_hat_` is 1.06 to 1.12 (`fit` warns above 1.1).
-    The time of an iteration is proportional to the number of pairs under the logistic
-    loss, and to n log n under "auc".
+    Under "auc" the two posteriors differ more. There, an iteration also moves between
+    models and directions without the classifier, by elliptical slice sampling [4]_ and
+    by adding, deleting and exchanging variables; the classifier proposes in every other
+    iteration only. On halves of the breast cancer data `r_hat_` is 1.03 to 1.07 (`fit`
+    warns above 1.1). If few variables order nearly all pairs, "auc" selects these
+    alone: on new digits 3 and 8, AUC is 0.98, and the classifier's is 0.998. The time
+    of an iteration is proportional to the number of pairs under the logistic loss, and
+    to n log n under "auc".
 
     `certificate` bounds 1 - AUC of a score drawn from the posterior, by Catoni's
     theorem for pairs (Hoeffding's decomposition). Its observed risk is estimated by the
@@ -169,6 +173,8 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
        ranking. Journal of Statistical Planning and Inference 196.
     .. [3] J. S. Liu (2001). Monte Carlo Strategies in Scientific Computing, Section
        9.4.3.
+    .. [4] I. Murray, R. P. Adams and D. J. C. MacKay (2010). Elliptical slice sampling.
+       AISTATS.
 
     Examples
     --------
@@ -286,7 +292,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         if self.inverse_temperature == "pac" and self.loss == "auc" and equal:
             self._risk = self._certified_risk(problem, target, chains, exponents)
         self._doubt(problem, sample_weight)
-        self._warn_of_sentinels(rows.X)
+        self._warn_of_rows(rows.X, rows.targets)
         return self
 
     @as_fitted

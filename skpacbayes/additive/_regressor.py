@@ -26,7 +26,7 @@ from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
 from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
-from ._doubts import is_settled, warn_of_doubts, warn_of_roughness, warn_of_weights
+from ._doubts import is_settled, warn_of_doubts, warn_of_residuals, warn_of_weights
 from ._gram import NO_PAIRS
 from ._pairs import _Interactions
 from ._regressor_chains import Settings, greedy_model, sample
@@ -378,8 +378,14 @@ class SparseAdditiveGibbsRegressor(
         plausible = warn_of_weights(sample_weight, rows.weights)
         warn_of_doubts(self._computed, self.n_features_in_, problem.gram.among)
         if plausible and self._chose_freely():
-            warn_of_roughness(rows.X, rows.y, self._decision, self._categorical())
-        self._warn_of_sentinels(rows.X)
+            warn_of_residuals(
+                rows.X,
+                rows.y,
+                self._decision,
+                self._categorical(),
+                additive=self.interactions is None,
+            )
+        self._warn_of_rows(rows.X, rows.y)
         return self
 
     @available_if(sums_of("partial_fit"))

@@ -1,5 +1,6 @@
 """What the additive estimators warn of, and what they do not."""
 
+import re
 import warnings
 
 import numpy as np
@@ -181,6 +182,53 @@ def test_copies_of_rows_are_not_taken_for_rough_effects(kind):
     assert len(without_copies(labels[:, None], np.arange(90) // 2 % 2)) == 90
     numbers = np.arange(90) // 2
     assert len(without_copies(numbers[:, None] % 2, numbers)) == 45
+
+
+@TWO_KINDS
+def test_effects_that_are_not_additive_are_told_of(kind):
+    """A product without single effects, and one beside them; no sums, correlated."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
+    X[::9, 3] = np.nan
+    told = []
+    for scores in (
+        4 * X[:, 4] * X[:, 5],
+        3 * X[:, 2] + 3 * X[:, 2] * X[:, 5],
+        np.square(X[:, 0]) + X[:, 1] + np.abs(X[:, 5]),
+        X[:, 0] + X[:, 1],
+    ):
+        y = scores - scores.mean() + rng.logistic(size=300)
+        y = y if kind is SparseAdditiveGibbsRegressor else y > 0
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made(kind).fit(X, y)
+            made(kind, interactions=[(0, 1)]).fit(X[:60], y[:60])
+        messages = " ".join(str(w.message) for w in caught)
+        told.append(re.findall("product of features (. and .): their", messages))
+    assert told == [["4 and 5"], ["2 and 5"], [], []]
+
+
+@KINDS
+def test_many_copies_of_rows_are_told_of(kind):
+    """In any order and with NaN; neither a bootstrap sample nor rows of categories."""
+    rng = np.random.default_rng(0)
+    X, y = rows(kind)
+    X[::7, 2] = np.nan
+    few, some = rng.integers(60, size=300), rng.integers(150, size=150)
+    codes = rng.integers(4, size=(300, 4)).astype(float)
+    labels = codes.sum(axis=1) if kind is SparseAdditiveGibbsRegressor else codes[:, 0]
+    told = []
+    for rows_, targets in (
+        (X[few], y[few]),
+        (X[some], y[some]),
+        (codes, labels if kind is SparseAdditiveGibbsRegressor else labels > 1),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made(kind).fit(rows_, targets)
+        told.append(any("rows are distinct" in str(w.message) for w in caught))
+    assert told == [True, False, False]
 
 
 def warned_of_roughness(kind, X, y, expected):
