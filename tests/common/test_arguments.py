@@ -8,6 +8,7 @@ import pytest
 from cases import ESTIMATORS, META, cheap, learn, rows
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import InvalidParameterError
 from states import changes, state_of
 
@@ -216,6 +217,8 @@ def test_what_is_no_number_is_not_read_as_one(name):
     for estimator, method, given, array, values in calls_with_arrays(name):
         of_labels = array == "y" and not is_regressor(estimator)
         labels = of_labels or array in ("groups", "classes")
+        # A selector returns columns as they are, and reads no number.
+        labels |= isinstance(estimator, SelectorMixin) and "transform" in method
         before = state_of(estimator)
         for wrong in forms_of(values, labels=labels):
             try:

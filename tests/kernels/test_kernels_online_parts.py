@@ -131,6 +131,20 @@ def test_inner_product(kernel):
         assert_allclose(kernel(x, y), x @ y, atol=1e-14)
 
 
+@twin_of(online_parts.score_moments)
+def test_score_moments(kernel):
+    mean, variance, z = np.random.default_rng(0).exponential(size=(3, 7))
+    assert_allclose(kernel(mean, variance, z), [mean @ z, variance @ z**2])
+
+
+@twin_of(online_parts.scale_row)
+def test_scale_row(kernel):
+    for row, size in (([-0.5, 0.2], 1.0), ([3.0, -1e200], 1e200)):
+        scaled = np.empty(2)
+        assert kernel(np.array(row), scaled) == size
+        assert_allclose(scaled, np.array(row) / size)
+
+
 @pytest.mark.parametrize("full", [False, True])
 @twin_of(online_parts.deviation_along)
 def test_deviation_along(kernel, full):
