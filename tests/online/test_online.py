@@ -1228,6 +1228,28 @@ def test_aggregate_of_a_row_is_the_weighted_mean():
     assert_allclose(model.predict(scaled[50:]), rows, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:The rows are nearly sorted")
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_fourier_features_are_dropped_where_rows_are_sorted_by_class(n_classes):
+    """However rows are split: they would remember the last class alone."""
+    rng = np.random.default_rng(n_classes)
+    X = rng.normal(size=(150 * n_classes, 4))
+    y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, n_classes) / n_classes))
+    order = np.argsort(y, kind="stable")
+    model = OnlineVIClassifier(random_state=0)
+    shuffled = clone(model).fit(X, y)
+    assert shuffled.fourier_weight_.max() > VANISHED
+    whole, pieces = clone(model).fit(X[order], y[order]), clone(model)
+    for part in np.array_split(order, 11):
+        pieces.partial_fit(X[part], y[part], classes=range(n_classes))
+        certificate = pieces.certificate()
+        assert certificate.observed <= certificate.bound
+    assert_same_state(pieces, whole)
+    assert not whole.fourier_weight_.any()
+    line = OnlineVIClassifier(n_fourier=0).fit(X[order], y[order])
+    assert np.array_equal(whole._state.models, line._state.models)
+
+
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("joint", ["auto", "one_vs_rest"])
