@@ -1,7 +1,8 @@
 """Simulated families and real series on which hidden Markov models are compared.
 
 The default model was chosen on other parameters of the families of `FAMILIES`; on those
-of `CONFIRMING`, and on the series of `confirming_series`, nothing was chosen.
+of `CONFIRMING`, and on the series of `confirming_series`, nothing was chosen but the
+numbers of sweeps and of draws of the atoms in a sweep, by R-hat and time.
 """
 
 import csv
