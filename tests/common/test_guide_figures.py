@@ -99,6 +99,15 @@ QUOTED = {
                 "extreme example, spread 0.03 | 10 > k-means, 10 starts",
             ],
         ),
+        (
+            "subspace",
+            "Adjusted Rand index: mean",
+            "with the number given is {0.97}, that of k-means {0.99}",
+            [
+                "shifted means | 200 > SubspaceMixture",
+                "shifted means | 200 > k-means, 10 starts",
+            ],
+        ),
     ],
     "mixture_families": [
         (
