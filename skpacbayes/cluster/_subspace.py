@@ -140,7 +140,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
 
     >>> import numpy as np
     >>> from sklearn.cluster import KMeans
-    >>> from sklearn.metrics.cluster import contingency_matrix
+    >>> from sklearn.metrics import adjusted_rand_score
     >>> from skpacbayes.cluster import SubspaceMixture
     >>> from skpacbayes.datasets import make_subspace_groups
     >>> X, y = make_subspace_groups(n_features=6, random_state=0)

@@ -164,7 +164,8 @@ def test_joint_effects_are_found(kind):
     assert (std > 0).any()
     display = PartialEffectsDisplay.from_estimator(model, X)
     assert display.features == [1, 2, 4, (1, 4)]
-    without = kind().fit(X, y)
+    with pytest.warns(UserWarning, match="on the product of features 1 and 4: their"):
+        without = kind().fit(X, y)
     assert model.score(X, y) > without.score(X, y) + 0.1
     assert len(without.pairs_) == 0
     assert not hasattr(model, "projected_support")
