@@ -1,6 +1,6 @@
-"""A Markov chain on sparse additive models, their coefficients integrated out.
+"""Markov chain on sparse additive models, with coefficients integrated out.
 
-A model gives each variable an order: how many of its functions, the first ones, are in.
+A model gives each variable an order: the number of its first functions in the model.
 Its log weight is
 
     log_size[variables] + log_total[functions] + b' P^-1 b / 2 - log|P| / 2
@@ -10,7 +10,7 @@ with P = G + ridge I, G the Gram matrix of its functions and b their linear term
 A pair of variables counts as one more variable, with functions of its own. It is in a
 model only if both of its variables are: other models have no neighbours and no weight.
 
-A `form` is what is known of G and b: `diagonal` (n_features, max_order, max_order),
+A `form` holds G and b: `diagonal` (n_features, max_order, max_order),
 the blocks of G; `linear` (n_features * max_order,), b; `rows`, rows of G, as they are
 needed; `index` (6, n_features): how many functions each variable has (RANK), of how
 many the rows are READY, the FIRST and the SECOND variable of a pair, -1 for a variable;
@@ -74,8 +74,8 @@ def run(form, prior, chain, record, uniforms, windows):
 
     Returns the number of moves made. If it is smaller than asked for, the rows of some
     variable of the current model are not ready. A uniform number of 1, the first of its
-    row of four, has the chain stay and weigh the neighbours of its model. If the record
-    has no rows nothing is recorded.
+    row of four, makes the chain stay and compute the weights of the neighbours of its
+    model. If the record has no rows, nothing is recorded.
     """
     index, table, (visits, _) = form[3], prior[0], record
     model, numbers, _, _ = chain
@@ -137,7 +137,7 @@ def run(form, prior, chain, record, uniforms, windows):
 
 @part
 def _redraw(kind, form, prior, chain, place, offered, left):
-    """Draw anew the order of the variable at a place, or the variable and its order.
+    """Redraw the order of the variable at a place, or the variable and its order.
 
     Another variable, by a SWAP, is one of those that the move is offered, if the one at
     the place is one of them, too. Returns the column of the last function; -1 if it is
@@ -175,7 +175,7 @@ def _record(chain, record, width, is_new):
 
 @kernel
 def _propose(form, prior, chain, source, which, position, column):
-    """Make a model of another one and factorise its P.
+    """Make a model by changing another one, and factorise its P.
 
     The variable at a position is left out, if there is one; of that of a column of G,
     if it is not -1, the functions up to it come in. An entry of G is in the rows of
@@ -239,7 +239,7 @@ def _propose(form, prior, chain, source, which, position, column):
 
 @kernel
 def _log_fit(fit, freedom, square):
-    """Logarithm of the likelihood, by the half b' P^-1 b that a model explains.
+    """Return the log-likelihood, given b' P^-1 b / 2 of the model.
 
     Where the variance of the noise is integrated out, it is that of Student's t.
     """
@@ -286,7 +286,7 @@ def _eliminate(factors, which, q, ridge):
 
 @kernel
 def _weigh(kind, form, prior, chain, which, offered):
-    """Log weights, against a model's, of its LARGER or SMALLER neighbours, if unknown.
+    """Compute log weight ratios of LARGER or SMALLER neighbours, if not yet known.
 
     They have one of the variables offered more, or one less; the sum of those offered
     follows. One Cholesky factor, of what the model leaves of the variable's block of G,
@@ -310,7 +310,7 @@ def _weigh(kind, form, prior, chain, which, offered):
 
 @kernel
 def _weigh_larger(form, prior, chain, which, first, last):
-    """Log weights of the models with a variable more, of some places of the sequence.
+    """Compute log weight ratios of models with one more variable, at some places.
 
     Columns are computed in blocks that stay in the nearest cache.
     """
@@ -359,7 +359,7 @@ def _weigh_larger(form, prior, chain, which, first, last):
 
 @part
 def _weigh_smaller(form, prior, chain, which):
-    """Log weights of the models with a variable less."""
+    """Compute log weight ratios of the models with one variable less."""
     index, table = form[3], prior[0]
     model, numbers, factors, work = chain
     size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
@@ -409,7 +409,7 @@ def _add_square(factors, work, column, q, order, sign):
 
 @part
 def _is_offered(position, offered):
-    """Whether a move is offered the variable of a position of the sequence."""
+    """Return whether a move may choose the variable at a position of the sequence."""
     n_first, first, last = offered
     return position < n_first or first <= position < last
 
@@ -471,9 +471,9 @@ def _neighbors_of(kind, index, width, model, which, offered, i):
 
 @kernel
 def _divide(factors, which, work, s, q, start, end):
-    """Row s of L^-1 times the scratch, from the rows before it; of b if s is q.
+    """Compute row s of L^-1 times the scratch from the earlier rows; of b if s is q.
 
-    Four rows at a time: an entry is then read and written a quarter as often.
+    Four rows at a time: each entry is then read and written a quarter as often.
     """
     r = 0
     while r + 4 <= s:
