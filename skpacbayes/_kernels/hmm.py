@@ -350,7 +350,7 @@ def smooth(filtered, ends, sources, chances, stops, targets, odds, bounds):
 def viterbi(
     log_densities, ends, sources, log_chances, log_start, bounds, previous, states
 ):
-    """Fill in the most probable states; return the sum of their log probabilities.
+    """Fill in the most probable states; return the sum of joint log densities.
 
     `log_densities` (n_states, n_rows); `ends`, `sources` and `log_chances` as in
     `forward_filter`; `previous` (n_states, n_rows) is work space; `states` (n_rows,)
