@@ -70,7 +70,7 @@ def run(form, prior, chain, record, uniforms, windows):
     A move to another variable chooses among the first variables of the sequence and
     those of one window of the others, drawn whatever the model is: `windows` are the
     number of the former, and of the windows. With each window such moves leave the
-    posterior invariant, and weigh so many variables less.
+    posterior invariant, and need the weights of fewer variables.
 
     Returns the number of moves made. If it is smaller than asked for, the rows of some
     variable of the current model are not ready. A uniform number of 1, the first of its
@@ -116,7 +116,7 @@ def run(form, prior, chain, record, uniforms, windows):
             log_uniform = math.log(1.0 - uniforms[step, 1])
             _weigh(forth, form, prior, chain, now, offered)
             log_ratio = numbers[now, SCALARS, forth] + table[LOG_RATIO + kind, size]
-            # The current model is one of those back, so the ratio is not larger.
+            # The reverse move can choose the current model, so the ratio is not larger.
             accepted = log_uniform < log_ratio
             if accepted:
                 picked = _pick(forth, form, chain, now, offered, left)

@@ -229,7 +229,7 @@ def scale_row(z, scaled):
 
 @kernel
 def deviation_along(model, covariances, k, scaled, product):
-    """Posterior standard deviation of <theta, scaled>; `product` is scratch."""
+    """Return the standard deviation of <theta, scaled>; `product` is scratch."""
     width = scaled.shape[0]
     for j in range(width):
         product[j] = model[VARIANCE, j] * scaled[j]

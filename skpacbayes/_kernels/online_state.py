@@ -83,8 +83,8 @@ N_STREAM = 14
     SCALE_BOUND,
     FLAT,  # whether the intercept's prior is flat
     AVERAGING,  # whether the average of the means predicts
-    UP,  # slopes of the absolute loss, where the target is above the prediction
-    DOWN,  # and below
+    UP,  # slope of the absolute loss where the target is above the prediction
+    DOWN,  # slope where it is below
 ) = range(N_STREAM)
 
 LANES = 4  # numbers in a vector of the processor
