@@ -10,18 +10,18 @@ with P = G + ridge I, G the Gram matrix of its functions and b their linear term
 A pair of variables counts as one more variable, with functions of its own. It is in a
 model only if both of its variables are: other models have no neighbours and no weight.
 
-A `form` holds G and b: `diagonal` (n_features, max_order, max_order),
-the blocks of G; `linear` (n_features * max_order,), b; `rows`, rows of G, as they are
-needed; `index` (6, n_features): how many functions each variable has (RANK), of how
-many the rows are READY, the FIRST and the SECOND variable of a pair, -1 for a variable;
-the variables in the SEQUENCE in which moves choose among them, and the POSITION of each
-in this sequence; and `places` (n_features, max_order), where the rows of each function
-are in `rows`.
+A `form` holds G and b: `diagonal` (n_features, max_order, max_order), the blocks of G;
+`linear` (n_features * max_order,), b; `rows`, those rows of G that have been needed;
+`index` (6, n_features): how many functions each variable has (RANK), of how many the
+rows are READY, the FIRST and the SECOND variable of a pair, -1 for a variable; the
+variables in the SEQUENCE in which moves choose among them, and the POSITION of each in
+this sequence; and `places` (n_features, max_order), where the rows of each function are
+in `rows`.
 
 A `prior` is a table and the ridge. The table's columns are numbers of variables, or of
-functions; its rows the probabilities that a move is of a kind or of one before it, logs
-of those of the move back over those of a move, and the terms of the log weight: the
-last rows are log_size of a model with 0, 1, ... pairs.
+functions. Its rows are the cumulative probabilities of the kinds of moves, the log
+ratios of the probabilities of the reverse move and the move, and the terms of the log
+weight: the last rows are log_size of a model with 0, 1, ... pairs.
 
 A `chain` is `model`, integers, and `numbers` of two models, the current and a proposed
 one, with a tally of the moves; `factors`, of each the Cholesky factor L of P, below it
@@ -251,7 +251,7 @@ def _log_fit(fit, freedom, square):
 
 @kernel
 def _pairs_of(kind, index, model, which, c):
-    """Count the pairs of a LARGER or a SMALLER neighbour; -1 if there is none.
+    """Return the number of pairs of a LARGER or SMALLER neighbour; -1 if none exists.
 
     It has the variable, or the pair, c more or less.
     """
@@ -397,13 +397,13 @@ def _weigh_smaller(form, prior, chain, which):
 
 @kernel
 def _add_square(factors, work, column, q, order, sign):
-    """Add sign W'W to the scratch, W some columns; below it, what b has of them."""
+    """Add sign W'W to the scratch, W some columns; write their part of b below it."""
     for a in range(order):
         factors[SCRATCH, order, a] = work[q, column + a]
     for s in range(q):
         for a in range(order):
             x = sign * work[s, column + a]
-            for b in range(order):  # not to a alone: whole vectors are faster
+            for b in range(order):  # not only to a: whole vectors are faster
                 factors[SCRATCH, a, b] += x * work[s, column + b]
 
 
@@ -416,7 +416,7 @@ def _is_offered(position, offered):
 
 @part
 def _sum(kind, form, chain, which, offered):
-    """Log weight, as a scalar, of the neighbours by the variables offered together."""
+    """Write the log of the summed weights of the neighbours by offered variables."""
     (model, numbers, _, _), index, width = chain, form[3], form[0].shape[1]
     highest, total = -math.inf, 0.0
     for again in range(2):
