@@ -106,7 +106,7 @@ def part(function):
 
     Use it for short functions, and for functions that are called once.
     """
-    inlined = allocating(function)  # for itself; else its caller decides
+    inlined = allocating(function)  # compiled alone; else its caller decides
     inlined.targetoptions = {"inline": "always"}  # what Numba asks the callee for
     return inlined
 
@@ -192,7 +192,7 @@ def _forgive(cache):
 
 
 def _warn_of_cache(cache, fault, error):
-    """Warn once a process about a folder of the cache."""
+    """Warn about a folder of the cache, once per process."""
     folder = cache.cache_path
     _warn_once(
         folder,

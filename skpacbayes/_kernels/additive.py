@@ -1,6 +1,6 @@
-"""A Markov chain on sparse additive models, their coefficients integrated out.
+"""Markov chain on sparse additive models, with coefficients integrated out.
 
-A model gives each variable an order: how many of its functions, the first ones, are in.
+A model gives each variable an order: the number of its first functions in the model.
 Its log weight is
 
     log_size[variables] + log_total[functions] + b' P^-1 b / 2 - log|P| / 2
@@ -10,18 +10,18 @@ with P = G + ridge I, G the Gram matrix of its functions and b their linear term
 A pair of variables counts as one more variable, with functions of its own. It is in a
 model only if both of its variables are: other models have no neighbours and no weight.
 
-A `form` is what is known of G and b: `diagonal` (n_features, max_order, max_order),
-the blocks of G; `linear` (n_features * max_order,), b; `rows`, rows of G, as they are
-needed; `index` (6, n_features): how many functions each variable has (RANK), of how
-many the rows are READY, the FIRST and the SECOND variable of a pair, -1 for a variable;
-the variables in the SEQUENCE in which moves choose among them, and the POSITION of each
-in this sequence; and `places` (n_features, max_order), where the rows of each function
-are in `rows`.
+A `form` holds G and b: `diagonal` (n_features, max_order, max_order), the blocks of G;
+`linear` (n_features * max_order,), b; `rows`, those rows of G that have been needed;
+`index` (6, n_features): how many functions each variable has (RANK), of how many the
+rows are READY, the FIRST and the SECOND variable of a pair, -1 for a variable; the
+variables in the SEQUENCE in which moves choose among them, and the POSITION of each in
+this sequence; and `places` (n_features, max_order), where the rows of each function are
+in `rows`.
 
 A `prior` is a table and the ridge. The table's columns are numbers of variables, or of
-functions; its rows the probabilities that a move is of a kind or of one before it, logs
-of those of the move back over those of a move, and the terms of the log weight: the
-last rows are log_size of a model with 0, 1, ... pairs.
+functions. Its rows are the cumulative probabilities of the kinds of moves, the log
+ratios of the probabilities of the reverse move and the move, and the terms of the log
+weight: the last rows are log_size of a model with 0, 1, ... pairs.
 
 A `chain` is `model`, integers, and `numbers` of two models, the current and a proposed
 one, with a tally of the moves; `factors`, of each the Cholesky factor L of P, below it
@@ -70,12 +70,12 @@ def run(form, prior, chain, record, uniforms, windows):
     A move to another variable chooses among the first variables of the sequence and
     those of one window of the others, drawn whatever the model is: `windows` are the
     number of the former, and of the windows. With each window such moves leave the
-    posterior invariant, and weigh so many variables less.
+    posterior invariant, and need the weights of fewer variables.
 
     Returns the number of moves made. If it is smaller than asked for, the rows of some
     variable of the current model are not ready. A uniform number of 1, the first of its
-    row of four, has the chain stay and weigh the neighbours of its model. If the record
-    has no rows nothing is recorded.
+    row of four, makes the chain stay and compute the weights of the neighbours of its
+    model. If the record has no rows, nothing is recorded.
     """
     index, table, (visits, _) = form[3], prior[0], record
     model, numbers, _, _ = chain
@@ -116,7 +116,7 @@ def run(form, prior, chain, record, uniforms, windows):
             log_uniform = math.log(1.0 - uniforms[step, 1])
             _weigh(forth, form, prior, chain, now, offered)
             log_ratio = numbers[now, SCALARS, forth] + table[LOG_RATIO + kind, size]
-            # The current model is one of those back, so the ratio is not larger.
+            # The reverse move can choose the current model, so the ratio is not larger.
             accepted = log_uniform < log_ratio
             if accepted:
                 picked = _pick(forth, form, chain, now, offered, left)
@@ -137,7 +137,7 @@ def run(form, prior, chain, record, uniforms, windows):
 
 @part
 def _redraw(kind, form, prior, chain, place, offered, left):
-    """Draw anew the order of the variable at a place, or the variable and its order.
+    """Redraw the order of the variable at a place, or the variable and its order.
 
     Another variable, by a SWAP, is one of those that the move is offered, if the one at
     the place is one of them, too. Returns the column of the last function; -1 if it is
@@ -175,7 +175,7 @@ def _record(chain, record, width, is_new):
 
 @kernel
 def _propose(form, prior, chain, source, which, position, column):
-    """Make a model of another one and factorise its P.
+    """Make a model by changing another one, and factorise its P.
 
     The variable at a position is left out, if there is one; of that of a column of G,
     if it is not -1, the functions up to it come in. An entry of G is in the rows of
@@ -239,7 +239,7 @@ def _propose(form, prior, chain, source, which, position, column):
 
 @kernel
 def _log_fit(fit, freedom, square):
-    """Logarithm of the likelihood, by the half b' P^-1 b that a model explains.
+    """Return the log-likelihood, given b' P^-1 b / 2 of the model.
 
     Where the variance of the noise is integrated out, it is that of Student's t.
     """
@@ -251,7 +251,7 @@ def _log_fit(fit, freedom, square):
 
 @kernel
 def _pairs_of(kind, index, model, which, c):
-    """Count the pairs of a LARGER or a SMALLER neighbour; -1 if there is none.
+    """Return the number of pairs of a LARGER or SMALLER neighbour; -1 if none exists.
 
     It has the variable, or the pair, c more or less.
     """
@@ -286,7 +286,7 @@ def _eliminate(factors, which, q, ridge):
 
 @kernel
 def _weigh(kind, form, prior, chain, which, offered):
-    """Log weights, against a model's, of its LARGER or SMALLER neighbours, if unknown.
+    """Compute log weight ratios of LARGER or SMALLER neighbours, if not yet known.
 
     They have one of the variables offered more, or one less; the sum of those offered
     follows. One Cholesky factor, of what the model leaves of the variable's block of G,
@@ -310,7 +310,7 @@ def _weigh(kind, form, prior, chain, which, offered):
 
 @kernel
 def _weigh_larger(form, prior, chain, which, first, last):
-    """Log weights of the models with a variable more, of some places of the sequence.
+    """Compute log weight ratios of models with one more variable, at some places.
 
     Columns are computed in blocks that stay in the nearest cache.
     """
@@ -359,7 +359,7 @@ def _weigh_larger(form, prior, chain, which, first, last):
 
 @part
 def _weigh_smaller(form, prior, chain, which):
-    """Log weights of the models with a variable less."""
+    """Compute log weight ratios of the models with one variable less."""
     index, table = form[3], prior[0]
     model, numbers, factors, work = chain
     size, q = model[which, COUNTS, SIZE], model[which, COUNTS, TOTAL]
@@ -397,26 +397,26 @@ def _weigh_smaller(form, prior, chain, which):
 
 @kernel
 def _add_square(factors, work, column, q, order, sign):
-    """Add sign W'W to the scratch, W some columns; below it, what b has of them."""
+    """Add sign W'W to the scratch, W some columns; write their part of b below it."""
     for a in range(order):
         factors[SCRATCH, order, a] = work[q, column + a]
     for s in range(q):
         for a in range(order):
             x = sign * work[s, column + a]
-            for b in range(order):  # not to a alone: whole vectors are faster
+            for b in range(order):  # not only to a: whole vectors are faster
                 factors[SCRATCH, a, b] += x * work[s, column + b]
 
 
 @part
 def _is_offered(position, offered):
-    """Whether a move is offered the variable of a position of the sequence."""
+    """Return whether a move may choose the variable at a position of the sequence."""
     n_first, first, last = offered
     return position < n_first or first <= position < last
 
 
 @part
 def _sum(kind, form, chain, which, offered):
-    """Log weight, as a scalar, of the neighbours by the variables offered together."""
+    """Write the log of the summed weights of the neighbours by offered variables."""
     (model, numbers, _, _), index, width = chain, form[3], form[0].shape[1]
     highest, total = -math.inf, 0.0
     for again in range(2):
@@ -471,9 +471,9 @@ def _neighbors_of(kind, index, width, model, which, offered, i):
 
 @kernel
 def _divide(factors, which, work, s, q, start, end):
-    """Row s of L^-1 times the scratch, from the rows before it; of b if s is q.
+    """Compute row s of L^-1 times the scratch from the earlier rows; of b if s is q.
 
-    Four rows at a time: an entry is then read and written a quarter as often.
+    Four rows at a time: each entry is then read and written a quarter as often.
     """
     r = 0
     while r + 4 <= s:

@@ -58,7 +58,7 @@ N_CONSTANT = 4
 (
     TARGET_WEIGHT,
     TARGET_MEAN,
-    CONSTANT_LOSS,  # of forecasting the mean of the targets before, row 1 left out
+    CONSTANT_LOSS,  # of forecasting the mean of the earlier targets, without row 1
     FIRST_LOSS,  # of the aggregate on row 1
 ) = range(N_CONSTANT)
 
@@ -164,9 +164,9 @@ def weigh(losses, totals, shares):
 
 @allocating
 def average(losses, totals, largest, predictions):
-    """Write the weighted mean of the experts' predictions to the first row of them.
+    """Write the weighted mean of the experts' predictions to their first row.
 
-    predictions : (n_experts, n_rows), each taken at +-largest where it is beyond.
+    predictions : (n_experts, n_rows), each clipped to [-largest, largest].
     """
     shares = np.empty(losses.shape[0])
     weigh(losses, totals, shares)
@@ -180,9 +180,9 @@ def average(losses, totals, largest, predictions):
 
 @kernel
 def soft_minimum(losses, rate):
-    """-1 / rate times the log of the mean of exp(-rate losses); their mean at rate 0.
+    """Return -log(mean(exp(-rate losses))) / rate, or the mean loss at rate 0.
 
-    It falls from the mean to the least of the losses as the rate grows.
+    The value falls from the mean to the smallest loss as the rate grows.
     """
     n_experts = losses.shape[0]
     lowest = math.inf
@@ -210,7 +210,7 @@ def weigh_next(losses, totals, shares):
 
 @part
 def _rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
-    """Return by how much the experts of shares up to SMALLEST raise `soft`.
+    """Return the increase of `soft` due to the experts of shares up to SMALLEST.
 
     soft : `lowest` times the weight minus the soft minimum of the losses `own` of the
     other experts. For a row of large weight, one expert that was dropped may determine
@@ -263,9 +263,10 @@ def mixability_gap(own, weight, losses, shares, rate):
 def pool(own, weight, losses, shares, rate):
     """Return the loss of the mean of probabilities, and its excess.
 
-    Each loss of an expert is minus the log of its probability of what came. The second
-    number is the loss of a row of this weight less the soft minimum of the experts',
-    if positive: 0 for a rate and a weight up to 1. losses : cumulative, of `shares`.
+    Each loss of an expert is minus its log probability of the observed class. The
+    excess is the loss of a row of this weight minus the soft minimum of the experts'
+    losses, if positive: 0 for a rate and a weight up to 1. losses : cumulative, of
+    `shares`.
     """
     lowest, mean, total = math.inf, 0.0, 0.0
     for k in range(own.shape[0]):
@@ -287,7 +288,7 @@ def pool(own, weight, losses, shares, rate):
 def count_losses(suffered, gap, own, weight, losses, totals):
     """Count a row: the loss of the aggregate, and those of the experts, `own`.
 
-    gap : by how much the loss is above the soft minimum of the experts'.
+    gap : loss minus the soft minimum of the experts' losses.
     """
     first, least, most = 0.0, math.inf, 0.0
     for k in range(losses.shape[0]):
@@ -337,7 +338,7 @@ def aggregate(
     up=1.0,
     down=1.0,
 ):
-    """Algorithm 1 over finitely many experts with equal prior weights.
+    """Run Algorithm 1 over finitely many experts with equal prior weights.
 
     Each expert's prediction of each row, made before the row is learnt, is in
     `predictions`, (n_experts, n_rows); the first row of it receives the aggregate's.

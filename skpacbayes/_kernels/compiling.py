@@ -1,16 +1,16 @@
 """Compile the same machine code in less time.
 
 Most of the time of a first fit is Numba's front end, which is Python and does the same
-work many times over. Within `without_repetition` it does that work once. Everything is
-put back at the end. Versions of Numba with which no test has compared the machine code
-are left as they are.
+work many times. Within `without_repetition` it does that work once. All patches are
+undone at the end. Versions of Numba are not patched if no test has compared their
+machine code.
 """
 
 import contextlib
 import copy
 
-# Oldest and newest version with which the tests found the same machine code; they did
-# with all between.
+# Oldest and newest version with which the tests found the same machine code, as with
+# all versions between.
 OLDEST_NUMBA, NEWEST_NUMBA = (0, 61), (0, 68)
 
 
@@ -21,9 +21,9 @@ def is_known(version):
 
 @contextlib.contextmanager
 def without_repetition():
-    """Replace parts of Numba's front end; to be entered under the compiler's lock.
+    """Replace parts of Numba's front end; enter while holding the compiler's lock.
 
-    Entered again by the compilation of a callee, it does nothing.
+    Nested use, when a callee is compiled, does nothing.
     """
     from numba import version_info
 
@@ -81,9 +81,9 @@ _SHARED_BLOCKS = _SharedBlocks()
 
 
 def _without_lifetimes(run):
-    """Find out how long variables live when `del` is written, not after each pass.
+    """Compute lifetimes of variables when `del` is inserted, not after each pass.
 
-    Only generators and the object mode, which kernels do without, ask before.
+    Only generators and the object mode need them earlier; kernels use neither.
     """
     from numba.core import transforms
     from numba.core.postproc import VariableLifetime
@@ -100,7 +100,7 @@ def _without_lifetimes(run):
 
 
 def _remembering(get_call_type):
-    """Resolve a call of one of Numba's functions once for each types of arguments.
+    """Resolve a call of a Numba function once for each signature.
 
     The implementation depends on the options of the caller, which are part of the key.
     """
@@ -109,7 +109,7 @@ def _remembering(get_call_type):
     known, described = {}, {}
 
     def options():
-        """Options of the function that is being compiled, in words."""
+        """Return the options of the function that is being compiled, as a string."""
         flags = ConfigStack.top_or_none()
         if id(flags) not in described:
             described[id(flags)] = repr(flags), flags  # held, so that its id stays
@@ -136,7 +136,7 @@ _OF_OTHERS = "reduce", "stencil"
 
 
 def _are_there_closures(function):
-    """Whether a function has closures, lists, or calls of `reduce` or `stencil`."""
+    """Return whether a function has closures, lists, or calls `reduce` or `stencil`."""
     import functools as standard
 
     import numba
@@ -243,7 +243,7 @@ _WITHOUT_VARIABLES = {str, int, bool, type(None)}
 
 
 def _finding_once(get_impl):
-    """Find the implementation of an overload once for each types of arguments.
+    """Find the implementation of an overload once for each signature.
 
     Where there is none, there is none for other options of the caller either.
     """

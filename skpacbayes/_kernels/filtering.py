@@ -9,7 +9,7 @@ from . import kernel
 
 @kernel
 def multiply(log_weights, log_likelihoods, products, excesses):
-    """Add log-likelihoods to log-weights, into `products`; the largest sum.
+    """Write log-likelihoods plus log-weights to `products`; return the largest sum.
 
     `excesses` become the products less the largest, if that is finite: safe to
     exponentiate. NaN is returned where a log-likelihood is NaN or +inf.
@@ -30,7 +30,7 @@ def multiply(log_weights, log_likelihoods, products, excesses):
 
 @kernel
 def normalise(weights, log_weights, highest):
-    """Normalise weights, in place; log of their sum, and effective sample size.
+    """Normalise weights in place; return log of their sum, and effective sample size.
 
     `weights` are the exponentials of `log_weights` less `highest`.
     """
@@ -77,11 +77,11 @@ def draw_ancestors(weights, order, starts, counts, points, ancestors):
 
 @kernel
 def draw_from_strata(weights, order, starts, counts, points, ancestors):
-    """Do as `draw_ancestors`, without a branch that depends on the weights.
+    """Draw as `draw_ancestors` does, without a branch that depends on the weights.
 
     In each cell there must be one point in each of ``counts[j]`` equal strata of
-    [0, 1]. Then how many points lie below a particle's place is known up to one
-    comparison, and that is where its offspring begin.
+    [0, 1]. The number of points below a particle's place is then known up to one
+    comparison. The particle's offspring begin at that number.
     """
     begin = 0
     for cell in range(counts.shape[0]):
@@ -133,7 +133,7 @@ def stratified_points(counts, uniforms, points):
 
 @kernel
 def share_offspring(masses, sizes, conservation, remainders, counts):
-    """Share as many offspring as there are particles among cells.
+    """Allocate offspring, as many as there are particles, to cells.
 
     A cell of size c and weight v gets about ``(1 - conservation) * n * v +
     conservation * c``, rounded by the largest remainders; at least one if it has
@@ -177,8 +177,8 @@ def share_offspring(masses, sizes, conservation, remainders, counts):
 def cut_line(values, order, weights, n_steps, centers, starts, labels, masses):
     """Cut sorted values into cells by Lloyd's algorithm in one dimension.
 
-    `values` (n_points,) are sorted, `order` is the place of each among `weights` and
-    `labels` (n_points,). The starting centers are half between equal ranks and equal
+    `values` (n_points,) are sorted; `order` is the index of each in `weights` and
+    `labels` (n_points,). The initial centers are halfway between equal ranks and equal
     steps. `centers` (n_cells,), `starts` (n_cells + 1,), `labels` and the sums of
     weights `masses` (n_cells,) are filled: cell j holds the points ``order[starts[j] :
     starts[j + 1]]``.

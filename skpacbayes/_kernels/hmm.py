@@ -60,10 +60,10 @@ def emission_densities(
     atoms,
     work,
 ):
-    """Densities of rows in each state, and an atom for each row and state.
+    """Fill in densities of rows in each state, and an atom for each row and state.
 
     Atom a of state j has the log density ``log_weights[g, a] + log(det(F)) - 0.5 *
-    |F (y - c)|^2`` at row y, but for the constant of the normal distribution, with F =
+    |F (y - c)|^2`` at row y, without the constant of the normal distribution, with F =
     ``factors[g, a]``, lower triangular (diagonal unless `full`), and c =
     ``locations[j] + means[g, a]``. The shape g is j, or 0 if all states share one:
     `factors` (n_shapes, n_atoms, n_features, n_features), `means` (n_shapes, n_atoms,
@@ -217,11 +217,11 @@ def add_moments(
     which the latter is negative for a row to leave out. A centre is the location of the
     state, of `locations` (n_states, n_features), and the mean of the rows of the atom
     about their locations, which `near` (n_shapes, n_atoms, n_features) receives: one
-    shape is shared by all states, or each has its own. What receives is zero before.
-    `sizes` (n_states, n_atoms): rows; `counts`: values, and `sums` (n_states, n_atoms,
-    n_features); `products` (n_states, n_atoms, n_features, n_features), of which the
-    lower triangle is filled if `full`, else the diagonal. If `full`, rows that are not
-    left out miss nothing.
+    shape is shared by all states, or each has its own. Arrays that receive are zero
+    before. `sizes` (n_states, n_atoms): rows; `counts`: values, and `sums` (n_states,
+    n_atoms, n_features); `products` (n_states, n_atoms, n_features, n_features), of
+    which the lower triangle is filled if `full`, else the diagonal. If `full`, rows
+    that are not left out have no missing values.
     """
     n_features = rows.shape[1]
     shared = near.shape[0] == 1
@@ -260,10 +260,10 @@ def add_moments(
 
 @kernel
 def stationary_distribution(transitions, distribution):
-    """Fill `distribution` with the stationary one of transitions, which are used up.
+    """Fill in the stationary distribution of `transitions`, which are overwritten.
 
-    By the elimination of Grassmann, Taksar and Heyman, which subtracts nothing: it is
-    accurate where states hardly communicate. `transitions` (n_states, n_states),
+    The elimination of Grassmann, Taksar and Heyman has no subtractions: it is
+    accurate also where states hardly communicate. `transitions` (n_states, n_states),
     `distribution` (n_states,).
     """
     k = distribution.shape[0]
@@ -350,7 +350,7 @@ def smooth(filtered, ends, sources, chances, stops, targets, odds, bounds):
 def viterbi(
     log_densities, ends, sources, log_chances, log_start, bounds, previous, states
 ):
-    """Most probable states of each sequence; the sum of their log joint probabilities.
+    """Fill in the most probable states; return the sum of joint log densities.
 
     `log_densities` (n_states, n_rows); `ends`, `sources` and `log_chances` as in
     `forward_filter`; `previous` (n_states, n_rows) is work space; `states` (n_rows,)

@@ -1,7 +1,7 @@
 """Hidden Markov models: moves of the rows among the atoms of their shape.
 
-Weights, means and covariances of the atoms are summed out. Numbers of rows have the
-probability that pieces of a broken stick give them; rows of an atom have Student's
+Weights, means and covariances of the atoms are integrated out. Numbers of rows have the
+probability under stick-breaking weights; rows of an atom have Student's
 predictive density given those before. Features come in blocks that are independent
 given the atom: all features with full covariances, else each feature by itself, a
 value of which may be missing. What is known of three groups of rows is `counts` and
@@ -26,9 +26,9 @@ _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 def _log_predictive(
     row, which, mean_count, shape, size, counts, means, factors, constants, work
 ):
-    """Log density of a row given a group, but for a constant of the row.
+    """Return the log density of a row given a group, without a constant of the row.
 
-    What does not depend on the row is in `constants`.
+    `constants` holds the terms that do not depend on the row.
     """
     total = 0.0
     for start in range(0, row.shape[0], size):
@@ -118,7 +118,7 @@ def share_out(
     constants,
     work,
 ):
-    """Share rows out between two groups; log ratio of their densities apart and joined.
+    """Divide rows into two groups; return the log density ratio of split over merged.
 
     The first row goes to the first group, the second to the other, and the rest one
     after the other by their predictive densities: in a `split` as ``uniforms[t]`` says,
@@ -191,10 +191,10 @@ def share_out(
 
 @kernel
 def exchange_neighbors(sizes, thresholds, concentration, order):
-    """Exchange neighbouring atoms on the stick of their shape, by Metropolis steps.
+    """Exchange neighbouring atoms in the stick-breaking order, by Metropolis steps.
 
-    `sizes` (n_shapes, n_atoms): rows of each atom, and `order`: which atom stands in
-    each place; both are changed. `thresholds` (n_shapes, n_atoms - 1): a step is taken
+    `sizes` (n_shapes, n_atoms): rows of each atom, and `order`: the atom in each
+    place; both are changed. `thresholds` (n_shapes, n_atoms - 1): a step is taken
     if the log ratio of probabilities is larger. Returns whether an atom has moved.
     """
     last = sizes.shape[1] - 1
@@ -227,11 +227,11 @@ def exchange_neighbors(sizes, thresholds, concentration, order):
 
 @kernel
 def stick_log_weights(taken, left, log_weights):
-    """Fill in the logarithms of the pieces of sticks.
+    """Fill in the logarithms of stick-breaking weights.
 
-    Of what remains of the stick of a shape a piece takes the share ``taken / (taken +
-    left)``, both (n_shapes, n_atoms - 1); the last takes all. `log_weights` (n_shapes,
-    n_atoms).
+    Each weight is the share ``taken / (taken + left)`` of the remaining stick of its
+    shape, both (n_shapes, n_atoms - 1); the last weight is all that remains.
+    `log_weights` (n_shapes, n_atoms).
     """
     last = taken.shape[1]
     for shape in range(taken.shape[0]):
@@ -297,7 +297,7 @@ def draw_gaussians(
 def _gamma(shape, rng):
     """Draw a gamma variable by the method of Marsaglia and Tsang (2000).
 
-    Its normals are made of uniforms, as those of the generator take long to compile.
+    Normals are computed from uniforms, as those of the generator take long to compile.
     """
     factor = 1.0
     if shape < 1.0:
@@ -456,7 +456,7 @@ def update_mixtures(
     scales,
     rng,
 ):
-    """Draw the parameters of mixtures given the atoms of their rows; then both in turn.
+    """Draw the parameters of mixtures given the atoms of rows; then alternate both.
 
     The first update draws the weights, and the means and factors. The others first draw
     the atoms of the rows, and the scales and, unless `full`, the origin given the atoms

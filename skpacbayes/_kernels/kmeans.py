@@ -8,12 +8,11 @@ through two classes:
 - `TwoNearest` of `kmeans_swaps.py`: centres and the two centres nearest to each point,
   with `draw_centers`, `place_centers` and `swap_moves`.
 
-For a table of its own, outside of a loop, `sklearn.cluster.KMeans` does as well, and
+For a single table, outside of a loop, `sklearn.cluster.KMeans` serves as well, and
 takes sparse rows.
 
 In the kernels, points are the columns of a C-contiguous array, `columns` (n_features,
-n_points): a loop over columns has no sum that must be taken in order, so it runs on the
-processor's vectors.
+n_points): a loop over columns has no reduction, so the compiler vectorises it.
 """
 
 import math
@@ -85,11 +84,11 @@ class WeightedPoints:
         return self.points[drawn]
 
     def run_lloyd(self, centers, max_iter):
-        """Run Lloyd's algorithm from `centers`, in place, until the loss stays.
+        """Run Lloyd's algorithm from `centers`, in place, until the loss stops falling.
 
         `centers` (n_clusters, n_features) is C-contiguous. Fills `labels` and `losses`.
         A centre whose cell has no weight stays where it is. With `max_iter=0` points
-        are assigned only.
+        are only assigned.
 
         Returns
         -------
@@ -110,7 +109,7 @@ class WeightedPoints:
 
 @kernel
 def losses_at(columns, points, i, losses):
-    """Squared distances between column i of `points` and all columns.
+    """Write squared distances between column i of `points` and all columns.
 
     Two features at a time, which halves the traffic to memory.
     """
@@ -133,7 +132,7 @@ def losses_at(columns, points, i, losses):
 
 @kernel
 def total_of(weights, values):
-    """Weighted sum of the values, in two parts that the processor adds at a time."""
+    """Return the weighted sum of the values, as two partial sums that vectorise."""
     n_pairs = values.shape[0] // 2
     even = 0.0
     odd = 0.0
@@ -147,7 +146,7 @@ def total_of(weights, values):
 
 @kernel
 def draw_index(weights, values, total, uniform):
-    """Index drawn in proportion to weight times value; 0 if `total` is zero."""
+    """Draw an index in proportion to weight times value; 0 if `total` is zero."""
     threshold = uniform * total
     chosen = 0
     passed = 0.0
@@ -163,7 +162,7 @@ def draw_index(weights, values, total, uniform):
 
 @kernel
 def remember(j, squares, memory):
-    """Keep the squared distances of all points from centre j, if they are kept."""
+    """Store the squared distances of all points from centre j, if there is memory."""
     if memory.shape[0] > 0:
         for i in range(squares.shape[0]):
             memory[j, i] = squares[i]
@@ -257,7 +256,7 @@ def move_to_medians(points, weights, labels, order, masses, passed, centers):
 
 @allocating
 def _assign(columns, weights, centers, labels, near, current):
-    """Label each point by its nearest centre, the first of several; the loss of all."""
+    """Label each point by its nearest centre, the first in ties; return the loss."""
     n_features, n_points = columns.shape
     place = np.empty((n_features, 1))
     for i in range(n_points):
@@ -275,12 +274,12 @@ def _assign(columns, weights, centers, labels, near, current):
 
 @kernel
 def run_lloyd(points, columns, weights, max_iter, centers, labels, losses, masses):
-    """Lloyd's iterations on `centers` (n_clusters, n_features), in place; the loss.
+    """Run Lloyd's algorithm on `centers` (n_clusters, n_features); return the loss.
 
-    They end after `max_iter`, or when the loss does not fall. `labels` (n_points,) and
-    `losses` (2, n_points) receive each point's centre and, in the first row, its loss
-    there. `masses` (n_clusters,) is scratch. A centre whose cell has no weight stays
-    where it is.
+    Ends after `max_iter` iterations, or when the loss does not fall. `labels`
+    (n_points,) and `losses` (2, n_points) receive each point's centre and, in the first
+    row, its loss there. `masses` (n_clusters,) is scratch. A centre whose cell has no
+    weight stays where it is.
     """
     near, current = losses[0], losses[1]
     loss = _assign(columns, weights, centers, labels, near, current)

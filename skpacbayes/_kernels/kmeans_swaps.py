@@ -1,4 +1,4 @@
-"""k-means by swap moves: a centre is replaced by a point where the inertia falls.
+"""k-means by swap moves: a point replaces a centre if the inertia falls.
 
 The columns of arrays are those of `kmeans.py`.
 """
@@ -67,7 +67,7 @@ class TwoNearest:
         self.centers[:] = self.columns[:, drawn]
 
     def place_centers(self, centers):
-        """Take the centres (n_clusters, n_features) that are given."""
+        """Set the centres to those given, (n_clusters, n_features)."""
         self.centers[:] = centers.T
         find_nearest(self.columns, self.centers, *self._nearest)
 
@@ -82,7 +82,7 @@ class TwoNearest:
 
 @kernel
 def _insert(i, j, square, first, second, near, next_near):
-    """Note that centre j lies at this squared distance from point i."""
+    """Update the two nearest centres of point i by centre j at this distance."""
     if square < near[i]:
         second[i] = first[i]
         next_near[i] = near[i]
@@ -95,7 +95,7 @@ def _insert(i, j, square, first, second, near, next_near):
 
 @kernel
 def _find_two(i, squares, first, second, near, next_near):
-    """Two nearest centres of point i, given the squared distances to all."""
+    """Find the two nearest centres of point i, given squared distances to all."""
     best = 0
     next_best = 0
     least = math.inf

@@ -1,9 +1,9 @@
-"""The loops of approximate Bayesian computation: near simulations, and densities.
+"""Loops of approximate Bayesian computation: near simulations, and densities.
 
 In the search, the innermost loops run over consecutive rows of one column and carry no
 reduction, so that the compiler vectorises them; the table is read once for all the
-observations of a call. Blocks are small, so that the columns are read side by side:
-each is one stream to the processor, which fetches ahead.
+observations of a call. Blocks are small, so that the columns are read side by side
+and the processor prefetches each of them.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from . import allocating, kernel
 
-# Rows whose distances are computed together, and passed over if none is near.
+# Rows whose distances are computed together, and skipped if none is near.
 BLOCK = 64
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -34,9 +34,9 @@ def collect_nearer(
 ):
     """Collect the rows that are nearer to each observation than its threshold.
 
-    Goes over ranges of rows in blocks, moves their starts along, and stops where a
-    further block might not find room. Returns whether all rows have been seen. A
-    threshold of NaN is passed by every row.
+    Reads ranges of rows in blocks, advances their starts, and stops where a further
+    block might not fit. Returns whether all rows have been read. Every row passes a
+    threshold of NaN.
 
     columns : (n_directions, capacity); starts, stops : (n_ranges,), rows to look at;
     precisions : (n_directions,); observations : (n_observations, n_directions);

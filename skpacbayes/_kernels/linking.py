@@ -1,10 +1,11 @@
 """Optimise a kernel and those that it calls together, and only once.
 
-Numba optimises each function by itself and emits machine code for it, which nobody
-calls where the function is part of a kernel; then it links the function into the kernel
-and optimises the whole. Within `optimised_once` the first half is left out: a function
-is optimised, and emitted, if Python calls it. What the kernels return stays the same to
-the last bit, because LLVM does not change the order of operations on floats.
+Numba optimises each function by itself and emits machine code for it. That code is
+unused where the function is part of a kernel: Numba then links it into the
+kernel and optimises the whole. Within `optimised_once` the first step is skipped: a
+function is optimised, and emitted, if Python calls it. What the kernels return stays
+the same to the last bit, because LLVM does not change the order of operations on
+floats.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ from .compiling import is_known
 
 @contextlib.contextmanager
 def optimised_once():
-    """Emit only what Python calls; to be entered under the compiler's lock."""
+    """Emit only what Python calls; enter while holding the compiler's lock."""
     from numba import version_info
 
     if not is_known(version_info):  # whose private classes may be others
@@ -49,7 +50,7 @@ def _simplifying(function_pass_manager):
 
 
 def _without_unrolling(create_pass_builder):
-    """Vectorise loops, but write each of them once: half of the machine code."""
+    """Vectorise loops without unrolling them, which halves the machine code."""
     from llvmlite import binding
 
     @functools.wraps(create_pass_builder)
@@ -64,7 +65,7 @@ def _without_unrolling(create_pass_builder):
 
 
 def _for_emitted(set_env):
-    """Skip the environment of a function without machine code, which has no place."""
+    """Skip the environment of a function without machine code, as it has no address."""
 
     def set_env_of_emitted(self, name, environment):
         if self._engine.is_symbol_defined(name):
@@ -105,7 +106,7 @@ def _linked_library():
             module = self._final_module
             for function in self.get_defined_functions():
                 if function.linkage == Linkage.linkonce_odr:  # of a callee
-                    function.linkage = Linkage.internal  # need not be kept
+                    function.linkage = Linkage.internal  # can be discarded
             super()._optimize_final_module()
             module.verify()
             super()._finalize_final_module()

@@ -99,7 +99,7 @@ def normalise_rows(shares, weight, totals):
             shares[i, k] *= scale
 
 
-# Scores of rows, and what becomes of them: every row alone, in one order of the sums.
+# Scores of rows: each row is computed by itself, with sums in a fixed order.
 
 
 @kernel

@@ -88,7 +88,7 @@ def _observe_residual(loss, y, a, v, weight, numbers, up, down):
 
 @part
 def _start_flat(model, y, weight, numbers):
-    """Learn the first row under a flat prior of the intercept, which fits it."""
+    """Fit the first row exactly, under a flat prior of the intercept."""
     temperature = numbers[TEMPERATURE]
     model[MEAN, 0] = y
     model[VARIANCE, 0] = 1.0 / (weight * (2.0 * temperature if temperature else 1.0))
@@ -98,7 +98,7 @@ def _start_flat(model, y, weight, numbers):
 def _learn_natural(
     Z, kept, y, output, sample_weight, model, numbers, stream, predictions
 ):
-    """Predict and learn each row, counting its loss, with one model."""
+    """Predict, then learn each row with one model; add up its losses."""
     n_parameters = np.int64(numbers[SIZE])
     loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
     mean = model[MEAN]
@@ -150,11 +150,11 @@ def learn_natural(
     experts,
     predictions,
 ):
-    """Implicit NGVI: equation (8) with the loss exact in the mean, diagonal V.
+    """Learn by implicit NGVI: equation (8), the loss exact in the mean, diagonal V.
 
     Each row is standardized, then each model predicts and learns it, and the
-    experts of an output are aggregated. Returns whether the rows were learnt: False,
-    and nothing is changed, where one is refused.
+    experts of an output are aggregated. Returns whether the rows were learnt. If a row
+    is refused, returns False and changes nothing.
 
     moments, ..., experts : see `online_state`.
     predictions : (n_experts, n_rows), receives the predictions of the last output,
@@ -209,7 +209,7 @@ def _step_size(model, z, da, dv, numbers, stream):
 
 @part
 def _explicit_step(model, z, strength, unit, da, dv, rate):
-    """Equation (8), solved exactly: the loss linearised at the current posterior."""
+    """Solve equation (8) exactly, the loss linearised at the current posterior."""
     for j in range(z.shape[0]):
         prior = model[PRIOR, j]
         precision = (1.0 - rate) / model[VARIANCE, j] + rate * prior
@@ -221,7 +221,7 @@ def _explicit_step(model, z, strength, unit, da, dv, rate):
 
 @part
 def _sva_step(model, z, da, dv, rate, numbers, stream):
-    """Sequential variational approximation, equations (6) and (9), in dual form."""
+    """Step of sequential variational approximation, equations (6), (9), dual form."""
     scale = numbers[PRIOR_SCALE]
     if stream[RATE_KIND] == ADAGRAD:  # the step of the mean is rate * scale^2
         rate /= scale * scale
@@ -236,9 +236,9 @@ def _sva_step(model, z, da, dv, rate, numbers, stream):
 
 @part
 def _svb_step(model, z, da, dv, rate, stream):
-    """Streaming variational Bayes, equations (7) and (10).
+    """Step of streaming variational Bayes, equations (7) and (10).
 
-    Where the step varies it is that of Theorem 3, divided by the variance.
+    A varying step size is that of Theorem 3, divided by the variance.
     """
     natural = stream[RATE_KIND] == CONSTANT
     for j in range(z.shape[0]):
@@ -252,7 +252,7 @@ def _svb_step(model, z, da, dv, rate, stream):
 
 @part
 def _gradient_step(model, z, da, dv, rate):
-    """Gradient descent in (m, sigma): OGA-EL, or OGA where dv is 0."""
+    """Step of gradient descent in (m, sigma): OGA-EL, or OGA where dv is 0."""
     for j in range(z.shape[0]):
         model[MEAN, j] -= rate * da * z[j]
         sd = math.sqrt(model[VARIANCE, j])
@@ -263,7 +263,7 @@ def _gradient_step(model, z, da, dv, rate):
 
 @part
 def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predictions):
-    """Predict and learn each row, counting its loss, with one model."""
+    """Predict, then learn each row with one model; add up its losses."""
     loss, method = np.int64(stream[LOSS_KIND]), np.int64(stream[METHOD])
     up, down = stream[UP], stream[DOWN]
     mean = model[MEAN]

@@ -60,12 +60,12 @@ def note_error(z, gain, residual, v, weight, shift, model, numbers):
     rows, and S the decaying sum of their errors times them, n z'V S is, but for a
     constant, the correction of this row's prediction by a step of Newton's method on
     the recent rows. The products of errors and corrections have mean zero where the
-    model is right. The error is that of the least squares, to first order: that of the
-    posterior mean less z'V P m, P being the precisions of the prior, which pulls the
-    mean m.
+    model is right. The error is that of least squares, to first order: the error of the
+    posterior mean m minus z'V P m, where P holds the prior precisions, which shrink m.
 
-    gain : V z; v : z'V z, in units of the noise, whose estimate does not yet have the
-    row; shift : by which multiple of the residual the mean has moved along V z, since.
+    gain : V z; v : z'V z, in units of the noise, whose estimate does not yet include
+    the row; shift : the step of the mean along V z since, as a multiple of the
+    residual.
     """
     noise = numbers[RESIDUALS] / numbers[COUNT] if numbers[COUNT] > 0.0 else 0.0
     mean, prior = model[MEAN], model[PRIOR]

@@ -3,11 +3,11 @@
 The score f of a row is the log of its rate; the loss of a count y is half its deviance,
 exp(f) - y f - y + y log(y), and E exp(f) = exp(a + v / 2) under f ~ N(a, v).
 
-Where v is large that expectation is far from what the row will leave of it: a step
-whose curvature is that from before would end all learning at the first row. Here the
-step is implicit in the variance too: it gives the Gaussian, of full or of diagonal
-covariance, which minimises the expected loss of the row, times the inverse temperature,
-plus the divergence from the posterior before.
+Where v is large, that expectation is much larger before the step than after it: a step
+with the curvature from before would stop all learning at the first row. Here the step
+is implicit in the variance too. It gives the Gaussian, of full or diagonal covariance,
+that minimises the expected loss of the row, times the inverse temperature, plus the
+divergence from the previous posterior.
 
 The state is that of `online_state`.
 """
@@ -48,7 +48,7 @@ from .online_state import (
 
 @kernel
 def implicit_log_rate(y, a, v, strength, spread):
-    """Log of the expected rate where the step ends.
+    """Return the log of the expected rate after the step, and the variance v'.
 
     Under the new score N(a', v') the expected rate is r = exp(a' + v' / 2), with
     a' = a + strength v (y - r) and v' = sum_j spread_j / (1 + strength r spread_j).
@@ -92,7 +92,7 @@ def implicit_log_rate(y, a, v, strength, spread):
 
 @part
 def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions):
-    """Predict and learn each row, counting its loss, with one model."""
+    """Predict, then learn each row with one model; add up its losses."""
     n_parameters = np.int64(numbers[SIZE])
     mean, variance = model[MEAN], model[VARIANCE]
     spread = np.empty(n_parameters)
@@ -129,7 +129,7 @@ def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions
 def _learn_counts_full(
     Z, y, sample_weight, follows, model, covariances, k, numbers, stream, predictions
 ):
-    """Predict and learn each row, counting its loss, with model k, of full covariance.
+    """Predict, then learn each row with model k, of full covariance; add up losses.
 
     follows : not None where the prior follows the spread of the features.
     """
@@ -185,7 +185,7 @@ def learn_counts(
     experts,
     predictions,
 ):
-    """Implicit NGVI on half the Poisson deviance, V full or diagonal.
+    """Learn by implicit NGVI on half the Poisson deviance, V full or diagonal.
 
     See `learn_natural`. Rows of negative counts are refused.
     predictions : (n_experts, n_rows), receives the logs of the rates; with several

@@ -61,8 +61,9 @@ def settle(covariance, owed, growth):
 def condition(model, covariance, owed, gain, x, residual, precision):
     """Condition on a measurement of x'theta that exceeds x'mean by `residual`.
 
-    The downdate owed is subtracted in the pass that gives gain = covariance x; that
-    of this row, gain gain' / (1 / precision + v), is left owed. Returns v = x'gain.
+    The pending downdate is subtracted in the pass that computes gain = covariance x;
+    that of this row, gain gain' / (1 / precision + v), is then pending in `owed`.
+    Returns v = x'gain.
 
     The covariance stays positive whatever the rounding. With X the sum of the
     |x[k]| standard deviation[k], which is at most the root of width * spread, v is off
@@ -78,7 +79,7 @@ def condition(model, covariance, owed, gain, x, residual, precision):
         panel = covariance[p]
         first = PANEL * p
         n_columns = PANEL if width - first > PANEL else width - first
-        for block in range(width // LANES):  # so many rows at once: `gain` is read less
+        for block in range(width // LANES):  # LANES rows at once: fewer reads of `gain`
             j = LANES * block
             row = PANEL * j
             h0, h1, h2, h3 = owed[j], owed[j + 1], owed[j + 2], owed[j + 3]
@@ -96,7 +97,7 @@ def condition(model, covariance, owed, gain, x, residual, precision):
                 gain[first + k] += (x0 * u0 + x1 * u1) + (x2 * u2 + x3 * u3)
         for k in range(n_columns):
             variance[first + k] = panel[PANEL * (first + k) + k]
-    for k in range(width):  # nothing is owed now
+    for k in range(width):  # no downdate is pending now
         owed[k] = variance[k] * x[k]
     along = inner_product(gain, x)
     along = along if along > 0.0 else 0.0
@@ -118,7 +119,7 @@ def condition(model, covariance, owed, gain, x, residual, precision):
 
 @part
 def follow(model, covariance, owed, gain, axis, growth, z, weight, numbers):
-    """Count the row in the spread of the columns, which is the unit of the prior.
+    """Update the spread of the columns, which is the unit of the prior, by the row.
 
     The precision of a coefficient's prior is the mean square of its column over that of
     the prior's scale. Where the spread has grown by a fifth, the difference, written to
@@ -157,9 +158,9 @@ def follow(model, covariance, owed, gain, axis, growth, z, weight, numbers):
 
 @part
 def beyond_range(model, z):
-    """Part of the prediction of row z that lies beyond the range of the rows so far.
+    """Return the part of the prediction of row z that is beyond the range so far.
 
-    The row joins them.
+    Updates the range by the row.
     """
     mean, low, high = model[MEAN], model[LOW], model[HIGH]
     outside = False
@@ -179,7 +180,7 @@ def beyond_range(model, z):
 
 @part
 def forget_covariance(model, covariance, owed, gain, axis, numbers, stream):
-    """Forget a share of what was learnt; one coordinate returns to the prior.
+    """Forget a share of the evidence; one coordinate returns to the prior.
 
     axis : zeros.
     """

@@ -37,7 +37,7 @@ from .online_state import (
 
 @part
 def _start_flat(model, covariance, z, y, precision):
-    """First row under a flat prior of the intercept: it takes the intercept there."""
+    """Fit the first row exactly, under a flat prior of the intercept."""
     model[MEAN, 0] = y
     covariance[0, 0] = 1.0 / precision
     for j in range(1, z.shape[0]):
@@ -51,7 +51,7 @@ def _start_flat(model, covariance, z, y, precision):
 def _learn_full(
     Z, y, sample_weight, follows, model, covariance, numbers, stream, predictions
 ):
-    """Predict and learn each row, counting its loss, with one model.
+    """Predict, then learn each row with one model; add up its losses.
 
     follows : not None where the prior follows the spread of the features.
     With forgetting the prior returns one coordinate at a time.
@@ -63,7 +63,7 @@ def _learn_full(
     work = np.empty((4, width))
     work[:] = 0.0
     gain, axis, growth = work[0], work[1], work[2]
-    owed = work[3]  # the last downdate, made along with the next product
+    owed = work[3]  # the pending downdate, applied with the next product
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -118,11 +118,11 @@ def learn_full(
     experts,
     predictions,
 ):
-    """Implicit NGVI on the squared loss with a full covariance: exact Bayes.
+    """Learn by NGVI on the squared loss with a full covariance: exact Bayes.
 
     Each row is standardized, then each expert predicts and learns it, and the
-    experts are aggregated. Returns whether the rows were learnt: False, and nothing is
-    changed, where one is refused.
+    experts are aggregated. Returns whether the rows were learnt. If a row is refused,
+    returns False and changes nothing.
 
     moments, ..., experts : see `online_state`.
     predictions : (n_experts, n_rows), receives their predictions, made before the row

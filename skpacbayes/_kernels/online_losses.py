@@ -1,4 +1,4 @@
-"""Losses of a score expected under a Gaussian posterior, and their implicit steps.
+"""Expected losses of a score under a Gaussian posterior, and their implicit steps.
 
 The score of a row is f ~ N(a, v); labels are -1 and 1.
 """
@@ -29,7 +29,7 @@ def _normal_pdf(u):
 
 @kernel
 def _logistic_gradients(y, a, v):
-    """`expected_gradients` of the logistic loss, by Gauss-Hermite quadrature."""
+    """Return `expected_gradients` of the logistic loss, by Gauss-Hermite quadrature."""
     sd = math.sqrt(v)
     slope = 0.0
     curvature = 0.0
@@ -67,10 +67,10 @@ def expected_gradients(loss, y, a, v, up=1.0, down=1.0):
 
 @kernel
 def _solve_probit(target, slope, cdf, pdf):
-    """Phi at the root q of q + slope * Phi(q) = target.
+    """Return Phi(q) at the root q of q + slope * Phi(q) = target.
 
-    cdf, pdf : Phi(target), and its derivative. Halley's method from there; a bisection
-    where it leaves the bracket or does not converge.
+    cdf, pdf : Phi(target), and its derivative. Halley's method from there; bisection if
+    that leaves the bracket or does not converge.
     """
     low, high = target - slope, target
     if high < -9.0:  # Phi(q) < 2e-19
@@ -132,9 +132,9 @@ def _solve_logistic(y, a, v, strength, slope, half_curvature):
 
 @kernel
 def implicit_gradients(loss, y, a, v, strength, up=1.0, down=1.0):
-    """`expected_gradients`, that in a taken where the step of the mean ends.
+    """Return `expected_gradients`, that in a taken after the step of the mean.
 
-    That is at the root a' of a' = a - strength * v * dL(a', v)/da.
+    The step ends at the root a' of a' = a - strength * v * dL(a', v)/da.
     """
     if loss == SQUARED:
         return -2.0 * (y - a) / (1.0 + 2.0 * strength * v), 1.0

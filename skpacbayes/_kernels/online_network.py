@@ -10,7 +10,7 @@ hidden : (n_outputs, N_VECTORS, n_hidden, n_inputs), the rows MEAN, ... of W;
 output : (n_outputs, N_VECTORS, n_hidden + 1), those of w, then c;
 numbers : (n_outputs, N_NUMBERS), counts of each network.
 
-A network of the squared loss works on targets standardized by the targets before them;
+A network of the squared loss learns targets standardized by the earlier targets;
 the others learn labels -1 and 1.
 """
 
@@ -158,11 +158,11 @@ class NetworkState(NotedOrder, KernelState):
 
 @kernel
 def _propagate(z, hidden, output, moments, certain):
-    """Mean and variance of f(z); the moments of the hidden units go to `moments`.
+    """Return mean and variance of f(z); write moments of the hidden units.
 
     moments : (N_MOMENTS, n_hidden), E relu, E relu^2, the probability that the unit is
-    active, and the derivative of E relu in its variance. `certain` takes the variances
-    for 0.
+    active, and the derivative of E relu in its variance. `certain` sets the variances
+    to 0.
     """
     n_hidden, n_inputs = hidden.shape[1:]
     mean = output[MEAN, n_hidden]
@@ -199,7 +199,7 @@ def _propagate(z, hidden, output, moments, certain):
 
 @kernel
 def _variance_along(z, hidden, output, moments):
-    """Variance of f(z) along the network's slope at the means."""
+    """Return the variance of f(z), linearised at the means."""
     n_hidden, n_inputs = hidden.shape[1:]
     along = output[VARIANCE, n_hidden]
     for k in range(n_hidden):
@@ -214,14 +214,14 @@ def _variance_along(z, hidden, output, moments):
 
 @kernel
 def _natural_step(z, hidden, output, moments, shift, strength, numbers):
-    """Implicit NGVI: the loss exact along the network's slope at the means.
+    """Learn by implicit NGVI: the loss exact along the network's slope at the means.
 
-    The precisions first give up the share FORGETTING of what they have beyond those of
-    the prior. The means stay: the prior's, 0, would switch the units off.
+    First, the precisions lose the share FORGETTING of their excess over those of the
+    prior. The means do not return to those of the prior: 0 would switch the units off.
 
     shift : minus the implicit slope of the loss in f, times the inverse temperature;
     strength : twice its slope in the variance of f, times the inverse temperature.
-    The loss is quadratic in the means but for the curvature of the hidden units. Of
+    The loss is quadratic in the means except for the curvature of the hidden units. Of
     its second derivatives the positive (Gauss-Newton) part is kept.
     """
     n_hidden, n_inputs = hidden.shape[1:]
@@ -257,10 +257,10 @@ def _natural_step(z, hidden, output, moments, shift, strength, numbers):
 def _gradients(
     z, hidden, output, moments, certain, residual, hidden_slopes, output_slopes
 ):
-    """Gradients of the expected loss in means and variances; their squared norm.
+    """Write gradients of the expected loss; return their squared norm.
 
     The norm is that in (m, sigma). Arrays of shapes (2, n_hidden, n_inputs) and
-    (2, n_hidden + 1), in means then in variances. `certain` takes the variances for 0:
+    (2, n_hidden + 1), in means then in variances. `certain` sets the variances to 0:
     the loss at the means, whose gradient in the variances is not wanted.
     """
     n_hidden, n_inputs = hidden.shape[1:]
@@ -292,7 +292,7 @@ def _gradients(
 
 @kernel
 def _descend(state, slopes, weight, rate, scale, stream):
-    """One step of SVA, SVB, OGA or OGA-EL on flat parameters, then the projection.
+    """Make a step of SVA, SVB, OGA or OGA-EL on flat parameters, then project.
 
     state : (N_VECTORS, n), the rows MEAN, ...; slopes : (2, n); scale : of the prior.
     """
@@ -323,7 +323,7 @@ def _descend(state, slopes, weight, rate, scale, stream):
 
 @kernel
 def _step_size(squares, numbers, stream):
-    """Count a gradient; return the size of the step."""
+    """Add a gradient to the sum of squares; return the step size."""
     numbers[SQUARES] += squares
     if stream[RATE_KIND] == CONSTANT:
         return stream[RATE]
@@ -338,9 +338,9 @@ def _step_size(squares, numbers, stream):
 def _observe_target(y, weight, numbers):
     """Count a target in the running moments; return it standardised.
 
-    Targets that were all the same say nothing of the unit: it becomes what it would be
-    after one of them, half the distance of the first that differs. It would be next to
-    nothing after many, and what is learnt in a unit that then grows would be too large.
+    Equal targets do not determine the unit. At the first different target it becomes
+    half the distance to that target, as after a single row. After many equal targets it
+    would otherwise be almost 0, and the weights too large when it then grows.
     """
     same = numbers[WEIGHT] if numbers[TARGET_SCATTER] <= SMALLEST else 0.0
     numbers[WEIGHT] += weight
@@ -391,7 +391,7 @@ def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
     numbers[STEPS] += 1.0
     numbers[LOSS] += weight * (y - numbers[TARGET_MEAN] - unit * a) ** 2
     target = _observe_target(y, weight, numbers)
-    if numbers[TARGET_SCATTER] <= SMALLEST:  # one value so far: its unit is unknown
+    if numbers[TARGET_SCATTER] <= SMALLEST:  # one value so far: the unit is unknown
         return prediction
     if not natural:
         _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stream)
@@ -441,8 +441,8 @@ def learn_numbers(
     """Standardize each row; then the network predicts and learns it.
 
     predictions : (1, n_rows), receives the predictions made before the row was learnt.
-    Returns whether the rows were learnt: False, and nothing is changed, where one is
-    refused.
+    Returns whether the rows were learnt. If a row is refused, returns False and changes
+    nothing.
     """
     Z = np.empty((X.shape[0], hidden.shape[3]))
     if not enter(X, y, sample_weight, moments, None, None, stream, Z, None):
@@ -483,7 +483,7 @@ def learn_labels(
 
 @allocating
 def predict_network(X, moments, hidden, output, numbers, stream, means, variances):
-    """Mean and variance of each network's f on each row of X, (n_rows, n_outputs).
+    """Write mean and variance of each f on each row of X, (n_rows, n_outputs).
 
     Those of the squared loss are in units of standardized targets.
     """

@@ -46,9 +46,10 @@ from .standardize import add_waves, first_refused, standardize
 def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
     """Write rows to Z, in the coordinates of the parameters: see `standardize`.
 
-    The order of their targets is noted. Fourier features are those of standardized
-    rows, also where the features themselves are measured from the origin. Returns
-    whether that was done: False, and nothing is changed, where a row is refused.
+    Updates the notes on the order of the targets. Fourier features are those of
+    standardized rows, also where the features themselves are measured from the origin.
+    Returns whether the rows were written. If a row is refused, returns False and
+    changes nothing.
     """
     if first_refused(X, y, sample_weight) >= 0:
         return False
@@ -76,10 +77,9 @@ def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
 def place(x, moments, origin, waves, model, stream, extrapolates, Z):
     """Write a row to Z[0], in the coordinates of the parameters.
 
-    With a diagonal covariance the row is in units of the stream that would have ended
-    with it, as when it is learnt. A full covariance on standardized columns does not
-    extrapolate, unless asked to: a feature beyond the range of the rows so far is taken
-    at the end of that range.
+    With a diagonal covariance the units are those after the row, as when it is learnt.
+    A full covariance on standardized columns does not extrapolate unless asked to: it
+    clips a feature to the range of the rows so far.
     """
     z, start, clip, seen = Z[0], np.int64(stream[START]), stream[CLIP], stream[SEEN]
     if start == 1:
@@ -118,9 +118,9 @@ def place(x, moments, origin, waves, model, stream, extrapolates, Z):
 
 @part
 def take_units(model, kept, stream):
-    """Reduce the evidence from before the unit of a feature has grown.
+    """Rescale the earlier evidence where the unit of a feature has grown.
 
-    The evidence is in squares of the feature in the former unit. The means do not
+    The evidence is in squares of the feature in the old unit. The means do not
     change: effects of small deviations are not extrapolated to large ones.
     """
     if kept[0] == 1.0:
@@ -133,7 +133,7 @@ def take_units(model, kept, stream):
 
 @part
 def suffer(model, suffered, weight, numbers, stream):
-    """Count the row, and the loss of its prediction."""
+    """Add the row, and the loss of its prediction, to the counts."""
     numbers[WEIGHT] += weight
     numbers[STEPS] += 1.0
     numbers[LOSS] += weight * suffered
@@ -152,8 +152,8 @@ def moderate(a, v):
 def is_to_forget(code, numbers):
     """Return whether to forget at this row; `code` is its label, a nonzero number.
 
-    Each row does where LAST_LABEL is 0; else those whose label is not that of the row
-    before, so that a stream whose classes come one after the other forgets little.
+    Where LAST_LABEL is 0, each row forgets. Otherwise only a row forgets whose label
+    differs from the previous one, so that a stream sorted by class forgets little.
     """
     if numbers[FORGETTING] == 0.0:
         return False
@@ -190,7 +190,7 @@ def project(model, stream):
 
 @kernel
 def inner_product(x, y):
-    """Return the inner product, by four sums that are vectorised."""
+    """Return the inner product, as four partial sums that vectorise."""
     s0 = s1 = s2 = s3 = 0.0
     n = x.shape[0] // LANES * LANES
     for k in range(0, n, LANES):
@@ -215,9 +215,9 @@ def score_moments(mean, variance, z):
 
 @kernel
 def scale_row(z, scaled):
-    """Write z over its largest entry, at least 1, whose square may overflow.
+    """Write z / size; return size, its largest absolute entry, at least 1.
 
-    Returns that entry's absolute value.
+    The square of that entry may overflow.
     """
     size = 1.0
     for j in range(z.shape[0]):
@@ -229,7 +229,7 @@ def scale_row(z, scaled):
 
 @kernel
 def deviation_along(model, covariances, k, scaled, product):
-    """Posterior standard deviation of <theta, scaled>; `product` is scratch."""
+    """Return the standard deviation of <theta, scaled>; `product` is scratch."""
     width = scaled.shape[0]
     for j in range(width):
         product[j] = model[VARIANCE, j] * scaled[j]

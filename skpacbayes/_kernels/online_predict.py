@@ -53,7 +53,7 @@ def predict_deviations(
     scores,
     deviations,
 ):
-    """`predict_scores`, and the standard deviation of each row, noise included.
+    """Write what `predict_scores` does, and standard deviations, noise included.
 
     deviations : (n_rows,). The experts' distributions are mixed. Returns the weighted
     mean of their degrees of freedom, the weights of the rows behind the noise.
@@ -103,9 +103,9 @@ def predict_probabilities(
 ):
     """Write the probability of each class; probabilities : (n_rows, n_classes).
 
-    The sigmoid averaged over a score of mean a and variance v is taken for
-    sigmoid(a / sqrt(1 + pi v / 8)). Those of more than two classes are divided by their
-    sum.
+    The sigmoid averaged over a score of mean a and variance v is approximated by
+    sigmoid(a / sqrt(1 + pi v / 8)). For more than two classes the results are divided
+    by their sum.
     """
     n_classes, width = probabilities.shape[1], models.shape[2]
     n_outputs = n_classes if n_classes > 2 else 1

@@ -1,8 +1,8 @@
 """Online variational inference for labels of several classes: softmax, joint loss.
 
 The scores of a row are f_k ~ N(a_k, v_k), independent, one for each class; the loss of
-label y is logsumexp(f) - f_y. It is expected under the posterior by the tilted bound of
-Knowles and Minka (2011, section 5.2), which holds for any q and is taken at its least:
+label y is logsumexp(f) - f_y. Its posterior expectation is replaced by the tilted bound
+of Knowles and Minka (2011, section 5.2), which holds for any q and is minimised over q:
 
     E logsumexp(f) <= sum_k q_k^2 v_k / 2 + logsumexp(a + (1 - 2 q) v / 2).
 
@@ -68,7 +68,7 @@ def _tilted_entry(exponent, width):
 
 @kernel
 def solve_tilted(scores, widths, q, logs):
-    """Write q, positive and of sum one: log(q_k) + widths_k q_k = scores_k - constant.
+    """Solve log(q_k) + widths_k q_k = scores_k - constant for q of sum one.
 
     Unless a width is large, Newton's method for the logs and the constant, from those
     of the softmax, converges in two to five steps. Else the constant alone is found: as
@@ -125,8 +125,8 @@ def solve_tilted(scores, widths, q, logs):
 def average_softmax(scores, variances, probabilities):
     """Write the softmax averaged over independent scores of these moments.
 
-    It is taken for 1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8)), divided
-    by its sum: for two classes that is the averaged sigmoid.
+    It is approximated by 1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8)),
+    divided by its sum: for two classes that is the averaged sigmoid.
     """
     probabilities[:] = 1.0
     for k in range(scores.shape[0]):
@@ -157,9 +157,10 @@ def _score(z, models, e, n_experts, scores, variances):
 def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
     """Learn a row with the models of expert e; work : (6, n_classes).
 
-    The means step to where q, the bound's derivative in them, is taken: their new
-    scores are a_k + s_k (1{k = y} - q_k), s_k the strength times the variance, so that
-    q solves the equation of the bound with s_k more of width. Curvature: from before.
+    The step of the means is implicit: q, the bound's derivative, is taken at the new
+    scores a_k + s_k (1{k = y} - q_k), with s_k the strength times the variance. So q
+    solves the equation of the bound with widths larger by s_k. The curvature is that
+    before the step.
     """
     a, v, widths, before = work[0], work[1], work[2], work[3]
     q, logs = work[4], work[5]
@@ -201,7 +202,7 @@ def learn_softmax(
     experts,
     predictions,
 ):
-    """Implicit NGVI on the softmax loss, diagonal V: see `learn_natural`.
+    """Learn by implicit NGVI on the softmax loss, diagonal V: see `learn_natural`.
 
     y : numbers of classes. The first output counts the loss of an expert; nothing is
     written to `predictions`, (n_experts, n_rows).

@@ -12,8 +12,8 @@ waves : (frequencies, phases) of random Fourier features, (n_features, n_waves) 
 models : (n_models, n_vectors, width), the vectors of each posterior;
 covariances : (n_models, n_panels, width * PANEL), where they are full;
 numbers : (n_models, N_NUMBERS), counts and settings of each model;
-stream : settings of the stream and what it has seen, N_STREAM numbers; then what is
-noted of its rows (see `order`);
+stream : settings and counts of the stream, N_STREAM numbers; then the notes on its
+rows (see `order`);
 experts : (losses, totals), the aggregation of several experts: their cumulative losses,
 (n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
 all outputs where these are the scores of a softmax.
@@ -61,7 +61,7 @@ N_NUMBERS = 16
     FORGETTING,
     PRIOR_SCALE,
     SIZE,  # its parameters; of a linear model, all but those of Fourier features
-    LAST_LABEL,  # where only rows that change it forget, NaN at first; else 0
+    LAST_LABEL,  # if only rows of another label forget, NaN at first; else 0
     PRODUCTS,  # sum of errors times their predictions, see `online_change`
     SQUARED_PRODUCTS,  # sum of the squares of these products
     SQUARED_FORETOLD,
@@ -72,7 +72,7 @@ N_NUMBERS = 16
 N_STREAM = 14
 (
     SEEN,  # sum of the weights of the rows that the moments of the features have
-    N_COEFFICIENTS,  # parameters but for the intercept
+    N_COEFFICIENTS,  # parameters except the intercept
     START,  # first of them: 1 with an intercept
     CLIP,
     LOSS_KIND,
@@ -83,11 +83,11 @@ N_STREAM = 14
     SCALE_BOUND,
     FLAT,  # whether the intercept's prior is flat
     AVERAGING,  # whether the average of the means predicts
-    UP,  # slopes of the absolute loss, where the target is above the prediction
-    DOWN,  # and below
+    UP,  # slope of the absolute loss where the target is above the prediction
+    DOWN,  # slope where it is below
 ) = range(N_STREAM)
 
-LANES = 4  # numbers that the processor adds side by side
+LANES = 4  # numbers in a vector of the processor
 PANEL = 64  # columns of a covariance that are stored together
 SMALLEST = 1e-300  # least positive variance, whose inverse is finite
 
@@ -211,12 +211,12 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
 
     @property
     def own(self):
-        """Slice of the parameters, without what fills the last lane."""
+        """Slice of the parameters, without the padding of the last lane."""
         return slice(int(self.stream[N_COEFFICIENTS] + self.stream[START]))
 
     @property
     def coefficients(self):
-        """Slice of the parameters but for the intercept."""
+        """Slice of the parameters except the intercept."""
         start = int(self.stream[START])
         return slice(start, start + int(self.stream[N_COEFFICIENTS]))
 

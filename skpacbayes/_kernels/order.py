@@ -56,7 +56,7 @@ class NotedOrder:
 
 @part
 def _note_end(value, weight, ends, p):
-    """Note a value in `ends`, from place p on: the least, its rows, and the next."""
+    """Update the least value, its count, and the next, in `ends` from place p on."""
     if value < ends[p + NEXT]:  # rare
         if value < ends[p + END]:
             ends[p + NEXT] = ends[p + END]
@@ -69,7 +69,7 @@ def _note_end(value, weight, ends, p):
 
 @part
 def _note_ends(x, y, order):
-    """Note the ends of each column, and how many rows have just that value."""
+    """Update the ends of each column, and the number of rows with each."""
     n_sides, n_numbers = 2 * (x.shape[0] + 1), N_ENDS // 2
     if order[ROWS] == 0.0:
         for k in range(n_sides):

@@ -46,7 +46,7 @@ _TABLE = np.column_stack(
 
 @kernel
 def _overlap(gap, deviation):
-    """E[max(0, -G)] for G normal with mean `gap` >= 0; E|G| = gap + 2 E[max(0, -G)]."""
+    """Return E[max(0, -G)], G normal with mean `gap` >= 0: (E|G| - gap) / 2."""
     place = gap * (_STEPS / deviation)
     if not place < _STEPS * _END:
         return 0.0
@@ -87,7 +87,7 @@ def _widen(points, places, j, gaps, losses):
 
 @part
 def _slope(points, i, here, there, manhattan):
-    """Squared gradient, at point i, of the difference of its losses at two centres."""
+    """Return the squared gradient, at point i, of a difference of two losses."""
     slope = 0.0
     for f in range(points.shape[0] - 3):
         gap = 2.0 * (here[f] - there[f])
@@ -100,7 +100,7 @@ def _slope(points, i, here, there, manhattan):
 
 @part
 def _add_up(points, places, manhattan, merged, losses, owners, slopes):
-    """Sum of the points' losses, and how many centres own one.
+    """Return the sum of the points' losses, and the number of centres that own one.
 
     `losses` and `owners` of the two nearest centres; `slopes` of -1 are not known yet.
     """
@@ -114,7 +114,8 @@ def _add_up(points, places, manhattan, merged, losses, owners, slopes):
             n_owners += 1
         loss, spread = losses[0, i], points[n_features, i]
         if merged is not None and spread > 0.0:
-            # The difference of the two losses varies over the cloud by its gradient.
+            # Over the cloud, the difference of the two losses is linearised by its
+            # gradient.
             other = owners[1, i]
             margin = losses[1, i] - loss
             if manhattan is not None or slopes[j, other] < 0.0:
@@ -145,7 +146,7 @@ def cumulative_loss(
     owners,
     slopes,
 ):
-    """Sum of the losses of the points at `states[state]`, and how many centres own one.
+    """Return the total loss at `states[state]`, and the number of centres in use.
 
     A single row has the loss l at its nearest centre. Merged rows are taken as an
     isotropic normal cloud: l is the mean of the minimum over the two nearest centres.
@@ -255,9 +256,10 @@ def _propose(target, slots, draws, work, now, k, iteration, n_independent):
 
 @kernel
 def _log_proposal(slots, labels, work, state, size, drawn):
-    """Log density of the independence move at the `size` centres of `states[state]`.
+    """Return the log density of the independence move at `states[state]`.
 
-    Slot after slot takes one of the free centres in proportion to its density there.
+    Each slot in turn takes one of the free centres, of `size`, in proportion to its
+    density there.
     The product of the sums over the free centres is what the labels contribute to the
     acceptance ratio: product of densities / probability of the choice. With `drawn`,
     the centres were drawn from the slots: each has its own. Otherwise the uniform
@@ -301,12 +303,12 @@ def _log_proposal(slots, labels, work, state, size, drawn):
 def run_chain(
     points, manhattan, merged, target, slots, draws, work, now, log_target, trace
 ):
-    """Reversible-jump chain on the quasi-posterior, from the centres `states[now]`.
+    """Run a reversible-jump chain on the quasi-posterior from `states[now]`.
 
-    Three moves: all centres anew, from the `slots` of the same or a neighbouring number
-    of clusters (the independence move, Algorithm 3); a random walk of one centre; the
-    birth of a centre anywhere in the ball, or the death of one. The randomness comes
-    from outside: `draws`. `target`, `slots`, `draws`, `work`: see these tuples.
+    Three moves: new centres, all drawn from the `slots` of the same or a neighbouring
+    number of clusters (the independence move, Algorithm 3); a random walk of one
+    centre; the birth of a centre anywhere in the ball, or the death of one. All random
+    numbers are in `draws`. `target`, `slots`, `draws`, `work`: see these tuples.
 
     `cumulative_loss` has filled the `gaps` of `states[now]`. trace[0] holds the numbers
     of centres, and of those that own a point, before; `trace` (n_iter, 3) receives both

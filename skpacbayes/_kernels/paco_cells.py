@@ -1,4 +1,4 @@
-"""Spherical mixtures whose cells have scales of their own, by penalised EM.
+"""Penalised EM for spherical mixtures whose cells have their own scales.
 
 Gaussian cells with variances for the squared Euclidean loss, Laplace cells with scales
 for the Manhattan loss. Points stand for `weights` rows each, spread about the point
@@ -66,17 +66,18 @@ def _share_points(weights, half, scales, heights, logs, losses, parts, masses):
 
 @kernel
 def fit_cells(rows, manhattan, pull, max_iter, cells, logs, work):
-    """Penalised EM from `cells`, in place; the objective.
+    """Run penalised EM from `cells`, in place; return the objective.
 
     The objective is the sum of the log densities over the rows times the tempering,
-    less half a log of each cell's mass per parameter, less the pull of the scales
-    towards their harmonic mean.
+    minus half the log of each cell's mass per parameter, minus the penalty that pulls
+    the scales towards their harmonic mean.
 
     `rows`: points (n_points, n_features), and transposed; weights; spreads; and the
     order (n_features, n_points) of the points along each feature, for the medians.
-    `pull`: pseudo-rows that pull; the tempering; the smallest scale. `cells`: centres,
-    scales, shares. `logs` (n_points,) receives the log densities, less a constant.
-    `work`: losses and parts (n_clusters, n_points); heights and masses (n_clusters,).
+    `pull`: the number of pseudo-rows of the penalty; the tempering; the smallest scale.
+    `cells`: centres, scales, shares. `logs` (n_points,) receives the log densities,
+    less a constant. `work`: losses and parts (n_clusters, n_points); heights and masses
+    (n_clusters,).
     """
     points, columns, weights, spreads, order = rows
     prior_size, tempering, smallest = pull

@@ -1,4 +1,4 @@
-"""Mixtures of one common shape, on weighted points: EM.
+"""EM for mixtures of one common shape, on weighted points.
 
 Components are round in the coordinates of the points, normal or Student, with a common
 variance or their own. A background of uniform density may take rows of no component.
@@ -46,9 +46,9 @@ Found = namedtuple("Found", "labels robust sums moments within")
 
 @part
 def _set_heights(k, d, dof, components, sums, moments):
-    """Log of share and density at the centres; sums over the points are set to 0.
+    """Write log(share * density) at the centres; set sums over the points to 0.
 
-    Returns the largest of them, and whether their differences fit exp.
+    Returns the largest of these logs, and whether exp of their differences is in range.
     """
     _, scales, shares, masses = components
     heights, fronts, inverses, _, _, _, square, thick = moments
@@ -74,7 +74,7 @@ def _set_heights(k, d, dof, components, sums, moments):
 
 @part
 def _student_parts(k, d, dof, least, moments):
-    """Densities of the components at a point, over a common factor: Student tails.
+    """Write Student densities of the components at a point, over a common factor.
 
     Returns the log of that factor, less the largest of the logs at the centres.
     """
@@ -94,7 +94,7 @@ def _student_parts(k, d, dof, least, moments):
 
 @part
 def _normal_parts(k, moments):
-    """Densities of the components at a point, over the largest: normal tails.
+    """Write normal densities of the components at a point, over the largest.
 
     Returns the log of the largest.
     """
@@ -111,7 +111,7 @@ def _normal_parts(k, moments):
 
 @part
 def _expect(cloud, dof, pooling, k, components, log_background, found, moments):
-    """E step: sums over the points by component; both log-likelihoods.
+    """Make an E step: sum over the points by component; return both log-likelihoods.
 
     With `pooling`, the factors of the covariance within the components go to `within`.
     Also returns the rows of the background, whose density is exp(`log_background`).
@@ -180,7 +180,7 @@ def _expect(cloud, dof, pooling, k, components, log_background, found, moments):
 
 @part
 def _maximise(total, kind, k, components, sums, moments):
-    """M step: shares, centres and variances; `sums` become the steps of the centres."""
+    """Make an M step: shares, centres, variances; write steps of centres to `sums`."""
     centers, scales, shares, masses = components
     d = len(centers)
     _, _, inverses, _, _, _, square, thick = moments
@@ -211,12 +211,12 @@ def _maximise(total, kind, k, components, sums, moments):
 def run_em(
     cloud, kind, begin, max_iter, previous, tolerance, k, background, components, found
 ):
-    """EM from the first `k` of the components, in place.
+    """Run EM from the first `k` of the components, in place.
 
-    Iterations from `begin` until there are `max_iter`, or until the log-likelihood
-    rises by less than `tolerance`, over the `previous` one at first; or, if they are
-    changing, until the coordinates have to change. `background`: its share of the rows;
-    0: there is none. `cloud`, `kind`, `components`, `found`: see these tuples.
+    Iterations are numbered from `begin`. Stops at iteration `max_iter`; when the rise
+    of the log-likelihood, at first over `previous`, is below `tolerance`; or, if they
+    are changing, where the coordinates have to change. `background`: its share of the
+    rows, 0 for no background. `cloud`, `kind`, `components`, `found`: see these tuples.
 
     Returns the log-likelihood of the mixture and that of the classification at the last
     E step, the number of iterations, whether the coordinates have to change, and the

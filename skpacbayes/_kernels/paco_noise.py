@@ -1,4 +1,4 @@
-"""Distances of rows to the centres of PACO, and what its noise says of them.
+"""Distances of rows to the centres of PACO, and their densities under its noise.
 
 A row gives the same numbers alone and in a block.
 """
@@ -17,11 +17,11 @@ def center_distances(
 ):
     """Write the distances of rows to centres to `distances` (n_rows, n_clusters).
 
-    Rows are taken about `origin` (n_features,), and in `coordinates` (n_features,
+    Rows are centred at `origin` (n_features,), and in `coordinates` (n_features,
     n_features) unless that is None. `places` (n_features, n_clusters): the centres
-    there, up to `size` in absolute value; `placed` (n_features,): a work space. A row
-    for which squares would not do gets -1 as its first distance. Returns how many there
-    are.
+    there, up to `size` in absolute value; `placed` (n_features,): a work space. If the
+    squares of a row are not exact enough, its first distance is -1. Returns the number
+    of such rows.
     """
     n_features, n_clusters = places.shape
     n_refused = 0
@@ -95,7 +95,7 @@ def add_up(heights, totals):
 
 @kernel
 def leaving_scales(noise, centers, gaps, largest, scales):
-    """Scale at which the noisy copies of each centre leave its cell, Manhattan loss.
+    """Find the scales at which noisy copies of centres leave their cells (Manhattan).
 
     `noise` (n_draws, n_features) times a scale is added to each centre in turn, and
     `scales` (n_draws, n_clusters) receives the smallest scale, if below `largest`, at
@@ -111,7 +111,7 @@ def leaving_scales(noise, centers, gaps, largest, scales):
             lowest = largest
             for other in range(n_clusters):
                 # The lead of centre j is convex and decreasing in the scale: Newton's
-                # method comes from the left, and the first bound often is enough.
+                # method approaches from the left, and the first bound is often enough.
                 scale = gaps[j, other] / (2.0 * length)
                 while scale < lowest and gaps[j, other] > 0.0:
                     lead = 0.0

@@ -1,16 +1,16 @@
-"""The points of a summary of a stream: rows merged into points, cheapest pair first.
+"""Points of the summary of a stream: rows merged into points, cheapest pair first.
 
 A point has n_features + 7 entries: the mean of the merged rows; their weight; the sum
 of their squared distances from it; the sums of lambda, lambda h and lambda h^2 (h: the
 loss of the row at its forecast, lambda: the inverse temperature then); the sum of the
-losses between consecutive rows of the stream that fell in one cluster, and the weight
-of those rows. All in units of a power of two kept by the caller. `manhattan` is None or
-True: what None excludes is not compiled.
+losses between consecutive rows of the stream in the same cluster, and the weight
+of those rows. All are in units of a power of two kept by the caller. `manhattan` is
+None or True: what None excludes is not compiled.
 
 Weights and sums are in units of the weight of the latest row, `clock[UNIT]`, which
 forgetting raises from row to row, and which `rescale` brings back to about 1.
 
-A `metric` is None, or says in which coordinates mergers are decided: places
+A `metric` is None, or holds the coordinates in which mergers are decided: places
 (n_features, capacity + 1), those of the points; a matrix (n_features, n_features) from
 rows about the anchor (n_features,) to these coordinates; and a work space
 (n_features,).
@@ -35,30 +35,30 @@ N_ENTRIES = 14
 # Entries of a point after the mean of its rows.
 WEIGHT, SCATTER, HELD, HELD_LOSS, HELD_SQUARE, STEP, STEP_WEIGHT = range(7)
 N_SUMS = 7
-# Entries of a metric, and of what `place` knows of pairs.
+# Entries of a metric, and of the `pairs` of `place`.
 PLACES, MATRIX, ANCHOR, FOUND = range(4)
 PAIR_COSTS = 1
 # Points of less than this share of a row are dropped where weights are rescaled.
 _GONE = 0.01
-# Values that are held of a column; what is noted of it: their number, the rows read,
-# those of them whose value was held, the least gap from a held to another value, and
-# the ends of x and of -x.
+# Number of stored values of a column; its notes: their number, the rows read, those
+# whose value was stored before, the least gap from a stored to another value, and the
+# ends of x and of -x.
 MOST_VALUES = 100
 N_VALUES, ROWS, REPEATED, LEAST_GAP, ENDS = range(5)
 N_NOTES = ENDS + N_ENDS
-# Of these, what changes with the unit, and is infinite before any row.
+# Notes that change with the unit, and are infinite before any row.
 LENGTHS = [
     LEAST_GAP,
     *(ENDS + side + n for side in (0, N_ENDS // 2) for n in (END, NEXT)),
 ]
 # Share of a column's range within which values are equal.
 EQUAL = 1e-9
-# Rows after which a column whose values hardly repeat is not looked at any more.
+# Rows after which a column whose values hardly repeat is no longer checked.
 _ENOUGH_ROWS = 10 * MOST_VALUES
 
 
 def new_notes(n_features):
-    """Values and notes of columns of which there are no rows."""
+    """Return the values and notes of columns before any row."""
     notes = np.zeros((n_features, N_NOTES))
     notes[:, LENGTHS] = math.inf
     return np.zeros((n_features, MOST_VALUES)), notes
@@ -92,7 +92,7 @@ class Points:
 
     @staticmethod
     def exponents(n_features, step, loss_step):
-        """Exponents of two by which entries change with the unit, and that of losses.
+        """Return exponents of two by which entries change with the unit.
 
         Lengths gain the factor 2^step, losses 2^loss_step.
         """
@@ -119,7 +119,7 @@ def in_metric(row, n_features, metric):
 def rescale(table, scatter, metric, pair_costs, clock):
     """Bring the weight of the latest row to between 1 and 2, by a power of two.
 
-    Points that weigh next to nothing are dropped.
+    Points of negligible weight are dropped.
     """
     n_features = scatter.shape[0]
     factor = 2.0 ** -math.floor(math.log(clock[UNIT]) / math.log(2.0))
@@ -151,11 +151,11 @@ def rescale(table, scatter, metric, pair_costs, clock):
 
 @kernel
 def note_values(incoming, begin, end, values, notes, unit):
-    """Note which values the columns of rows have, from row `begin` to before `end`.
+    """Update the values and notes of columns by rows `begin` to `end` - 1.
 
-    `values` (n_features, MOST_VALUES): distinct ones, sorted, the first that there
-    were; `notes` (n_features, N_NOTES). `unit`: the weight of each row that counts as
-    one. Points that were merged have no values, and an end that one row has.
+    `values` (n_features, MOST_VALUES): the first distinct values, sorted; `notes`
+    (n_features, N_NOTES). `unit`: the weight of a single row. Merged points add no
+    values; their ends count as those of one row.
     """
     n_features = values.shape[0]
     for f in range(n_features):
@@ -281,7 +281,7 @@ def _cheapest_pair(n_features, table, places, manhattan, pairs):
             kept = home
         elif following == point:
             kept, gone = point, other
-        point = following  # what is known of it may be out of date
+        point = following  # its stored merger may be out of date
     return kept, gone
 
 

@@ -43,10 +43,10 @@ LARGEST_UNIT = 2.0**40
 # Rates of forgetting are compared by log densities of about the last 100 rows. A larger
 # rate must be better by `_MARGIN`.
 _SCORE_KEPT, _MARGIN = 0.99, 3.0
-# Degrees of freedom of the density by which they are compared: far rows count little.
+# Degrees of freedom of the density by which they are compared: outliers count little.
 _DOF = 5.0
-# Far rows beyond the number expected, at which a refresh is due; and, without forecasts
-# that forget, so many standard deviations of their number.
+# Excess of far rows over the expected number at which a refresh is due; and, without
+# forecasts that forget, the excess in standard deviations of their number.
 _MOST_FAR, _FAR_DEVIATIONS = 6.0, 3.0
 
 
@@ -160,7 +160,7 @@ def _losses_of(row, n_features, places, n_forecast, manhattan):
 
 @part
 def _is_far(row, n_features, manhattan, metric, strangers):
-    """Whether a row lies outside of all clusters, if there are any.
+    """Return whether a row lies outside of all clusters, if there are any.
 
     `strangers`: centres (n_clusters, n_features) in the coordinates of the metric, and
     the squared distance (Manhattan: distance) up to which each of them has rows.
@@ -191,7 +191,7 @@ def _most_far(clock):
 
 @part
 def _write_sums(point, n_features, mass, held, loss, together, step):
-    """Write what a row adds to the sums of a point."""
+    """Write the contributions of a row to the sums of a point."""
     point[n_features + WEIGHT] = mass
     point[n_features + SCATTER] = 0.0
     point[n_features + HELD] = mass * held

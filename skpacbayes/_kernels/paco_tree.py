@@ -9,10 +9,10 @@ from . import kernel
 def ward(centers, masses, merges, costs, gaps, chain):
     """Merge points into one cluster by Ward's criterion, by nearest-neighbour chains.
 
-    `centers` (n_features, n_points) and `masses` (n_points,) are changed. Receive
-    results: `merges` (n_points - 1, 2), a point of each of the two clusters that are
-    merged, and `costs` (n_points - 1,), by how much that raises the sum of squares; in
-    no order. `gaps`, `chain` (n_points,) are work space.
+    `centers` (n_features, n_points) and `masses` (n_points,) are changed. Results:
+    `merges` (n_points - 1, 2), a point of each of the two merged clusters, and `costs`
+    (n_points - 1,), the increase of the sum of squares; in no order. `gaps`, `chain`
+    (n_points,) are work space.
     """
     d, n_points = centers.shape
     length, begin = 0, 0

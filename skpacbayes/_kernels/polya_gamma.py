@@ -6,8 +6,8 @@ to the right. A draw from the first term (inverse Gaussian on the left, exponent
 the right) is accepted as soon as the partial sums, which close in on the density from
 both sides, decide: Polson, Scott and Windle (2013), Section 4.
 
-Exponentials and normals are made of uniforms: the generator's own are quicker, but
-take ten times as long to compile.
+Exponentials and normals are computed from uniforms: those of the generator are faster,
+but take ten times as long to compile.
 """
 
 import math

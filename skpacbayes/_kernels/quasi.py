@@ -1,6 +1,6 @@
-"""Sequential quasi-Monte Carlo: shifted Sobol points, and places on the Hilbert curve.
+"""Sequential quasi-Monte Carlo: shifted Sobol points, and Hilbert curve indices.
 
-A point is a row of integers of 53 bits, one a coordinate: its digits in base two.
+A point is a row of 53-bit integers, one per coordinate: its digits in base two.
 """
 
 import math
@@ -12,7 +12,7 @@ UNIT = 2.0**-53
 
 @kernel
 def _central_quantile(u):
-    """Quantile of the standard normal at u within 0.425 of 1/2 (AS 241, Wichura)."""
+    """Return the normal quantile at u within 0.425 of 1/2 (AS 241, Wichura)."""
     q = u - 0.5
     r = 0.180625 - q * q
     above = 2.5090809287301226727e3
@@ -36,7 +36,7 @@ def _central_quantile(u):
 
 @kernel
 def _tail_quantile(u):
-    """Quantile of the standard normal at u farther from 1/2 (AS 241)."""
+    """Return the standard normal quantile at u farther from 1/2 (AS 241)."""
     r = math.sqrt(-math.log(min(u, 1.0 - u)))
     if r <= 5.0:
         r -= 1.6
@@ -133,7 +133,7 @@ def standard_cells(particles, n_bits, cells):
 
 @kernel
 def hilbert_keys(cells, n_bits, curve, keys):
-    """Places of cells on the Hilbert curve of order `n_bits`.
+    """Compute positions of cells on the Hilbert curve of order `n_bits`.
 
     The curve runs through a cell in one of several states, 0 at first: ``curve[state <<
     n_features | corner]`` holds the place of a corner of the cell on the curve and,

@@ -1,4 +1,4 @@
-"""Risks of scores that rank, and the logistic regression on one score.
+"""Ranking risks of scores, and the logistic regression on one score.
 
 A scoring gives each row a score; those of the positives come first. `weights` is None
 where all rows weigh the same: what None excludes is not compiled.
@@ -9,12 +9,12 @@ import math
 from . import kernel
 
 MOST_STEPS = 200  # of Newton's ascent to a mode
-STEP = 1e-9  # relative length of a step below which it has arrived
+STEP = 1e-9  # relative length of a step below which it has converged
 
 
 @kernel
 def misranked(positive, negative, weights, total, out):
-    """Share of the pairs that are ranked wrongly, a tie for one half: 1 - AUC.
+    """Compute the share of misranked pairs, ties counted as one half: 1 - AUC.
 
     positive : (n_scorings, n_positive), negative : (n_scorings, n_negative), the
     scores, each row in increasing order; weights : None, or those of the rows in the
@@ -46,7 +46,7 @@ def misranked(positive, negative, weights, total, out):
 
 @kernel
 def pairwise_logistic(positive, negative, weights, total, n_factors, products, out):
-    """Mean over the pairs of log(1 + exp(score of negative - score of positive)).
+    """Compute the mean over pairs of log(1 + exp(negative score - positive score)).
 
     positive : (n_scorings, n_positive), exponentials of minus the scores; negative :
     (n_scorings, n_negative), exponentials of the scores. The logarithm is taken of
@@ -86,7 +86,7 @@ def pairwise_logistic(positive, negative, weights, total, n_factors, products, o
 
 @kernel
 def logistic_mode(scores, positive, weights, n_functions, variance, between, out):
-    """Mode of the slope and the intercept of a logistic regression on one score.
+    """Find the mode of slope and intercept of a logistic regression on one score.
 
     The log density is the log likelihood, rows to the powers `weights`, plus the log
     prior: the intercept is N(0, between), and the slope is the length of `n_functions`
@@ -95,7 +95,7 @@ def logistic_mode(scores, positive, weights, n_functions, variance, between, out
     scores, weights : (n,); positive : (n,) of bool; out : (6,), the slope and the
     intercept where the ascent begins, a slope of 1 without functions; then those of the
     mode, the entries (slope, slope), (slope, intercept), (intercept, intercept)
-    of minus the Hessian there, and the log density but for constants of the priors.
+    of minus the Hessian there, and the log density without constants of the priors.
     """
     power = n_functions - 1.0
     slope, intercept = out[0], out[1]

@@ -123,8 +123,8 @@ def add_waves(Z, n_features, frequencies, phases, stream):
     """Write random Fourier features of the standardized rows after them, in Z.
 
     sqrt(2 / n) cos(frequencies' z + phases), n of them: their squares sum to about one.
-    The cosine is a Taylor series about the next multiple of pi, which unlike that of
-    the system is vectorised: its error is about 1e-15.
+    The cosine is a Taylor series about the nearest multiple of pi, which vectorises,
+    unlike a call of the system's cosine. Its error is about 1e-15.
     frequencies : (n_features, n); phases : (n,).
     """
     n_waves = phases.shape[0]

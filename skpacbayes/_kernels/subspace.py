@@ -1,13 +1,13 @@
-"""Mixtures whose clusters have relevant features of their own: a Gibbs sweep, seeds.
+"""Mixtures whose clusters have their own relevant features: a Gibbs sweep, seeds.
 
 A cluster and a feature have three statistics: the number of rows, their sum and that of
 their squares, in standard units. The *gain* of a feature of a cluster is the log
 evidence of its values, relevant or not, over that of the feature's background.
 
-One row changes the statistics of a few clusters, and asks for the gains of all: so the
-loops run over all features of all clusters at once, in arrays of n_clusters times
-n_features numbers, which the processor takes several at a time. Logarithm and
-exponential are series, as a call of a library's function in the loop would forbid that.
+A row changes the statistics of a few clusters, but needs the gains of all clusters. So
+the loops run over all features of all clusters at once, in arrays of n_clusters times
+n_features numbers, and vectorise. Logarithm and exponential are series, as a call of a
+library function in the loop would prevent vectorisation.
 """
 
 import math
@@ -35,9 +35,9 @@ _BIAS = 2.0**52 + 1023.0
 # weight in the mean, the exponent of the evidence. Then the background.
 SIGN, COUNT, BASE, WEIGHT, SHAPE, MEAN, PRECISION, LOG_VARIANCE = range(8)
 
-# What the kernels take of `Clusters`: model, statistics, and work space: `terms`
-# (8, size) and `parts` (4, size), where size is n_clusters * n_features, the `bits` of
-# `parts`, and `after` (n_clusters,).
+# The arguments that kernels take from `Clusters`: model, statistics, and work space:
+# `terms` (8, size) and `parts` (4, size), where size is n_clusters * n_features, the
+# `bits` of `parts`, and `after` (n_clusters,).
 State = namedtuple(
     "State", "numbers table shared counts sums squares gains terms parts bits after"
 )
@@ -99,7 +99,7 @@ class Clusters:
         return some
 
     def state(self):
-        """Return what the kernels take."""
+        """Return the arguments of the kernels."""
         statistics = self.counts, self.sums, self.squares, self.gains
         work = self._terms, self._parts, self._bits, self._after
         return State(*self._numbers, *statistics, *work)
@@ -127,7 +127,7 @@ class Clusters:
 
 @part
 def _charge_variances(size, terms, parts, bits):
-    """Take the shapes times the logs of the scales, parts[1], from parts[0].
+    """Subtract the shapes times the logs of the scales, parts[1], from parts[0].
 
     A value is m 2^k with m between 1 / sqrt(2) and sqrt(2); log(m) is twice the series
     of the inverse hyperbolic tangent at (m - 1) / (m + 1).
@@ -188,7 +188,7 @@ def _relevant_or_not(size, irrelevant, parts):
 
 @kernel
 def _gains_after(x, numbers, shared, sums, squares, terms, parts, bits, after):
-    """Gains of each cluster if row x joins or leaves it, in `after` (n_clusters,).
+    """Write each cluster's gains if row x joins or leaves to `after` (n_clusters,).
 
     `parts` (4, n_clusters * n_features) is work space; `bits`, its bits.
     """
@@ -355,11 +355,11 @@ def fill_boxes(
 
 @kernel
 def grow(X, n_passes, price, members, state):
-    """Grow each of several clusters by itself, against the background.
+    """Grow each of several clusters separately, against the background.
 
     Each row in turn joins or leaves, at most `n_passes` times, wherever that raises the
-    score: the gains of the features, less `price` a row. Updates `members` (n_clusters,
-    n_rows) and the clusters, the `state`.
+    score: the gains of the features minus `price` per row. Updates `members`
+    (n_clusters, n_rows) and the clusters, the `state`.
     """
     numbers, table, shared, counts, sums, squares, gains, terms, parts, bits, after = (
         state

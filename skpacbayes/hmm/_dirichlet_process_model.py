@@ -70,7 +70,7 @@ class Parameters(NamedTuple):
     `origins`, zero if shared, and `scales` (n_shapes, n_features): the prior of the
     atoms of each shape.
     `occupied` (n_shapes, n_atoms): whether an atom had rows when it was drawn; None if
-    that is not known. `stages` (n_states,): how many each state passes through.
+    that is not known. `stages` (n_states,): the number of stages of each state.
     `effects` (n_states, n_inputs): of inputs on the log odds to enter a state.
     """
 

@@ -25,7 +25,7 @@ class Online(NamedTuple):
     """Weighted draws of the parameters, and the states filtered with each.
 
     `posterior`: result of the last run, on `n_run` rows of the current `n_seen`.
-    `log_weights` (n_used,) of its draws that answer for new rows; `filtered` (n_used,
+    `log_weights` (n_used,) of its draws that are used for new rows; `filtered` (n_used,
     n_stages): probabilities of the stage at the last row given those so far.
     `together`: parameters of all these draws, as of one model, and that model;
     `stages`: their transitions between stages, and the states of these.

@@ -47,7 +47,7 @@ def _log_student(values, draw, model):
     scale = factor * draw.scales[:, None]  # degrees times the square of Student's
     gaps = values - (draw.locations + draw.origins)[:, None]
     squares = np.where(seen, gaps * gaps, 0.0) / scale
-    if model.full:  # features are independent but for their unit
+    if model.full:  # features are independent except for their unit
         n_values = seen.sum(axis=1)
         log_units = np.where(seen, np.log(scale), 0.0).sum(axis=2)
         squares = squares.sum(axis=2)
@@ -65,7 +65,7 @@ def _log_student(values, draw, model):
 
 
 def filtered_states(rows, draw, model):
-    """Probabilities of `filtered_rows`, log densities of rows, and `Steps`."""
+    """Return probabilities of `filtered_rows`, log densities of rows, and `Steps`."""
     found, unit = densities(rows, draw, model)
     steps = Steps.of(draw, model)
     probabilities, evidence = filtered_rows(found, steps, rows, draw)
@@ -83,7 +83,7 @@ def state_probabilities(rows, draws, model):
 
 
 def log_predictives(rows, draws, model):
-    """Log density of each row given those before, the mean density over draws."""
+    """Return the log of the mean density over draws of each row given those before."""
     total = np.full(len(rows), -np.inf)
     for draw in draws:
         total = np.logaddexp(total, filtered_states(rows, draw, model)[1])
@@ -98,7 +98,7 @@ def log_emissions(rows, draws, model):
 
 
 def log_mean_emissions(rows, draws, model):
-    """Log of the mean density of rows in each state, (n_states, n_rows)."""
+    """Return the log of the mean density of rows in each state, (n_states, n_rows)."""
     total = np.full((model.n_states, len(rows)), -np.inf)
     for log_densities in log_emissions(rows, draws, model):
         total = np.logaddexp(total, log_densities)
@@ -140,7 +140,7 @@ def most_probable_path(rows, draws, model):
 
 
 def medians(draws):
-    """Median of each feature in each state, of each draw, by bisection.
+    """Return the median of each feature in each state, for each draw, by bisection.
 
     `draws`: Parameters of which each array has an axis for draws before its own. The
     result has the shape (n_draws, n_states, n_features).
@@ -173,7 +173,7 @@ def simulate(n_samples, parameters, model, rng, inputs=None):
 
 
 def _path(n_samples, steps, rng, weights=None):
-    """States of one sequence; `weights` (n_samples, n_states), if any, of inputs."""
+    """Draw states of a sequence; `weights` (n_samples, n_states), if any, of inputs."""
     stages, last = np.empty(n_samples, dtype=np.int64), len(steps.states) - 1
     passed = steps.matrix.cumsum(axis=1)
     distribution = steps.start.cumsum()

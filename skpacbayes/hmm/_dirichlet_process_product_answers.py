@@ -11,7 +11,7 @@ from ._dirichlet_process_run import stacked
 
 
 def number_quantiles(states, draws, model, levels):
-    """Quantiles of numbers, (n_levels, n_steps, n_features); NaN for categories.
+    """Return quantiles (n_levels, n_steps, n_features); NaN for categories.
 
     `states` (n_draws, n_steps, n_states).
     """
@@ -26,7 +26,7 @@ def number_quantiles(states, draws, model, levels):
 
 
 def count_quantiles(states, draws, model, levels):
-    """Quantiles of counts, (n_levels, n_steps, n_counts): exact, by bisection.
+    """Return exact quantiles of counts, (n_levels, n_steps, n_counts), by bisection.
 
     `states` (n_draws, n_steps, n_states). A quantile is the smallest count up to which
     the probability is at least the level.
@@ -46,7 +46,7 @@ def count_quantiles(states, draws, model, levels):
 
 
 def distribution_at(count, draws, model, feature):
-    """Probability of at most `count` in each state of each draw, (n_draws, k)."""
+    """Return P(at most `count`) in each state of each draw, (n_draws, n_states)."""
     found = []
     for draw in draws:
         weights = np.exp(draw.log_weights)
@@ -60,7 +60,7 @@ def distribution_at(count, draws, model, feature):
 
 
 def smallest(enough):
-    """Return the smallest count for which a condition that stays true is true."""
+    """Return the smallest count for which a monotone condition is true."""
     if enough(0):
         return 0
     low, high = 0, 1
@@ -73,7 +73,7 @@ def smallest(enough):
 
 
 def category_probabilities(states, draws, model):
-    """Probabilities of categories: of each feature (n_steps, n_categories).
+    """Return probabilities of categories: of each feature (n_steps, n_categories).
 
     `states` (n_draws, n_steps, n_states). Of numbers there are none.
     """

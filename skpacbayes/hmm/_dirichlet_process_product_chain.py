@@ -20,7 +20,7 @@ _N_GROUPS = 5  # largest number of groups of rows of a state, for initial atoms
 
 
 def log_components(rows, parameters):
-    """Log probability of rows in each atom, its weight included: (n_rows, k, L)."""
+    """Return log(weight * probability) of rows in each atom, (n_rows, k, L)."""
     k, n_atoms, n_natural = parameters.natural.shape
     logs = rows.design @ parameters.natural.reshape(-1, n_natural).T
     logs += parameters.log_weights.ravel() + rows.base[:, None]
@@ -43,7 +43,7 @@ def add_normals(logs, rows, parameters):
 
 
 def densities_of(rows, parameters, uniforms=None):
-    """Probabilities of rows in each state, and atoms drawn for each state.
+    """Return probabilities of rows in each state, and atoms drawn for each state.
 
     Returns
     -------
@@ -116,7 +116,7 @@ class ProductChain(GibbsChain):
         )
 
     def _draw_normals(self, atoms, origins, scales):
-        """Means, factors, origins and scales of normal features given atoms."""
+        """Draw means, factors, origins and scales of normal features given atoms."""
         model, rows, rng = self.model.normals, self.rows.normal, self.rng
         means, factors = self.parameters.means, self.parameters.factors
         if means.size:

@@ -4,10 +4,10 @@ Given its atom, features are independent: each is normal, a count or a category.
 probability of counts and categories is linear in what is known of the atom: ``design @
 natural + base``. For a count y the design is y and 1, the natural parameters are
 log(mean) and -mean; for a category the design is its indicator, and the natural
-parameters are log probabilities. What is missing is 0. Natural parameters come in the
-order of `parts`: log means, negative means, and the tables one after the other. Normal
-features have the prior, and the parameters, of states with shapes of their own and
-diagonal covariances.
+parameters are log probabilities. Entries of missing values are 0. Natural parameters
+come in the order of `parts`: log means, negative means, and the tables one after the
+other. Normal features have the prior, and the parameters, of states with shapes of
+their own and diagonal covariances.
 """
 
 from typing import NamedTuple
@@ -146,7 +146,7 @@ class ProductUnits(NamedTuple):
         return found
 
     def log_volume(self, X):
-        """Log of the product of the units of what is observed of each row."""
+        """Return the log of the product of the units of observed values, per row."""
         return self.normal.log_volume(X[:, columns_of(self.kinds)[0]])
 
     def restored(self, values):
@@ -266,7 +266,7 @@ class ProductModel(NamedTuple):
         return -self.parts(natural)[1]
 
     def tables(self, natural):
-        """Split what belongs to categories by their features."""
+        """Split the parameters of categories by feature."""
         ends = np.cumsum(self.n_categories, dtype=int)
         return np.split(self.parts(natural)[2], ends, axis=-1)[:-1]
 

@@ -89,7 +89,7 @@ def leave_lower_modes(runs):
 
 
 def assigned(table):
-    """Label of each state: the assignment with the largest sum."""
+    """Return the label of each state: the assignment with the largest sum."""
     best = table.argmax(axis=1)
     if len(set(best.tolist())) == len(best):
         return best
@@ -97,6 +97,6 @@ def assigned(table):
 
 
 def stacked(draws):
-    """Parameters of all draws, each an array with one more axis."""
+    """Return the parameters of all draws, as arrays with one more axis."""
     parts = (np.array(part) for part in zip(*draws, strict=True))
     return type(draws[0])(*parts)

@@ -81,9 +81,9 @@ class Posterior(NamedTuple):
     """Draws of a run.
 
     `draws`: Parameters whose arrays have an axis for draws before their own; `used`:
-    which of them answer for new rows. `log_likelihoods` (n_chains, n_sweeps), of rows
-    in the units of X; `n_iter`: sweeps after the burn-in. `online`: what was learnt of
-    rows after the run; None where that is not asked for.
+    the draws used for new rows. `log_likelihoods` (n_chains, n_sweeps), of rows
+    in the units of X; `n_iter`: sweeps after the burn-in. `online`: the updates by
+    rows after the run, or None.
     """
 
     model: object
@@ -110,7 +110,7 @@ def sample_posterior(series, settings, seed, before, tasks):
     series : Series
         The rows.
     settings : Settings
-        What is asked for.
+        Candidate models, and numbers of sweeps.
     seed : int
         Seed of all but continued chains.
     before : Chains or None
@@ -159,7 +159,8 @@ def sample_posterior(series, settings, seed, before, tasks):
 def choose_model(tried, settings, seed):
     """Choose the model whose short chain has the best predictive score.
 
-    `tried`: the candidates, by their models; `seed` decides whether order says nothing.
+    `tried`: the candidates, by their models; `seed`: of the test whether the order of
+    rows is informative.
     """
     n_states, scores = settings.n_states, np.empty(0)
     if n_states is None:

@@ -43,7 +43,8 @@ class Series:
 
     `bounds` (n_sequences + 1,): first row of each sequence, and the number of rows;
     `n_dropped`: rows before these that were dropped; `inputs` (n_rows, n_inputs) to
-    the transitions, in standard units, or None: only without can a series go on.
+    the transitions, in standard units, or None. A series with inputs cannot be
+    extended.
     """
 
     def __init__(self, X, bounds, n_dropped=0, inputs=None):
@@ -75,7 +76,7 @@ class Series:
         return self.n_dropped + len(self)
 
     def extended(self, X, most=None):
-        """Return the series in which the last sequence goes on with the rows X.
+        """Return the series with the rows X appended to the last sequence.
 
         `most`: number of rows to keep, the last ones; None for all.
         """
@@ -137,7 +138,7 @@ class Units(NamedTuple):
         return Rows(self.standard(X), bounds, self.rounding)
 
     def restored(self, rows):
-        """Rows in the units of X."""
+        """Return rows in the units of X."""
         return rows * self.unit + self.offset
 
     def categories(self):
@@ -145,7 +146,7 @@ class Units(NamedTuple):
         return []
 
     def log_volume(self, X):
-        """Log of the product of the units of what is observed of each row."""
+        """Return the log of the product of the units of observed values, per row."""
         return ~np.isnan(X) @ np.log(self.unit)
 
 

@@ -1,4 +1,4 @@
-"""Display of the scores by which an estimator chose."""
+"""Display of the scores of the candidates of an estimator."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted

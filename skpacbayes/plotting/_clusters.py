@@ -1,4 +1,4 @@
-"""Displays of the number of clusters: its posterior, and its course in a stream."""
+"""Displays of the number of clusters: its posterior, and its values in a stream."""
 
 from numbers import Integral
 

@@ -159,7 +159,7 @@ class EllipsesDisplay:
 
 
 def _components(estimator):
-    """Means, covariances as matrices, and weights of the components."""
+    """Return means, covariances as matrices, and weights of the components."""
     if hasattr(estimator, "cluster_scales_"):
         means = estimator.cluster_centers_
         ratios = estimator.cluster_scales_ / estimator.scale_
@@ -180,6 +180,6 @@ def _components(estimator):
         covariances = given[:, :, None] * np.eye(n_features)
     elif kind == "spherical":
         covariances = given[:, None, None] * np.eye(n_features)
-    else:  # one for all
+    else:  # one covariance for all components
         covariances = np.broadcast_to(given, (n_components, n_features, n_features))
     return means, covariances, estimator.weights_

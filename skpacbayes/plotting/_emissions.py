@@ -1,4 +1,4 @@
-"""What rows look like in each regime."""
+"""Display of the densities of rows in each regime."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted

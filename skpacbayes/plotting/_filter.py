@@ -1,4 +1,4 @@
-"""The state behind a sequence, with a band."""
+"""Display of the filtered or smoothed state of a sequence, with a band."""
 
 from numbers import Real
 

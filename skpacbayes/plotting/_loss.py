@@ -1,4 +1,4 @@
-"""The loss of a stream that is predicted before it is learnt."""
+"""Display of the average loss of rows that are predicted before they are learnt."""
 
 import inspect
 from numbers import Integral

@@ -1,4 +1,4 @@
-"""Particles of a filter at the last row."""
+"""Display of the particles of a filter at the last row."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted

@@ -1,4 +1,4 @@
-"""Regimes behind a sequence."""
+"""Display of the regimes of a sequence."""
 
 import numpy as np
 
@@ -137,6 +137,6 @@ class RegimesDisplay:
             ]
         )
         ax.set(xlabel="time", ylabel=self.name)
-        ax.set_ylim(limits)  # those of the values: the shades have none
+        ax.set_ylim(limits)  # limits of the values, without the shading
         ax.margins(x=0)
         return self
