@@ -199,7 +199,7 @@ class DirichletProcessHMM(
     A sweep draws all x by forward filtering and backward sampling, with atoms summed
     out; then the atoms; b and c; w, mu and S; m; and Q. Atoms mix more slowly than x:
     normal features have four draws of the atoms, b, c (with "diag"), w, mu and S in a
-    sweep, unless values are missing and covariances are diagonal. Before it, a
+    sweep, unless values are missing and covariances are diagonal. Before Q is drawn, a
     Metropolis step proposes another r for a state with the same mean duration, with all
     x summed out. In one sweep of four a Metropolis step splits an atom or merges two,
     with their parameters integrated out [5]_ (only if all features are normal); in each

@@ -131,7 +131,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Weights of these values for each output; equal for all outputs with a softmax.
     fourier_weight_ : ndarray of shape (n_outputs,)
         Weight of the models with Fourier features for each output: near 1 if a linear
-        model does not suffice.
+        model does not suffice, 0 if they were dropped.
     n_samples_seen_ : int
         Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
@@ -164,7 +164,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     their probabilities are averaged, so that the loss of the average exceeds that of
     the best model by at most the log of their number, on any stream of rows of weight
     1. This is the bound of `certificate`, which exists for averages of several models,
-    as by default, and for "sva" and "svb". A single NGVI model has no regret bound.
+    as by default, and for "sva" and "svb". After models are dropped it compares with
+    those that remain. A single NGVI model has no regret bound.
 
     References
     ----------
@@ -344,7 +345,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         """Bound the cumulative loss by the theorem for the method.
 
         For several models, as by default: Theorem 1, a bound on the regret against the
-        best of them. For "sva": Theorem 2 with the observed gradients instead of their
+        best of them, or of those that were not dropped. For "sva": Theorem 2 with the observed gradients instead of their
         bound, at the posterior with the smallest bound. For "svb" with
         `learning_rate="invsqrt"` and both bounds: the regret of the paper's schedule
         against the best fixed parameter, with Theorem 3 as published. The last two need
