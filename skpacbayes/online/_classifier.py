@@ -345,11 +345,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         """Bound the cumulative loss by the theorem for the method.
 
         For several models, as by default: Theorem 1, a bound on the regret against the
-        best of them, or of those that were not dropped. For "sva": Theorem 2 with the observed gradients instead of their
-        bound, at the posterior with the smallest bound. For "svb" with
-        `learning_rate="invsqrt"` and both bounds: the regret of the paper's schedule
-        against the best fixed parameter, with Theorem 3 as published. The last two need
-        all rows again.
+        best of those that were not dropped. For "sva": Theorem 2 with the observed
+        gradients instead of their bound, at the posterior with the smallest bound. For
+        "svb" with `learning_rate="invsqrt"` and both bounds: the regret of the paper's
+        schedule against the best fixed parameter, with Theorem 3 as published. The last
+        two need all rows again.
 
         Parameters
         ----------
