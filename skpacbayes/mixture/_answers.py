@@ -10,7 +10,7 @@ from .._validation import refuse_hidden
 from ._outliers import OutlierFamily
 from ._stream import Stream
 
-SCORED_ROWS = 4096  # number of rows whose predictive densities are in memory at a time
+SCORED_ROWS = 4096  # rows whose densities are computed at a time
 
 
 class Answer:
@@ -144,14 +144,14 @@ class Answer:
 
     @property
     def usual(self):
-        """Return family and posterior of the rows that are not outliers."""
+        """Return the family and the posterior of rows that are not outliers."""
         family, posterior = self.mixture.family, self.state.components
         if self.has_outliers:
             return family.inner, posterior.components
         return family, posterior
 
     def shares_of_outliers(self, scores):
-        """Probabilities that rows with these log joint densities are outliers."""
+        """Return the outlier probabilities of rows, given their log joint densities."""
         totals = np.empty(len(scores))
         log_sums_of_rows(scores, np.zeros(scores.shape[1]), totals)
         return expit(self.log_outlier - totals)
@@ -181,7 +181,7 @@ class Answer:
 
     @cached_property
     def log_outlier(self):
-        """Expected log joint density of a row and its being an outlier."""
+        """Expected log joint density of a row and the outlier component."""
         log_outlier = self.mixture.family.log_outlier(self.state.components)
         return log_outlier + logsumexp(self.state.log_weights)
 
@@ -192,23 +192,23 @@ class Answer:
 
 
 def answered(read, description):
-    """Return a property of a mixture: `read` of its `Answer`."""
+    """Return a property that applies `read` to the `Answer` of a mixture."""
     return property(lambda mixture: read(mixture._answer()), doc=description)
 
 
 def log_densities(family, state, X):
-    """Log predictive densities of rows under a state."""
+    """Return the log predictive densities of rows under a state."""
     scorer = family.predictive_scorer(state.components)
     return mixed(scorer, log_mean_weights(state), X)
 
 
 def log_mean_weights(state):
-    """Logarithms of the posterior means of the weights."""
+    """Return the logarithms of the posterior means of the weights."""
     return np.log(state.concentration / state.concentration.sum())
 
 
 def mixed(scorer, log_weights, X):
-    """Logarithms of the sums over components of weights times densities."""
+    """Return the log densities of the mixture, given those of the components."""
 
     def write(scores, out):
         log_sums_of_rows(scores, log_weights, out)
@@ -217,7 +217,7 @@ def mixed(scorer, log_weights, X):
 
 
 def filled(scorer, X, write, result):
-    """Return an array filled by `write(scores, part)`, a tile of rows at a time."""
+    """Return `result`, filled by `write(scores, part)` in batches of rows."""
     n_rows = X.shape[0]
     scores = np.empty((min(n_rows, SCORED_ROWS), scorer.n_components))
     for start in range(0, n_rows, SCORED_ROWS):

@@ -17,7 +17,7 @@ from scipy.special import digamma, gammaln
 from ._divergences import dirichlet_divergence
 from ._rows import expect
 
-PRIOR_UPDATES = 4  # updates of the components before priors are compared
+PRIOR_UPDATES = 4  # M-steps before priors are compared
 REFINING_SWEEPS = 8  # sweeps before a refinement of the family is compared
 
 
@@ -83,7 +83,7 @@ class TemperedMixture:
         self.concentration = concentration
 
     def blank(self, n_components, origin):
-        """Return a state of `n_components` components without rows."""
+        """Return the state of `n_components` components before any data."""
         concentration = np.full(n_components, float(self.concentration))
         return State(concentration, self.family.blank(n_components, origin))
 
@@ -180,7 +180,7 @@ class TemperedMixture:
     def rounded(self, statistics):
         """Return statistics with entropies clipped to possible values.
 
-        Entropies are differences of large sums if components are narrow.
+        For narrow components, entropies are differences of large sums: rounding errors.
         """
         if not self.family.completes_rows:
             most = statistics[:, 0].sum() * np.log(len(statistics))
@@ -210,7 +210,7 @@ class TemperedMixture:
         self.family.check_statistics(statistics, state.components)
 
     def adapted(self, state):
-        """Return the mixture with the optimal prior scale, if it is free."""
+        """Return the mixture with the optimal prior scale, if it is estimated."""
         family = self.family.adapted(state.components)
         if family is self.family:
             return self

@@ -13,7 +13,7 @@ from ._divergences import dirichlet_divergence, log_rising
 from ._family import POSITIVE, are_all, defines_last
 from ._scorers import LinearScorer, tabulated
 
-SPARSEST = 8  # times as many entries as categories a table may have
+SPARSEST = 8  # largest ratio of table entries to categories
 
 
 class BetaPosterior(NamedTuple):
@@ -140,7 +140,7 @@ class Categorical(ColumnFamily):
     """
 
     nominal = True
-    numbers = None  # of the columns, in the table of which they are a part
+    numbers = None  # indices of the columns in the whole X, for error messages
 
     _parameter_constraints: dict = {"concentration_prior": [POSITIVE]}
 

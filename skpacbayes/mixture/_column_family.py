@@ -1,4 +1,4 @@
-"""What families of independent columns share; missing values are left out."""
+"""Base class of families of independent columns; missing values are ignored."""
 
 from copy import copy
 from functools import partial
@@ -11,24 +11,24 @@ from ._gaussian_families import variances
 from ._rows import have_gaps
 from ._scorers import KernelScorer, contiguous, tabulated
 
-LARGEST_TABLE = 4096  # log densities that are computed before they are asked for
+LARGEST_TABLE = 4096  # largest number of precomputed log densities
 FEWEST_VALUES = 2
-# Methods of which the general scorer is made: a subclass may change one of them.
+# Methods that the general scorer uses: a subclass may override one of them.
 SCORED_BY = "statistics", "parts", "expected", "coefficients"
 
 
 class ColumnFamily(ExponentialFamily):
-    """A family whose columns are independent; a missing value, NaN, is left out.
+    """A family whose columns are independent; missing values, NaN, are ignored.
 
-    A subclass writes `parts(X)`: arrays like X, the statistics of each value; the
-    first statistic, before them, is one for a value that is there. And
-    `marginals(posterior)`: a function of rows (n_rows, 1, n_features) that returns the
-    log predictive density of each value, (n_rows, n_components, n_features).
+    A subclass implements `parts(X)`, which returns the statistics of each value as
+    arrays like X (an indicator of observed values is put before them), and
+    `marginals(posterior)`, which returns a function of rows (n_rows, 1, n_features):
+    the log predictive density of each value, (n_rows, n_components, n_features).
     """
 
     allows_missing = True
     independent = True
-    linear = False  # whether E log q_k is linear in x, but for a function of x
+    linear = False  # whether E log q_k is linear in x, up to a function of x
 
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""
@@ -72,7 +72,7 @@ class ColumnFamily(ExponentialFamily):
     def statistics_of_complete_rows(self, width):
         """Return `common_statistics`, and what writes those that vary.
 
-        A subclass with other `parts` need not know of `write_varying`.
+        A subclass may override `parts` without overriding `write_varying`.
         """
         general = type(self).write_varying is ColumnFamily.write_varying
         if general or defines_last(self, "write_varying", "statistics", "parts"):
@@ -90,7 +90,7 @@ class ColumnFamily(ExponentialFamily):
             out[i * self.n_features : (i + 1) * self.n_features] = part.T
 
     def filled(self, X, there):
-        """Return rows with the means of the columns for values that are not there."""
+        """Return rows with the means of the columns for missing values."""
         return np.where(there, X, self.origin(X))
 
     def split(self, statistics):
@@ -106,8 +106,8 @@ class ColumnFamily(ExponentialFamily):
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows.
 
-        For `linear` families but for a function of x: complete rows need no statistics
-        then.
+        `linear` families: up to a function of x, so that complete rows need no
+        statistics.
         """
         general = super().scorer(posterior, log_weights)
         if not (self.linear and defines_last(self, "linear", *SCORED_BY)):
@@ -119,9 +119,9 @@ class ColumnFamily(ExponentialFamily):
         )
 
     def tabulated_density(self, posterior, n_values):
-        """Return the log densities of whole numbers below `n_values` by a table.
+        """Return `log_predictive` as a function of rows, with a table of log densities.
 
-        As a function of rows; of all others by `marginals`.
+        The table is for integers below `n_values`; `marginals` computes all others.
         """
         general = ColumnFamily.predictive_density(self, posterior)
         n_components = n_components_of(posterior)

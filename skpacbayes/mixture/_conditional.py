@@ -1,4 +1,4 @@
-"""What a Gaussian mixture says of some columns, given the others."""
+"""Conditional distributions of some columns of a Gaussian mixture, given the others."""
 
 import numpy as np
 from sklearn.utils import check_random_state

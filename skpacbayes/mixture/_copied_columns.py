@@ -1,11 +1,11 @@
-"""Columns that copy each other, where the family takes columns as independent.
+"""Columns that copy each other, where the family assumes independent columns.
 
 A copy of a column is counted as new evidence, so that responsibilities are too sharp
 and n_components="auto" finds too many components. Within components, two columns are
-copies if their ranks are nearly proportional, or if they are equal up to the names of
-their few values. Ranks ignore shifts, units, monotone transforms and outliers. Of two
-columns of names, one may tell nearly all of the other: names that are nearly equal, or
-coarser, as a country is than a town.
+copies if their ranks are nearly proportional, or if they have few values and are equal
+up to a relabelling of these. Ranks ignore shifts, units, monotone transforms and
+outliers. One categorical column may also predict another nearly without error, as the
+town predicts the country.
 """
 
 import numpy as np
@@ -18,19 +18,19 @@ from ._normal_columns import Normal
 from ._outliers import OutlierFamily
 from ._search import seeding_part
 
-LOOKED_AT = 200, 4000  # rows, at least and at most
-PRODUCTS = 2e9  # multiplications that decide between them
+LOOKED_AT = 200, 4000  # smallest and largest number of rows compared
+PRODUCTS = 2e9  # multiplications that limit this number
 AT_ONCE = 500  # columns that are compared with all others at a time
 NEARLY = 0.95  # correlation of the ranks within components
-FEWEST = 30  # rows beyond one per component, without which correlations are accidents
-VARIED = 10  # rows that have another value than most rows of their component
-FEW_VALUES = 20  # of a column whose values are compared up to their names,
-ROWS_OF_CODES = 100  # in so many rows at least
+FEWEST = 30  # least number of rows minus components: else correlations are by chance
+VARIED = 10  # least number of rows without the modal value of their component
+FEW_VALUES = 20  # most values of columns that are compared up to a relabelling
+ROWS_OF_CODES = 100  # least number of rows for this
 COPIED_COUNTS = 0.1  # share of all counts in copies of columns of counts
-TOLD = 0.9  # of the errors about a name are avoided by another name
-MOST_NAMED = 80  # columns of names that are compared so
-GROUPS = 10  # of columns that are left out, at most
-NAMED = 3  # pairs of columns, at most
+TOLD = 0.9  # least share of prediction errors that another category avoids
+MOST_NAMED = 80  # largest number of categorical columns compared in this way
+GROUPS = 10  # largest number of groups of columns that are hidden
+NAMED = 3  # largest number of pairs in the message
 
 
 def warn_of_copied_columns(fit, X, weight, names):
@@ -123,9 +123,9 @@ def listed(pairs, names, remarks):
 def copies(fit, X, weight, columns, nominal, continuous):
     """Return the pairs of columns that copy each other within components.
 
-    Components that formed on copies have hardly a second value of them. Columns that
-    are copies among all rows are therefore compared again within the components that
-    the other columns tell, which leaves out the columns that are as alike.
+    Components that formed on copied columns have hardly any variation in them. Columns
+    that are copies among all rows are therefore compared again, within the components
+    predicted from the other columns, without those that are as similar.
 
     Parameters
     ----------
@@ -134,13 +134,13 @@ def copies(fit, X, weight, columns, nominal, continuous):
     columns : ndarray of int
         Columns to be compared.
     nominal, continuous : ndarrays of bool
-        Which of them have values without an order, and which real numbers.
+        Which of them are categorical, and which are real numbers.
 
     Returns
     -------
     pairs : dict of (int, int) to float
         Indices in `columns`, and the absolute value of the rank correlation; infinite
-        where the values are equal up to their names.
+        where the values are equal up to a relabelling.
     """
     table = Table(X[:, columns], weight, nominal, continuous)
     found = table.pairs(components_of(fit, X))
@@ -161,7 +161,7 @@ def copies(fit, X, weight, columns, nominal, continuous):
 
 
 def as_alike(pair, alike):
-    """Return the pair, and the columns whose errors are at most twice as large."""
+    """Return the pair, and the columns whose 1 - r is at most twice as large."""
     least = 2 * alike[pair] - 1
     near = [each for each, r in alike.items() if r >= least and {*each} & {*pair}]
     return frozenset(pair).union(*near)
@@ -174,8 +174,8 @@ class Table:
     ----------
     X, weight : rows and weights
     nominal, continuous : ndarrays of bool
-        Which columns have values without an order, and which real numbers: these are
-        looked at if enough rows differ.
+        Which columns are categorical, and which are real numbers: these are compared
+        only if enough rows differ.
     """
 
     def __init__(self, X, weight, nominal, continuous):
@@ -207,7 +207,7 @@ class Table:
 
 
 def advice(family):
-    """Return which other mixture has covariances, if there is one."""
+    """Return advice on a mixture with covariances, or an empty text."""
     if isinstance(family, OutlierFamily):
         family = family.inner
     if isinstance(family, GaussianFamily):
@@ -223,7 +223,7 @@ def called(column, names):
 
 
 def ranks_within(X, weight, owners):
-    """Ranks of the values among those of their component.
+    """Return the ranks of the values among those of their component.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def ranks_within(X, weight, owners):
         Weighted mean ranks, centred, as shares of the component; zero where a value is
         missing.
     varied : ndarray of shape (n_features,)
-        Weight of the values that are not the most frequent of their component.
+        Weight of the values that are not the mode of their component.
     """
     ranks, varied = np.zeros(X.shape), np.zeros(X.shape[1])
     for k in np.unique(owners):
@@ -267,7 +267,7 @@ def n_values(X):
 def correlated_pairs(ranks, there, weight, columns):
     """Return the pairs of columns whose ranks are nearly proportional.
 
-    Values that are not `there` are left out, pair by pair.
+    Missing values (not `there`) are left out, pair by pair.
 
     Returns
     -------
@@ -291,15 +291,15 @@ def correlated_pairs(ranks, there, weight, columns):
 
 
 def told_pairs(names, owners, weight):
-    """Return the pairs of columns of names of which one tells nearly all of the other.
+    """Return the pairs of categorical columns of which one predicts the other.
 
-    A name is told right if it is the most frequent one among the other rows of the
-    same component with the same name in the other column.
+    A prediction is right if it is the most frequent category among the other rows of
+    the same component with the same category in the other column.
 
     Parameters
     ----------
     names : dict of int to ndarray of int
-        Codes of the names of columns; a missing value is a name too.
+        Codes of the categories of columns; a missing value is a category too.
     owners : ndarray of int
         Components of the rows.
     weight : ndarray of shape (n_rows,)
@@ -307,7 +307,7 @@ def told_pairs(names, owners, weight):
     Returns
     -------
     pairs : dict of (int, int) to float
-        Share of the errors that knowing the other column avoids.
+        Share of the prediction errors that knowing the other column avoids.
     """
     pairs, total = {}, weight.sum()
     alone = {i: told_right(owners, codes, weight) for i, codes in names.items()}
@@ -325,7 +325,7 @@ def told_pairs(names, owners, weight):
 
 
 def told_right(cells, codes, weight):
-    """Weight of the rows whose code is the most frequent one of the rest of a cell."""
+    """Return the weight of rows with the modal code of the other rows of their cell."""
     size = codes.max() + 1
     table = np.bincount(cells * size + codes, weight, (cells.max() + 1) * size)
     table = table.reshape(-1, size)
@@ -337,7 +337,7 @@ def told_right(cells, codes, weight):
 
 
 def equal_pairs(X, columns):
-    """Return the pairs of columns that are equal up to the names of their values.
+    """Return the pairs of columns that are equal up to a relabelling of their values.
 
     Values are coded by their first appearance; a missing value is one too. Of several
     equal columns, each is paired with the first.

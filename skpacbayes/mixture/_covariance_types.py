@@ -1,29 +1,29 @@
-"""Whether covariances of another type explain the rows of a fit better.
+"""Whether another covariance type explains the rows of a fit better.
 
-A component with a covariance of its own costs half the logarithm of its rows for each
-of its parameters. Where rows are few for that, components that are there are merged,
-and components with one covariance for all, which cost little, may have a larger bound.
+Each parameter of a component costs about half the logarithm of its number of rows. With
+few rows per parameter, components with covariances of their own are merged wrongly, and
+components with a shared covariance, which cost less, may have a larger bound.
 """
 
 import numpy as np
 
 from .._base import warn_user
 
-UPDATES = 10  # of the components and of their prior, at the same statistics
-CLEARLY = 0.3  # nats a row; new rows lose a third of it, or more
-UNEQUAL = 1.0  # nats a row that one variance for all costs,
-UNITS = 100.0  # unless the variances of features among all rows differ so many times
-ENOUGH = 3  # rows for each parameter of a component, with which few are merged
-FEW = 2  # components, beside which more are looked for: the search costs time
-MORE = 2  # times as many tied components are tried, and its square
-DECISIVE, NOTABLY = 3.0, 0.25  # nats: odds of 20 to 1, and for each tempered row
+UPDATES = 10  # M-steps and prior updates at fixed statistics
+CLEARLY = 0.3  # nats per row; on new rows the gain is a third smaller, or more
+UNEQUAL = 1.0  # nats per row, if all features have one variance,
+UNITS = 100.0  # unless the variances of the features have at least this ratio
+ENOUGH = 3  # rows per parameter from which components are rarely merged wrongly
+FEW = 2  # largest number of components for the search of more, which costs time
+MORE = 2  # at most MORE * K + MORE**2 tied components are tried
+DECISIVE, NOTABLY = 3.0, 0.25  # nats: odds of 20 to 1, and nats per tempered row
 
 
 def warn_of_covariance_type(fit, degrees=None):
     """Warn if the criterion of the rows is clearly larger with another type.
 
-    The components keep their rows: their statistics are looked at, not the rows. The
-    best fit of the other type has a criterion that is larger still. `degrees` are the
+    The responsibilities are fixed: only statistics are used, not the rows. The best
+    fit of the other type has an even larger criterion. `degrees` are the
     prior degrees of freedom of all types, if they are given.
 
     Returns
@@ -60,18 +60,17 @@ def warn_of_covariance_type(fit, degrees=None):
 
 
 def warn_of_merged_components(fit, tied, X, weight, learner):
-    """Warn if more components with one covariance for all have the larger criterion.
+    """Warn if more components with a shared covariance have a larger criterion.
 
-    They are looked for where the number alone is "auto", one or two are chosen, and one
-    component more would have fewer than `ENOUGH` rows for each of its parameters,
-    tempered.
+    This is checked where only the number is "auto", at most `FEW` are chosen, and with
+    one component more there would be fewer than `ENOUGH` tempered rows per parameter.
 
     Parameters
     ----------
     fit : Fit
         With a covariance for each component.
     tied : Family
-        One covariance for all, with its prior.
+        With a shared covariance, and its prior.
     X, weight : rows and weights
     learner : Learner
     """
@@ -87,7 +86,7 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
     paths = learner.searched(tied, most, X, weight, range, n_init=1)
     needed, fits = DECISIVE + NOTABLY * n_rows, paths[0]
     best, rise = best_and_rise(fits, fit, learner.choice)
-    if 0 < rise <= needed:  # less than that is not made up for, and more is enough
+    if 0 < rise <= needed:  # the improvement may still decide
         fits, _ = learner.choice.improved(paths, X, weight)
         best, rise = best_and_rise(fits, fit, learner.choice)
     if best > K and rise > needed:
@@ -101,13 +100,13 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
 
 
 def best_and_rise(fits, fit, choice):
-    """Return the best number among fits, and its criterion less that of a fit."""
+    """Return the best number among fits, and its criterion minus that of `fit`."""
     best = max(fits, key=lambda number: choice.of(fits[number]))
     return best, choice.of(fits[best]) - choice.of(fit)
 
 
 def gain(fit, family):
-    """Rise of the criterion with another family and the same responsibilities."""
+    """Return the gain of another family in criterion, at fixed responsibilities."""
     mixture, statistics = fit.mixture.with_family(family), projected(fit, family)
     origins = fit.state.components.origins
     state = mixture.blank(len(statistics), origins[0])
@@ -119,7 +118,7 @@ def gain(fit, family):
 
 
 def projected(fit, family):
-    """Return the statistics of full covariances as those of another family."""
+    """Return the statistics of a fit in the form that another family needs."""
     full = fit.mixture.family
     if family.full:
         return fit.statistics

@@ -1,13 +1,13 @@
-"""Gaussian components under the default prior, which follows the data.
+"""Gaussian components under the default prior, whose scale is estimated.
 
 The precision L of a component is Wishart with `degrees` degrees of freedom and an
 inverse scale B that is Wishart too, of scale R: a matrix-F distribution [1]_. Its tails
 are polynomial in every direction, so that a component may be thin in some directions
 and not in others. The more degrees of freedom B has (the `likeness` of the components),
-the more the components are alike a priori; the bound chooses it, and R. The mean is
+the more the components are similar a priori; the bound chooses it, and R. The mean is
 N(m0, (l L)^-1) given L and l, and l has a Gamma distribution. B and l are integrated
-out by distributions of their own in the product rho: the bound J stays a bound, every
-constant included.
+out by factors of their own in the product rho: J is still a lower bound, with all
+constants.
 
 .. [1] J. Mulder and L. R. Pericchi (2018). The matrix-F prior for estimating and
    testing covariance matrices. Bayesian Analysis 13, 1193-1214.
@@ -30,12 +30,12 @@ from ._wishart import NormalWishart
 MEAN_SHAPE = 0.5  # of the Gamma distribution of the prior precision of a mean
 NEWTON_STEPS = 30
 LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
-BLUR = 1e-12  # of the variance of a feature, added to that of each row
-SCALES = 1e-12, 1.0  # between which the bound chooses the scale R, in units of the rows
+BLUR = 1e-12  # variance added to each row, as a share of that of the feature
+SCALES = 1e-12, 1.0  # smallest and largest `scale_factor`
 
 
 def half_scales(scatter, counts, prior_degrees, scale_degrees):
-    """E B when B and the precision are jointly optimal, in the basis of both.
+    """Return E B where B and the precision L are jointly optimal, as eigenvalues.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def half_scales(scatter, counts, prior_degrees, scale_degrees):
 
 
 class FollowsTheData:
-    """What both default families share: the distribution of l, and the scale R of B.
+    """Base class of both default families: the distribution of l, the scale R of B.
 
     Parameters of the families
     --------------------------
@@ -78,15 +78,15 @@ class FollowsTheData:
         The scale R at which the ascent begins, in units of which `scale_factor`
         counts: a matrix, or a variance for each feature or for all.
     blur : ndarray of shape (n_features,)
-        Variance added to each row, without which the density of rows that coincide
-        in a feature would have no bound.
+        Variance added to each row, without which the density of rows that are equal
+        in a feature would be unbounded.
     """
 
     scale_factor = 1.0
     likeness = 1.0  # degrees of freedom of B, in units of its dimension
 
     def initial(self, n_components, origin):
-        """Posterior of which `update` reads the means' prior only."""
+        """Return a posterior to start `update`, which reads its prior precision."""
         return Posterior(
             origin[None],
             np.tile(self.mean, (n_components, 1)),
@@ -95,7 +95,7 @@ class FollowsTheData:
         )
 
     def blank(self, n_components, origin):
-        """Posterior of `n_components` components that have seen no row."""
+        """Return the posterior of `n_components` components before any data."""
         nothing = np.zeros((n_components, self.n_columns))
         return self.update(nothing, self.initial(n_components, origin))
 
@@ -114,7 +114,7 @@ class FollowsTheData:
         )
 
     def squares(self, gaps, precisions):
-        """Squared lengths of the gaps in units of the precisions."""
+        """Return the squared Mahalanobis lengths of the gaps."""
         return np.einsum(
             "ki,kij,kj->k" if self.full else "ki,ki,ki->k", gaps, precisions, gaps
         )
@@ -130,7 +130,7 @@ class FollowsTheData:
         return self.mean_divergences(posterior) + precisions
 
     def mean_divergences(self, posterior):
-        """Divergences of the distributions of the means, and of their precisions l."""
+        """Return the divergences of the means and of their prior precisions l."""
         d, expected = self.n_features, posterior.prior_precision
         shape = MEAN_SHAPE + 0.5 * d
         rate = shape / expected
@@ -144,7 +144,7 @@ class FollowsTheData:
         return means + distributions
 
     def precision_divergences(self, posterior):
-        """Divergences of the distributions of the precisions L; one if shared."""
+        """Return the divergences of the precisions L; a single one if L is shared."""
         degrees = self.wishart_degrees(posterior)
         spectrum = self.scale_factor * posterior.spectrum
         degrees = np.broadcast_to(degrees[:, None], spectrum.shape[:2])
@@ -178,7 +178,7 @@ class FollowsTheData:
         return family
 
     def alternatives(self):
-        """Return families whose components are more, or less, alike a priori."""
+        """Return families whose components are more, or less, similar a priori."""
         families = []
         for likeness in (LIKENESS_STEP * self.likeness, self.likeness / LIKENESS_STEP):
             if 1 <= likeness <= LARGEST_LIKENESS:
@@ -215,7 +215,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         ]
 
     def numbers(self, statistics):
-        """Numbers of rows, by which the degrees of freedom rise."""
+        """Return the numbers of rows, which are added to the degrees of freedom."""
         return statistics[:, 0]
 
     def wishart_degrees(self, posterior):

@@ -15,18 +15,18 @@ from ._student import StudentComponents
 
 LOOKED_AT = 4000  # largest number of rows that are checked
 NAMED = 3  # largest number of columns that are named
-ATOM = 0.1  # of the rows share a value,
-FINE = 0.1  # standard deviations are between some values,
-RARE = 5.0  # times as rare are the other values on average,
-SECOND = 3.0  # and each of them, but for one
-NO_WIDTH, FEWEST = 0.95, 8  # of the rows of a component share a value, and how many
+ATOM = 0.1  # least share of the rows with an equal value,
+FINE = 0.1  # largest gap between the closest values, in standard deviations,
+RARE = 5.0  # least ratio of its count to the mean count of the other values,
+SECOND = 3.0  # and to the count of each of them except one
+NO_WIDTH, FEWEST = 0.95, 8  # least share and number of equal rows in a component
 SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # least number for the check for outliers
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
 COPIED = 0.9  # share of repeated rows from which rows seem to be copies,
 PRIMES = 2, 3, 5, 7, 11, 13  # possible factors of numbers of copies
-UNLIKELY = 1e-5  # and largest probability of this if rows may be equal by chance
+UNLIKELY = 1e-5  # and largest probability of this by chance
 NARROWEST = 1e-148  # least width of columns whose squares do not underflow
 ROWS_OF_CODES = 30  # rows from which categories of one row each seem to be numbers
 FEWEST_COUNTED = 0.1  # mean weight below which weights seem to be shares
@@ -37,8 +37,8 @@ OVERCOUNTED = 1.5  # inflation from which there is a warning
 def warn_of_atoms(fit, X, weight, names):
     """Warn of a column with repeated values, for which a density is not meaningful.
 
-    Either a tenth of all rows have the value and other values hardly repeat, or a
-    component has hardly any other value.
+    Either a tenth of all rows have the value and other values are much rarer, or
+    nearly all rows of a component have it.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def atom(column, weight):
 
 
 def without_width(column, weight, owners):
-    """Return a message if a component hardly has a second value, or None."""
+    """Return a message if nearly all rows of a component share a value, or None."""
     present = ~np.isnan(column)
     values, codes = np.unique(column[present], return_inverse=True)
     if len(values) < 2:
@@ -186,10 +186,10 @@ def warn_of_outliers(fit, X, weight, surprise):
 def warn_of_copies(fit, X, weight, chosen):
     """Warn if nearly all rows are repeated.
 
-    Equal real numbers due to rounding are evenly spaced. Rows of counts and categories
-    may be equal by chance, but a prime p divides their number of repetitions with a
-    probability of at most about 1 / p, if these numbers are Poisson. `chosen`: whether
-    copies of real numbers were accounted for.
+    Real numbers that are equal due to rounding are evenly spaced. Rows of counts and
+    categories may be equal by chance, but a prime p divides their number of repetitions
+    with a probability of at most about 1 / p, if these numbers are Poisson.
+    `chosen`: whether copies of real numbers were accounted for.
     """
     counts = multiplicities(X, weight)
     if counts[counts >= 2].sum() < COPIED * counts.sum() or len(counts) < FEWEST:
@@ -314,7 +314,7 @@ def warn_of_small_weights(weight):
 
 
 def warn_of_shares(family, X):
-    """Warn if rows of counts are shares, each row of which counts as one draw."""
+    """Warn if rows of counts sum to 1: each then counts as one draw."""
     if not family.may_repeat or X.shape[0] < FEWEST:
         return
     values = X.data if issparse(X) else X
@@ -331,7 +331,7 @@ def warn_of_shares(family, X):
 def warn_of_heavy_row(weight):
     """Warn if the weight of one row is much larger than all others.
 
-    Frequency weights have several large values.
+    Frequency weights would have several large values.
     """
     if weight is None or len(weight) < FEWEST:
         return
@@ -370,7 +370,7 @@ def warn_of_inflation(inflation, inverse_temperature):
 
 
 def broad_component(fit, rows, weight):
-    """Return the component of least mean log density, if it is small."""
+    """Return the component of least mean log density, or None if it is large."""
     mixture, log_weights = fit.mixture, fit.state.log_weights
     joint = np.empty((len(rows), len(log_weights)))
     mixture.density(fit.state).log_joint(rows, joint)

@@ -72,7 +72,7 @@ class KnownVariance(GaussianFamily):
 class InverseGammaFamily(GaussianFamily):
     """Diagonal families with an inverse Gamma distribution on the variances.
 
-    `pooled` components have one variance for all their features, others one each.
+    If `pooled`, a component has one variance for all features, otherwise one for each.
     """
 
     def __init__(self, mean, mean_precision, shape, scale, pooled):
@@ -80,7 +80,7 @@ class InverseGammaFamily(GaussianFamily):
         self.shape = shape
         self.scale = np.atleast_1d(scale)
         self.pooled = pooled
-        self.size = self.n_features if pooled else 1  # features that share a variance
+        self.size = self.n_features if pooled else 1  # features per variance
 
     @property
     def covariance_type(self):
@@ -88,16 +88,16 @@ class InverseGammaFamily(GaussianFamily):
         return "spherical" if self.pooled else "diag"
 
     def pool(self, values):
-        """Sum over the features that share a variance."""
+        """Return the sums over the features that share a variance."""
         return values.sum(axis=1, keepdims=True) if self.pooled else values
 
     def variance_divergence(self, posterior):
-        """Divergence of the distributions of the variances, summed."""
+        """Return the divergence of the variances, summed over components."""
         degrees = posterior.degrees[:, None]
         return gamma_divergence(degrees, posterior.scale, self.shape, self.scale).sum()
 
     def completed(self, posterior):
-        """Add to the posterior its quadratic form."""
+        """Return the posterior with E log q_k(x) as a quadratic form."""
         shape, precisions = posterior.degrees[:, None], np.empty_like(posterior.means)
         precisions[:] = shape / posterior.scale
         log_variances = np.log(posterior.scale) - digamma(shape)
@@ -128,7 +128,7 @@ class NormalInverseGamma(InverseGammaFamily):
         )
 
     def mean_variances(self, posterior):
-        """Variances of the means: E log q_k subtracts precision * variance / 2."""
+        """Return the variances of the means: E log q_k has - precision * var / 2."""
         precisions = posterior.degrees[:, None] / posterior.scale
         return 1 / (precisions * posterior.mean_precision[:, None])
 
@@ -185,7 +185,7 @@ class IndependentNormalInverseGamma(InverseGammaFamily):
         return self.scale / (self.shape * self.mean_precision)
 
     def blank(self, n_components, origin):
-        """Posterior of `n_components` components that have seen no row."""
+        """Return the posterior of `n_components` components before any data."""
         return self.completed(
             Posterior(
                 origin[None],
@@ -228,8 +228,8 @@ class IndependentNormalInverseGamma(InverseGammaFamily):
     def log_predictive(self, posterior, X):
         """Log-density of each row under each component, (n_rows, n_components).
 
-        The mean integrates out; the variance by the trapezoidal rule on its
-        logarithm, whose error is below 1e-8 of the density.
+        The mean is integrated out exactly, the log variance by the trapezoidal rule,
+        with a relative error below 1e-8.
         """
         result = np.empty((len(X), len(posterior.means)))
         for k, mean in enumerate(posterior.means):
@@ -272,7 +272,7 @@ class IndependentNormalInverseGamma(InverseGammaFamily):
 
 
 def diagonal_attributes(posterior, covariances, degrees):
-    """Fitted attributes of the families without covariances between features."""
+    """Return the fitted attributes of families without covariances."""
     return {
         "means_": posterior.means,
         "mean_precision_": posterior.mean_precision,

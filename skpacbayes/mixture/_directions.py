@@ -14,9 +14,9 @@ from .._kernels.mixture import log_sums_of_polynomials
 from ._family import POSITIVE, ExponentialFamily
 from ._gaussian_families import LOG_2_PI
 
-N_POWERS = 16  # of the polynomials by which densities are computed
+N_POWERS = 16  # coefficients of polynomials that approximate log densities
 ROUNDING = 1e-14
-LARGE = 25.0  # size of (order, x) from which Bessel functions are expanded
+LARGE = 25.0  # norm of (order, x) from which the asymptotic expansion is used
 N_TERMS = 10
 
 
@@ -24,7 +24,7 @@ class Directions(NamedTuple):
     """Distributions of the directions for each concentration of a grid.
 
     resultants : (n_components, n_features), sums of the directions
-    log_grid : (n_components, n_grid), logarithms of the chances of the grid
+    log_grid : (n_components, n_grid), log probabilities of the grid
     """
 
     resultants: np.ndarray
@@ -258,7 +258,7 @@ def log_bessel(order, x):
 
 
 def log_scaled_bessel(order, x):
-    """Return log I_order(x) - x, which keeps its digits where x is large."""
+    """Return log I_order(x) - x, without loss of precision for large x."""
     exact = np.hypot(order, x)
     size = np.maximum(exact, LARGE)
     coefficients, square = debye_coefficients(), (order / size) ** 2
@@ -280,9 +280,9 @@ def log_scaled_bessel(order, x):
 
 @lru_cache(maxsize=1)
 def debye_coefficients():
-    """Coefficients of v_k with u_k(p) = p^k v_k(p^2), of DLMF 10.41.9 and 10.41.10.
+    """Return the coefficients of v_k with u_k(p) = p^k v_k(p^2).
 
-    One column for each k, the coefficient of the highest power first.
+    DLMF 10.41.9 and 10.41.10. One column for each k, the highest power first.
     """
     p, u = Polynomial([0, 1]), Polynomial([1.0])
     result = np.zeros((N_TERMS, N_TERMS))

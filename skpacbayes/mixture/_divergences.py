@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences of the distributions that the families are made of."""
+"""Kullback-Leibler divergences and related constants of standard distributions."""
 
 from functools import lru_cache
 
@@ -7,7 +7,7 @@ from scipy.special import betaln, digamma, gammaln, multigammaln
 
 
 def gamma_divergence(shape, rate, prior_shape, prior_rate):
-    """KL divergence between Gamma distributions, or inverse Gamma ones, elementwise."""
+    """Return KL divergences of Gamma, or inverse Gamma, distributions, elementwise."""
     return (
         (shape - prior_shape) * digamma(shape)
         - gammaln(shape)
@@ -18,7 +18,7 @@ def gamma_divergence(shape, rate, prior_shape, prior_rate):
 
 
 def dirichlet_divergence(concentration, prior):
-    """KL divergence between Dirichlet distributions, over the last axis."""
+    """Return KL divergences between Dirichlet distributions, over the last axis."""
     total, prior_total = concentration.sum(-1), prior.sum(-1)
     expected_log = digamma(concentration) - digamma(total)[..., None]
     return (
@@ -30,18 +30,18 @@ def dirichlet_divergence(concentration, prior):
 
 
 def wishart_log_determinant(degrees, log_scale, d):
-    """E log |Lambda| under Wishart distributions, d x d, with log_scale = log |W|."""
+    """Return E log |L| under d x d Wishart distributions, with log_scale = log |W|."""
     halves = (degrees[..., None] + 1 - np.arange(1, d + 1)) / 2
     return digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
 
 
 def wishart_log_normalizer(degrees, log_scale, d):
-    """Logarithm of what the density |L|^((nu-d-1)/2) exp(-tr(W^-1 L)/2) sums to."""
+    """Return the log integral of |L|^((nu-d-1)/2) exp(-tr(W^-1 L)/2)."""
     return 0.5 * degrees * (log_scale + d * np.log(2)) + multigammaln(degrees / 2, d)
 
 
 def matrix_f_divergence(degrees, spectrum, prior_degrees, scale_degrees):
-    """Divergence of Wishart distributions from a matrix-F one, or slightly more.
+    """Return an upper bound on KL(Wishart, matrix-F), one for each distribution.
 
     The matrix-F density of a precision L is proportional to
     |L|^((nu-d-1)/2) / |I + R L|^((nu+m)/2), with nu = `prior_degrees`: that of
@@ -73,7 +73,7 @@ def matrix_f_divergence(degrees, spectrum, prior_degrees, scale_degrees):
 
 @lru_cache(maxsize=64)
 def matrix_f_constant(prior_degrees, scale_degrees, d):
-    """Logarithm of the constant of the matrix-F density, and pi^(d(d-1)/4)."""
+    """Return the log constant of the matrix-F density, plus log pi^(d(d-1)/4)."""
     return float(
         multigammaln(0.5 * (prior_degrees + scale_degrees), d)
         - multigammaln(0.5 * prior_degrees, d)
@@ -83,10 +83,10 @@ def matrix_f_constant(prior_degrees, scale_degrees, d):
 
 
 def log_rising(shape, count):
-    """Log Gamma(shape + count) / (Gamma(shape) count!), for whole counts.
+    """Return log Gamma(shape + count) / (Gamma(shape) count!), for integer counts.
 
-    By a beta function, which is exact where the shape is large: the difference of two
-    log Gamma functions has no digit left where it exceeds the count 1e14 times.
+    The beta function is accurate for large shapes, where the difference of two log
+    Gamma functions loses all digits (shapes above 1e14 times the count).
     """
     positive = np.maximum(count, 1.0)
     return np.where(count > 0, -(betaln(shape, positive) + np.log(positive)), 0.0)

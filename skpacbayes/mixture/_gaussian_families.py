@@ -1,6 +1,6 @@
-"""What families of Gaussian components share: moments, densities, expectations.
+"""Base class of Gaussian families: moments, densities, expectations.
 
-A family knows: `update` (its posterior, given tempered statistics, with E log q_k(x)
+A family has: `update` (its posterior, given tempered statistics, with E log q_k(x)
 as a quadratic form in x), `divergence` (from the prior), `log_predictive` and `draw`
 (the distribution of a new row, component by component), and `attributes` (the results
 under scikit-learn's names). A posterior is a NamedTuple; its `origins` are the points
@@ -22,15 +22,15 @@ from ._rows import (
 from ._scorers import DiagonalScorer
 
 LOG_2_PI = np.log(2 * np.pi)
-FAR = 1e3  # widths from the origin beyond which a component needs its own
-SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix taken as it is
+FAR = 1e3  # largest Mahalanobis distance of a component from a shared origin
+SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix without jitter
 JITTER = 1e-6
-FEW = 3  # rows for each feature, below which correlations are shrunk
+FEW = 3  # rows per feature below which correlations are shrunk
 SMALLEST_VARIANCE = 1e-300
 
 
 class Posterior(NamedTuple):
-    """Distribution of the parameters of the components; which fields, a family says.
+    """Distribution of the component parameters; the fields depend on the family.
 
     origins : (1 or n_components, n_features)
     means : (n_components, n_features)
@@ -64,7 +64,7 @@ class Posterior(NamedTuple):
 
 
 class GaussianFamily(Family):
-    """What the families share: moments, densities, expectations.
+    """Base class of the families: moments, densities, expectations.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class GaussianFamily(Family):
     full = False
     continuous = squared = True
 
-    n_losses = 0  # columns of the statistics for what is lost by missing values
+    n_losses = 0  # columns of the statistics for information lost to missing values
 
     def __init__(self, mean, mean_precision):
         self.mean = mean
@@ -112,7 +112,7 @@ class GaussianFamily(Family):
         return np.nan_to_num((X - self.origin(X, sample_weight)) / spread)
 
     def blank(self, n_components, origin):
-        """Posterior of `n_components` components that have seen no row."""
+        """Return the posterior of `n_components` components before any data."""
         means = np.tile(self.mean, (n_components, 1))
         return self.update(
             np.zeros((n_components, self.n_columns)),
@@ -204,7 +204,7 @@ class GaussianFamily(Family):
         return counts, means, precision, scatter, prior * counts / precision, pull
 
     def recentred(self, posterior):
-        """Return the posterior, with its means for origins if one is far away."""
+        """Return the posterior, with its means as origins if one is far away."""
         precisions = posterior.precisions
         if self.full:
             precisions = np.diagonal(precisions, axis1=1, axis2=2)
@@ -214,7 +214,7 @@ class GaussianFamily(Family):
         return posterior._replace(origins=posterior.means)
 
     def aligned(self, statistics, posterior, gone, kept):
-        """Return the row `gone` of the statistics, about the origin of `kept`."""
+        """Return row `gone` of the statistics, taken about the origin of `kept`."""
         row, d = statistics[gone].copy(), self.n_features
         if len(posterior.origins) == 1:
             return row
@@ -228,7 +228,7 @@ class GaussianFamily(Family):
 
 
 def variances(X, weight):
-    """Variances of the features; a constant feature gets a small one."""
+    """Return the variances of the features; a small one for constant features."""
     mean = column_means(X, weight)
     result, totals = np.zeros((2, X.shape[1]))
     for gaps, w in centered_tiles(X, weight, mean):
@@ -244,10 +244,10 @@ def variances(X, weight):
 
 
 def covariance(X, weight):
-    """Covariance of the features, made safely positive definite.
+    """Return the covariance of the features, regularised to be positive definite.
 
-    Where values are missing, the correlations are those with the means in their place:
-    such a matrix is positive semi-definite.
+    Correlations are computed with missing values replaced by means, which keeps the
+    matrix positive semi-definite.
     """
     mean = column_means(X, weight)
     result = np.zeros((X.shape[1], X.shape[1]))
@@ -275,21 +275,21 @@ def covariance(X, weight):
 
 
 def are_few(X, weight):
-    """Whether there are too few rows for a covariance of so many features."""
+    """Return whether rows are too few for a covariance of all features."""
     return X.shape[1] > 1 and counted_rows(X, weight) < FEW * X.shape[1]
 
 
 def counted_rows(X, weight):
-    """Return how many rows of equal weight say as much as these."""
+    """Return the effective number of rows (Kish), given their weights."""
     return len(X) if weight is None else weight.sum() ** 2 / (weight**2).sum()
 
 
 def shrinkage(gaps, weight, correlation):
-    """Share of the diagonal in a covariance of few rows.
+    """Return the shrinkage intensity of a covariance towards its diagonal.
 
-    The share with the least expected squared error of the correlations: the sum of
-    their variances over that of their squares [1]_. Without it, a covariance of fewer
-    rows than features says that some directions have no width.
+    It minimises the expected squared error of the correlations: the sum of their
+    variances over that of their squares [1]_. Without it, the covariance of fewer rows
+    than features is singular.
 
     .. [1] J. Schäfer and K. Strimmer (2005). A shrinkage approach to large-scale
        covariance matrix estimation. Statistical Applications in Genetics and Molecular
@@ -306,7 +306,7 @@ def shrinkage(gaps, weight, correlation):
 
 
 def centered_tiles(X, weight, mean, size=4096):
-    """Yield the rows minus their mean, and their weights, in tiles."""
+    """Yield the rows minus their mean, and their weights, in batches."""
     for start in range(0, X.shape[0], size):
         gaps = X[start : start + size] - mean
         yield (

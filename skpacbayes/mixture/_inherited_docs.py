@@ -1,4 +1,4 @@
-"""What subclasses inherit: docstrings, and not the methods that do not apply."""
+"""Inheritance of docstring entries, and removal of methods that do not apply."""
 
 import inspect
 import re

@@ -30,7 +30,7 @@ from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
 
-MORE = 2  # factor of the number of components that are tried with other families
+MORE = 2  # other families are tried with up to MORE * K + MORE**2 components
 NEARLY = 0.01  # deficit of another family after one start, in nats per row
 
 
@@ -125,7 +125,7 @@ class Learner:
         return self.renumber(fit, *rows, None)[0]
 
     def found(self, X, weight, tasks):
-        """Return the best fit, every criterion, and a fit for each number of those."""
+        """Return the best fit, and a criterion and a fit for each number."""
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
         mixtures = self.mixtures(X, weight, TEMPERATURES[0] if chosen else alpha)
@@ -183,13 +183,13 @@ class Learner:
             warn_of_outliers(fit, X, weight, self.choice.surprise)
 
     def warn_of_values(self, fit, X, weight):
-        """Warn of values that many rows share; whether there are some."""
+        """Warn of values that many rows share; return whether there are any."""
         return self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
             fit, X, weight, self.names
         )
 
     def warn_of_sentinels(self, mixture, X):
-        """Warn of numbers that stand for missing values; whether there are some."""
+        """Warn of codes for missing values; return whether there are any."""
         family, columns = mixture.family, range(X.shape[1])
         if issparse(X):
             return False
@@ -198,7 +198,7 @@ class Learner:
         return warn_of_sentinels(X, self.names, others, **missing)
 
     def warn_if_more_than(self, n_rows, rows):
-        """Warn if there are more components than so many rows."""
+        """Warn if there are more components than `n_rows`."""
         if not self.chooses and n_rows is not None and self.n_components > n_rows:
             warn_user(
                 f"n_components={self.n_components} is more than the {n_rows} {rows}: "
@@ -207,15 +207,15 @@ class Learner:
             )
 
     def searched_among(self, mixtures, X, weight, tasks):
-        """Search with the mixture of which one start, or path, has the best criterion.
+        """Return the mixture with the best criterion, and the result of its search.
 
-        All whose first start is nearly the best are searched.
+        Mixtures whose first start is nearly the best are searched with all starts.
 
         Returns
         -------
         mixture : TemperedMixture
         paths : list of dict
-            As of `searched`, and what `searched` finds if there is one mixture only.
+            As returned by `searched`.
         """
         rows, K, known = (X, weight), self.n_components, {}
         if len(mixtures) == 1:
@@ -247,9 +247,9 @@ class Learner:
         return {K: self.choice.of(fit) for K, fit in best_by_number(paths).items()}
 
     def searched(self, mixture, most, X, weight, tasks, known=None, n_init=None):
-        """Fits by their number of components: paths of merges, or the best start.
+        """Return fits by number of components: paths of merges, or the best start.
 
-        The best start has the prior that the bound chooses. What is in `known` is not
+        The bound chooses the prior of the best start. Results in `known` are not
         computed again.
         """
         n_init = n_init or self.n_init
@@ -269,7 +269,7 @@ class Learner:
         ]
 
     def exchanged(self, fit, X, weight, settled=None):
-        """Improve a fit by exchanges of components."""
+        """Return a fit improved by exchanges of components."""
         return exchange_components(
             fit, X, weight, settled, seed=self.seed, options=self.to
         )
@@ -277,7 +277,7 @@ class Learner:
     def improve(self, mixture, state, X, weight, settled):
         """Ascend and exchange components on the window of a stream.
 
-        As long as no row has settled, the window holds all of them: new starts too.
+        As long as the window holds all rows, new starts are tried too.
         """
         fit = mixture.ascend(state, X, weight, settled, **self.to)
         if not settled.any():
@@ -301,7 +301,7 @@ class Learner:
         return fit, settled
 
     def renumber(self, fit, X, weight, settled):
-        """Merge and cut components while the criterion rises, if "auto"."""
+        """Merge and split components while the criterion rises, if "auto"."""
         if not self.chooses:
             return fit, settled
         return self.choice.on_window(fit, self.max_components, X, weight, settled)
