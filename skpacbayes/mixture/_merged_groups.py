@@ -1,14 +1,14 @@
-"""Columns that vary more, or together, than a family says: components cut a group.
+"""Overdispersed or correlated columns, for which several components fit one group.
 
 A negative binomial distribution is a continuous mixture of Poisson distributions, a
 beta-binomial one of binomial distributions, and counts with extra zeros are a mixture
-of two: where the groups have such counts, the evidence is right to prefer more
-components than there are groups. Components are merged, pair after pair, into groups
-with such columns, and BIC compares these groups with the components. So it is for real
-numbers that are correlated within groups, of which components without covariances cut
-the longest axis. Beside other columns, the others keep their family: merged components
-have one distribution of them. And so it is for shares that add to one, whose
-distributions are skewed towards the sides of the simplex.
+of two: where the groups have such counts, the evidence prefers more components than
+there are groups. Components are merged, pair after pair, into groups with broader
+distributions, and BIC compares these groups with the components. The same is done for
+real numbers that are correlated within groups: components without covariances divide
+a group along its longest axis. It is also done for shares that add to one, whose
+distributions are skewed towards the boundary of the simplex. All other columns keep
+their family, with one distribution for each group.
 """
 
 import numpy as np
@@ -24,54 +24,54 @@ from ._product import ProductFamily
 from ._rates import Poisson
 from ._search import scaled_part
 
-LOOKED_AT = 2000  # rows, at most
+LOOKED_AT = 2000  # largest number of rows used
 NEAREST = 6  # pairs of groups that are compared before each merge
 DECISIVE = 3.0  # nats: odds of 20 to 1
-OVER = 1.05  # times that of its family is the variance of an overdispersed column
-MOST = 0.99  # of a chance, and of the correlation of trials
-MOST_COLUMNS = 50  # of real numbers
+OVER = 1.05  # least ratio of variances of an overdispersed column and its family
+MOST = 0.99  # largest probability, and largest correlation of trials
+MOST_COLUMNS = 50  # largest number of columns of real numbers
 SAME_SUM = 1e-6  # largest relative difference of the sums of rows of shares
 DIRICHLET_STEPS = 50
 
 
 class Groups:
-    """Groups of components: log densities of the rows, and what BIC counts.
+    """Groups of components: log densities of the rows, and numbers of parameters.
 
     A subclass has `takes(family)`, whether it is made for the columns of a family;
-    `described(share, component=False)`, and `complaint(best, K, gain)`, what is said.
+    `described(share, component=False)`; and `complaint(best, K, gain)`, the warning.
 
     Parameters
     ----------
     X, weight : rows of these columns, and their weights
     parts : list of (family, columns)
-        Of whose columns X consists, side by side.
+        The families of the columns of X, in this order.
     shares : ndarray of shape (n_rows, n_components)
         Responsibilities times weights.
     others : OtherColumns, default=None
-        What is known of the other columns.
+        The columns of other families.
     """
 
     def __init__(self, X, weight, parts, shares, others=None):
         self.weight, self.others = weight, others
         self.read(X, parts)
         described = [self.described(each, component=True) for each in shares.T]
-        # Of each group: shares of the rows, log densities, parameters, and a place.
+        # Of each group: responsibilities, log densities, n_parameters, and a point.
         self.groups = list(shares.T), *map(list, zip(*described, strict=True))
 
     @staticmethod
     def can_read(X):
-        """Whether such columns can be described."""
+        """Return whether the groups can be fitted to such columns."""
         return True
 
     def with_others(self, share, log_densities, size, point):
-        """Add to the description of a group that of the other columns."""
+        """Return the description of a group, with the other columns included."""
         if self.others is None:
             return log_densities, size, point
         own, place = self.others.described(share)
         return log_densities + own, size, np.append(point, place)
 
     def best_merge(self):
-        """Merge down to one group: the best number, and what its criterion gains."""
+        """Merge down to one group; return the best number, and its gain in BIC."""
         before, found = self.criterion(*self.groups[:3]), {}
         for left in range(len(self.groups[0]) - 1, 0, -1):
             found[left] = self.merge()
@@ -79,7 +79,7 @@ class Groups:
         return best, found[best] - before
 
     def criterion(self, shares, log_densities, sizes):
-        """Log likelihood less half the parameters times the log of the rows."""
+        """Return log likelihood - n_parameters / 2 * log(n_rows), as BIC does."""
         log_total = np.log(self.weight.sum())
         masses = np.log([max(share.sum(), 1e-300) for share in shares]) - log_total
         joint = np.column_stack(log_densities) + masses
@@ -94,7 +94,7 @@ class Groups:
         return [(first[i], second[i]) for i in np.argsort(gaps)[:NEAREST]]
 
     def merge(self):
-        """Merge the near pair that leaves the largest criterion, and return that."""
+        """Merge the near pair with the largest criterion, and return the criterion."""
         tries = []
         for pair in self.nearest():
             share = self.groups[0][pair[0]] + self.groups[0][pair[1]]
@@ -112,20 +112,20 @@ class PoissonGroups(Groups):
     """Groups of Poisson components; NaN is a missing count."""
 
     family, broader = "Poisson", "negative binomial"
-    most = np.inf  # counts
+    most = np.inf  # largest count
 
     @staticmethod
     def takes(family):
-        """Whether groups are of columns of a family."""
+        """Return whether the class is made for columns of a family."""
         return isinstance(family, Poisson)
 
     def read(self, X, parts):
-        """Keep the counts, and where there are some."""
+        """Keep the counts, and which are not missing."""
         self.there = ~np.isnan(X)
         self.X = np.where(self.there, X, 0.0)
 
     def described(self, share, *, component=False):
-        """Log densities of the rows in a group, its parameters, and its place."""
+        """Return log densities of the rows in a group, n_parameters, and its point."""
         X, totals = self.X, np.maximum(share @ self.there, 1e-300)
         least = 0.5 / np.maximum(totals, 1.0)
         means = np.clip(share @ X / totals, least, self.most - least)
@@ -141,13 +141,14 @@ class PoissonGroups(Groups):
         return self.with_others(share, log_densities, size, point)
 
     def variances(self, means):
-        """Variances of the counts of the family."""
+        """Return the variances of counts of the family."""
         return means
 
     def log_probabilities(self, means, ratios):
-        """Log probabilities of the counts: of the family, and of two broader ones.
+        """Return log probabilities of counts: of the family, and of two broader ones.
 
-        These are without, and with, extra zeros, and have `ratios` times its variance.
+        The broader ones have `ratios` times the variance of the family. The second one
+        has extra zeros.
         """
         X, base, gaps = self.X, -gammaln(self.X + 1), (ratios - 1) * means
         sizes = means**2 / gaps
@@ -178,7 +179,7 @@ class BinomialGroups(PoissonGroups):
 
     @staticmethod
     def takes(family):
-        """Whether groups are of columns of a family."""
+        """Return whether the class is made for columns of a family."""
         return isinstance(family, Binomial) and family.n_trials > 1
 
     def read(self, X, parts):
@@ -187,11 +188,11 @@ class BinomialGroups(PoissonGroups):
         self.most = np.concatenate([[part.n_trials] * len(own) for part, own in parts])
 
     def variances(self, means):
-        """Variances of the counts of the family."""
+        """Return the variances of counts of the family."""
         return means * (1 - means / self.most)
 
     def log_probabilities(self, means, ratios):
-        """Log probabilities of the counts: of the family, and of two broader ones."""
+        """Return log probabilities of counts, of the family and two broader ones."""
         X, n = self.X, self.most
         base = gammaln(n + 1) - gammaln(X + 1) - gammaln(n - X + 1)
         total = 1 / np.minimum((ratios - 1) / (n - 1), MOST) - 1
@@ -207,20 +208,20 @@ class BinomialGroups(PoissonGroups):
 
 
 class CorrelatedGroups(Groups):
-    """Groups with full covariances, of components without.
+    """Groups with full covariances, of components with diagonal ones.
 
-    Logarithms of lognormal columns are described.
+    Of lognormal columns, the logarithms are used.
     """
 
     @staticmethod
     def takes(family):
-        """Whether groups are of columns of a family."""
+        """Return whether the class is made for columns of a family."""
         kinds = Normal, InverseGammaFamily
         return isinstance(family, kinds) and not getattr(family, "pooled", False)
 
     @staticmethod
     def can_read(X):
-        """Whether such columns can be described."""
+        """Return whether the groups can be fitted to such columns."""
         varied = np.ptp(X, axis=0) > 0  # and no value is missing
         return varied.all() and 2 <= X.shape[1] <= MOST_COLUMNS
 
@@ -233,7 +234,7 @@ class CorrelatedGroups(Groups):
         self.X = (X - X.mean(axis=0)) / X.std(axis=0)
 
     def described(self, share, *, component=False):
-        """Log densities of the rows in a group, its parameters, and its place."""
+        """Return log densities of the rows in a group, n_parameters, and its point."""
         d, total = self.X.shape[1], max(share.sum(), 1e-300)
         mean = share @ self.X / total
         if component:
@@ -263,19 +264,19 @@ class CorrelatedGroups(Groups):
 class ShareGroups(Groups):
     """Groups of positive shares, the rows of which have a common sum.
 
-    Each is normal, normal after log-ratios, or Dirichlet, whichever fits best; so are
-    the components before any merge, so that only their number decides. Densities are
-    those of all shares but the last one.
+    Each group is normal, normal after log-ratios, or Dirichlet, whichever fits best.
+    So are the components before any merge: the comparison depends on their number only.
+    Densities are those of all shares except the last one.
     """
 
     @staticmethod
     def takes(family):
-        """Whether groups are of columns of a family."""
+        """Return whether the class is made for columns of a family."""
         return isinstance(family, (GaussianFamily, Normal))
 
     @staticmethod
     def can_read(X):
-        """Whether such columns can be described."""
+        """Return whether the groups can be fitted to such columns."""
         totals = X.sum(axis=1)
         common = np.ptp(totals) <= SAME_SUM * np.abs(totals).max()
         return common and (X > 0).all() and X.shape[1] <= MOST_COLUMNS
@@ -287,7 +288,7 @@ class ShareGroups(Groups):
         self.X, self.ratios = shares[:, :-1], self.logs[:, :-1] - self.logs[:, -1:]
 
     def described(self, share, *, component=False):
-        """Log densities of the rows in a group, its parameters, and its place."""
+        """Return log densities of the rows in a group, n_parameters, and its point."""
         d = self.X.shape[1]
         size = d + d * (d + 1) // 2
         of_ratios = normal_log_densities(self.ratios, share) - self.logs.sum(axis=1)
@@ -314,9 +315,9 @@ class ShareGroups(Groups):
 
 
 class OtherColumns:
-    """Columns of a product that are no counts.
+    """Columns of a product whose families do not change in a merge.
 
-    Their parameters do not count in BIC, so that a merge gains less than it should.
+    BIC does not count their parameters, so that it underestimates the gain of a merge.
 
     Parameters
     ----------
@@ -334,7 +335,7 @@ class OtherColumns:
         self.points = points - points.mean(axis=0)
 
     def described(self, share):
-        """Log densities of the rows in a group, and its place."""
+        """Return log densities of the rows in a group, and its point."""
         total = max(share.sum(), 1e-300)
         statistics = np.hstack([total, share @ self.statistics, 0.0])[None]
         posterior = self.family.update(self.inverse_temperature * statistics, None)
@@ -343,9 +344,9 @@ class OtherColumns:
 
 
 def normal_log_densities(X, share):
-    """Log densities of the rows under a normal distribution fitted to some of them.
+    """Return log densities of the rows under a normal fitted to weighted rows.
 
-    Correlations of few rows are shrunk.
+    Correlations are shrunk, noticeably if the rows are few.
     """
     d, total = X.shape[1], max(share.sum(), 1e-300)
     gaps = X - share @ X / total
@@ -359,7 +360,7 @@ def normal_log_densities(X, share):
 
 
 def dirichlet_log_densities(logs, share):
-    """Log densities of the rows under a Dirichlet distribution fitted to some of them.
+    """Return log densities of the rows under a Dirichlet fitted to weighted rows.
 
     Parameters
     ----------
@@ -391,18 +392,18 @@ def dirichlet_log_densities(logs, share):
 
 
 def with_zeros(X, log_probabilities, zeros):
-    """Log probabilities of counts with more zeros, a share `zeros` of all."""
+    """Return log probabilities of zero-inflated counts; `zeros` is the inflation."""
     counts = log_probabilities + np.log1p(-zeros)
     return np.where(X == 0, np.logaddexp(np.log(zeros), counts), counts)
 
 
 def without(values, pair):
-    """Return the values but for two of them."""
+    """Return the values without the two at the indices `pair`."""
     return [value for i, value in enumerate(values) if i not in pair]
 
 
 def parts_and_others(family, n_features, takes):
-    """Return the families that are taken, their columns, and the product of others."""
+    """Return the families that `takes` accepts, with columns; product of the others."""
     if takes(family):
         return [(family, list(range(n_features)))], None
     if not isinstance(family, ProductFamily):

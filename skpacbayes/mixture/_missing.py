@@ -1,8 +1,8 @@
 """Missing values of Gaussian components: integrated out exactly, pattern by pattern.
 
-Where E log q_k(x) is a quadratic form, the best distribution of the missing values
-given the others is Gaussian. It is a factor of the posterior like all others: the bound
-J stays a bound, and rises.
+Where E log q_k(x) is a quadratic form, the optimal distribution of the missing values
+given the observed ones is Gaussian. It is one more factor of the variational posterior:
+J is still a lower bound, and no step decreases it.
 """
 
 from functools import cached_property
@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 
 class Pattern:
-    """Quadratic forms c_k - 1/2 (x - mean_k)' P_k (x - mean_k), some x missing.
+    """Quadratic forms c_k - 1/2 (x - mean_k)' P_k (x - mean_k) with missing features.
 
     Parameters
     ----------
@@ -21,12 +21,12 @@ class Pattern:
     means : ndarray of shape (n_components, n_features)
     precisions : ndarray of shape (n_components, n_features, n_features)
     tops : ndarray of shape (n_components,), default=None
-        Of predictive densities, proportional to (1 + square)^-top.
+        Exponents of predictive densities, proportional to (1 + square)^-top.
 
     Attributes
     ----------
     covariances : ndarray of shape (n_components, n_missing, n_missing)
-        Of the missing features, given the others, under exp of the form.
+        Conditional covariances of the missing features, given the others.
     """
 
     def __init__(self, missing, means, precisions, tops=None):
@@ -43,28 +43,28 @@ class Pattern:
 
     @cached_property
     def log_determinants(self):
-        """Those of the precisions of the missing features."""
+        """Log determinants of the precisions of the missing features."""
         return np.linalg.slogdet(self.inner)[1]
 
     def gaps(self, rows):
-        """Observed values minus the means, (n_components, n_rows, n_observed)."""
+        """Return observed values minus means, (n_components, n_rows, n_observed)."""
         return rows[:, self.there] - self.means[:, None, self.there]
 
     def squares(self, rows):
-        """Least squared distances over the missing values, (n_rows, n_components)."""
+        """Return squares minimised over missing values, (n_rows, n_components)."""
         gaps = self.gaps(rows)
         return ((gaps @ self.schur) * gaps).sum(axis=2).T
 
     def expected(self, rows):
-        """Means of the missing values, (n_components, n_rows, n_missing)."""
+        """Return the means of missing values, (n_components, n_rows, n_missing)."""
         return self.means[:, None, self.missing] + self.gaps(rows) @ self.slopes.mT
 
     def students(self, rows):
-        """Student distributions of the missing values of rows, for each component.
+        """Return the Student distributions of missing values, for each component.
 
         The density of the row is proportional to (1 + s + u' Q u)^-t, where s is the
-        square of the observed values and u the gap of the missing ones from what they
-        predict.
+        square of the observed values, and u are the missing values minus their
+        conditional means.
 
         Returns
         -------
@@ -78,12 +78,12 @@ class Pattern:
         return self.expected(rows), scales, degrees
 
     def log_integrals(self, constants, squares):
-        """Integrals of the exponential of the forms over the missing values."""
+        """Return log integrals of exp of the forms over the missing values."""
         factor = len(self.missing) * np.log(2 * np.pi) - self.log_determinants
         return constants + 0.5 * (factor - squares)
 
     def log_student_integrals(self, constants, tops, squares):
-        """Integrals of exp(c_k) (1 + square)^(-top_k) over the missing values."""
+        """Return log integrals of exp(c_k) (1 + square)^(-top_k)."""
         size = len(self.missing)
         rest = tops - 0.5 * size
         factor = gammaln(rest) - gammaln(tops)
@@ -92,9 +92,10 @@ class Pattern:
 
 
 class IndependentPattern:
-    """Missing features that do not depend on the others, nor on each other.
+    """Missing features that are independent of each other and of the observed ones.
 
-    As of `Pattern`, with a chi-squared variable for each of them: `n_chances`.
+    Attributes are those of `Pattern`. Each missing feature has a chi-squared variable
+    of its own: `n_chances` is their number.
     """
 
     def __init__(self, missing, means, scales, tops):
@@ -104,7 +105,7 @@ class IndependentPattern:
         self.degrees = 2 * tops - 1
 
     def students(self, rows):
-        """Student distributions of the missing values, the same for all rows."""
+        """Return Student distributions of missing values, the same for all rows."""
         shape = len(self.means), len(rows)
         locations = np.broadcast_to(self.means[:, None], (*shape, self.n_chances))
         scales = np.broadcast_to(1 / self.degrees[:, None], shape)
@@ -137,12 +138,12 @@ class IncompleteRows:
             out[at] = pattern.log_integrals(constants, squares)
 
     def leave_out(self, values):
-        """Set to zero what the incomplete rows, on the last axis, contribute."""
+        """Set the contributions of incomplete rows to zero, on the last axis."""
         for _, at in self.parts:
             values[..., at] = 0.0
 
     def losses(self, shares):
-        """Return what the components lack of rows, for their means and their scales.
+        """Return the rows lost to missing values, for the means and for the scales.
 
         A row of d values of which o are observed lacks 1 - o / d of the information
         about the mean, and 1 - o (o + 1) / (d (d + 1)) of that about the scale.
@@ -185,7 +186,7 @@ class IncompleteRows:
 
 
 def column_means(X, sample_weight):
-    """Return the means of the values that are there; zero where there are none."""
+    """Return the means of the observed values; zero for columns without any."""
     if not np.isnan(X).any():
         return np.average(X, axis=0, weights=sample_weight)
     weight = np.ones(len(X)) if sample_weight is None else sample_weight

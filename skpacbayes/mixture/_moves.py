@@ -1,4 +1,4 @@
-"""Merges, cuts, and exchanges: two components become one, and a third becomes two."""
+"""Split-merge moves: an exchange merges two components and splits a third one."""
 
 from typing import NamedTuple
 
@@ -10,26 +10,26 @@ from ._family import take
 from ._rows import Responsibilities
 from ._search import TILE_ROWS, clusters, hard_statistics, remembered, scaled_part
 
-MERGE_ROWS = 4000  # on which merges are compared
-PAIRS = 6  # pairs of components that may be merged
-TURNED = 2.0  # settled rows, and rows in the window, that may be two components
-EXCHANGE_SWEEPS = 8  # over which an exchange is followed
-CUTS = 3  # components that may be cut, for each pair
-CUT_STEPS = 5  # of k-means, which cuts a component
-CUT_SWEEPS = 5  # of the mixture of two, which cuts the most promising ones again
+MERGE_ROWS = 4000  # rows on which merges are compared
+PAIRS = 6  # pairs of components whose merges are tried
+TURNED = 2.0  # least number of rows, settled and in the window, to separate them
+EXCHANGE_SWEEPS = 8  # sweeps between two checks of an exchange
+CUTS = 3  # components whose splits are tried, for each pair
+CUT_STEPS = 5  # steps of k-means, which splits a component
+CUT_SWEEPS = 5  # sweeps of a mixture of two, which improves the best splits
 TRIES = 4  # exchanges that are followed for a few sweeps
-EXCHANGE_ROWS = 4000  # on which they are followed
-PATIENCE = 20  # rises like the last that an exchange may still need
+EXCHANGE_ROWS = 4000  # rows for these sweeps
+PATIENCE = 20  # an exchange ends if more rises like its last one are needed
 
 
 class Candidate(NamedTuple):
-    """Statistics rearranged: a merge, a cut or both.
+    """Statistics after a merge, a split or both.
 
     statistics : (n_components_after, n_columns)
-    source : (n_components_after,), the component before from which each one's update
-        begins
-    changed : indices of the components after whose statistics are other than those of
-        their source
+    source : (n_components_after,), the index before the move of the component from
+        which each update starts
+    changed : indices after the move of the components whose statistics differ from
+        those of their source
     """
 
     statistics: np.ndarray
@@ -37,15 +37,15 @@ class Candidate(NamedTuple):
     changed: np.ndarray
 
     def state(self, mixture, before):
-        """State after an M-step."""
+        """Return the state after an M-step."""
         return mixture.m_step(self.statistics, take(before, self.source))
 
 
 def judged(mixture, before, total, candidates):
     """Return the criteria of candidates after an M-step, and their states.
 
-    If the components share no parameters, only those that change are updated, of all
-    candidates at once.
+    If the components share no parameters, only the changed ones are updated, those of
+    all candidates at once.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def judged(mixture, before, total, candidates):
 
 
 def begun(mixture, state, settled):
-    """Return a state to ascend from and the settled statistics, if there are any."""
+    """Return a state to start from, and the settled statistics if there are any."""
     if settled is not None:
         return state, settled
     components = mixture.family.recentred(state.components)
@@ -100,8 +100,8 @@ def begun(mixture, state, settled):
 def best_merge(fit, X, sample_weight, settled=None):
     """Merge the pair of components that leaves the largest bound.
 
-    The bound is that of the statistics; merging takes the entropy of the choice
-    between the two components from them.
+    The bound is computed from the merged statistics, from which the entropy of the
+    choice between the two components is subtracted.
 
     Returns
     -------
@@ -131,9 +131,9 @@ def best_merge(fit, X, sample_weight, settled=None):
 
 
 def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
-    """Cut the component whose cut leaves the largest bound.
+    """Split the component whose split leaves the largest bound.
 
-    Settled rows stay with one of the halves: the other one is born in the window.
+    Settled rows stay with one of the halves: the other has rows of the window only.
     Halves of this fit that are in `known` are not computed again.
 
     Returns
@@ -166,10 +166,10 @@ def exchange_components(
 ):
     """Exchange components as long as a fit has converged and the bound rises.
 
-    A pair that overlaps is merged and a third component is cut in two. The exchanges
-    that promise most are followed for a few sweeps over some of the rows, the best of
-    them over all rows as long as there is hope that it passes the fit. The halves of
-    components that were cut are left in the dictionary `known`, if there is one.
+    A pair that overlaps is merged and a third component is split. The most promising
+    exchanges are run for a few sweeps over some of the rows. The best of them is run
+    over all rows, as long as it may still exceed the fit. The halves of the components
+    are stored in the dictionary `known`, if there is one.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def exchange_components(
         bounds above that fit's. If the bound is not larger (with missing values only
         the criterion need be), it adds the last bound alone: the history steps down.
     settled : ndarray or None
-        The statistics of settled rows, moved along.
+        The statistics of settled rows after the same moves.
     """
     n_components = len(fit.state.concentration)
     few = scaled_part(X, sample_weight, n_components, seed, most=EXCHANGE_ROWS)
@@ -196,13 +196,13 @@ def exchange_components(
             rising = best.history[-1:]
         best = best._replace(history=fit.history + rising)
         fit, settled = best, rest
-        if gain <= PATIENCE * enough:  # the same maximum, nearer to its top
+        if gain <= PATIENCE * enough:  # the same maximum, more precisely
             break
     return fit, settled
 
 
 def followed(fit, X, sample_weight, settled, options, to_beat):
-    """Ascend, as long as there is hope that the bound passes `to_beat`."""
+    """Return the fit after an ascent, which ends if it can hardly exceed `to_beat`."""
     brief, history = limited(options), []
     for _ in range(1 + options["max_iter"] // brief["max_iter"]):
         fit = fit.mixture.ascend(fit.state, X, sample_weight, settled, **brief)
@@ -213,12 +213,12 @@ def followed(fit, X, sample_weight, settled, options, to_beat):
 
 
 def limited(options, most=EXCHANGE_SWEEPS):
-    """Return the options of an ascent of at most so many sweeps."""
+    """Return the options of an ascent of at most `most` sweeps."""
     return {**options, "max_iter": min(most, options["max_iter"])}
 
 
 def best_exchange(fit, few, settled, options, seed, known):
-    """Return the best exchange after a few sweeps over `few` rows, if hopeful."""
+    """Return the best exchange after a few sweeps over `few` rows, if promising."""
     if not fit.converged:
         return None, None
     brief = limited(options)
@@ -237,14 +237,14 @@ def best_exchange(fit, few, settled, options, seed, known):
 
 
 def hopeful(fit, to_beat):
-    """Whether rises like the last one would carry the bound above `to_beat`."""
+    """Return whether `PATIENCE` rises like the last one would exceed `to_beat`."""
     return fit.criterion + PATIENCE * (fit.history[-1] - fit.history[-2]) > to_beat
 
 
 def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
-    """Yield the state and the settled statistics after the exchanges to try.
+    """Yield the states and the settled statistics after the best exchanges.
 
-    What an exchange promises is the bound of the statistics that it rearranges.
+    Exchanges are ranked by the bound of their statistics.
     """
     state, everyone = fit.state, np.arange(len(fit.state.concentration))
     if len(everyone) < 3:
@@ -285,8 +285,8 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
 def old_and_new(statistics, settled):
     """Return the components with settled rows, and with most rows in the window.
 
-    A group that comes with the window makes the nearest component broader: its settled
-    rows and those in the window are then two components, or its settled rows belong to
+    A new group in the window broadens the nearest component. Its settled rows and those
+    in the window should then be two components, or its settled rows should belong to
     another one.
     """
     both = (statistics[:, 0] >= TURNED) & (settled[:, 0] >= TURNED)
@@ -295,7 +295,7 @@ def old_and_new(statistics, settled):
 
 
 def cut_bounds(mixture, state, total, first, second, components):
-    """Bound after the cut of each of these components; elsewhere -inf."""
+    """Return the bounds after a split of each of `components`; -inf for others."""
     bounds = np.full(len(total), -np.inf)
     components = list(components)
     cuts = [cut(total, first, second, k) for k in components]
@@ -305,7 +305,7 @@ def cut_bounds(mixture, state, total, first, second, components):
 
 
 def cut(total, kept, born, k, rest=None):
-    """Return the candidate with component k cut in two halves, `kept` and `born`."""
+    """Return the candidate with component k split in two halves, `kept` and `born`."""
     parts = np.vstack([total, born[k]])
     parts[k] = kept[k]
     parts = parts if rest is None else parts + rest
@@ -340,15 +340,15 @@ def halves_of(fit, total, rows, seed, known):
         known,
         id(fit),
         lambda: (fit, halves(fit.mixture, fit.state, total, *rows, seed=seed)),
-    )[1]  # the fit is kept too, so that its id stays its own
+    )[1]  # keeping the fit, so that no other object has its id
 
 
 def halves(mixture, state, total, X, weight, *, seed):
-    """Components, first those whose cut raises the bound most, and their halves.
+    """Return the components, sorted by the gain of a split, and their halves.
 
-    Each component is cut by k-means on the rows that are its own most of all; those
-    for which this promises most, again by a mixture of two. The halves are statistics
-    scaled to the counts of `total`.
+    Each component is split by k-means on the rows for which it is the most probable
+    one. The most promising splits are improved by a mixture of two. The halves are
+    statistics scaled to the counts of `total`.
 
     Returns
     -------
@@ -383,15 +383,15 @@ def halves(mixture, state, total, X, weight, *, seed):
 
 
 def shares_and_losses(mixture, state, X, sample_weight):
-    """Responsibilities of the rows, and what they lose in another component.
+    """Return the responsibilities, and the losses of moving rows between components.
 
     Returns
     -------
     shares : ndarray of shape (n_rows, n_components)
         Responsibilities times weights.
     losses : ndarray of shape (n_components, n_components)
-        What the rows of a component (first axis) lose of their expected log joint
-        density in another one, as it is.
+        The decrease of the expected log joint density if the rows of a component
+        (first axis) are assigned to another one, which is not updated.
     """
     density = mixture.density(state)
     joint = np.empty((X.shape[0], len(density.constants)))
@@ -404,7 +404,7 @@ def shares_and_losses(mixture, state, X, sample_weight):
 
 
 def pairs_to_merge(losses, smallest):
-    """Pairs to merge: those that lose least, and the smallest with its nearest."""
+    """Return pairs to merge: the smallest losses, and the smallest component's pair."""
     first, second = np.triu_indices(len(losses), 1)
     least = np.minimum(losses, losses.T)[first, second]
     pairs = [(int(first[i]), int(second[i])) for i in np.argsort(least)]
@@ -414,5 +414,5 @@ def pairs_to_merge(losses, smallest):
 
 
 def choice_entropy(first, second):
-    """Entropy of the choice between two components, summed over the rows."""
+    """Return the entropy of the choice between two components, summed over rows."""
     return (entr(first) + entr(second) - entr(first + second)).sum()

@@ -14,7 +14,7 @@ from ._family import POSITIVE, ExponentialFamily, defines_last
 from ._gaussian_families import LOG_2_PI
 from ._scorers import KernelScorer, contiguous
 
-DEGREES = 3  # of freedom, of the prior precisions of normal columns
+DEGREES = 3  # prior degrees of freedom of the precisions of normal columns
 
 
 class NormalColumns(NamedTuple):

@@ -1,4 +1,4 @@
-"""Outliers: a uniform distribution beside the components, with a share of its own."""
+"""Outliers: rows that have a uniform distribution instead of their component's."""
 
 from copy import copy
 from typing import NamedTuple
@@ -19,7 +19,7 @@ NO_OUTLIERS = 1e-6, 1.0  # where the ascent starts
 class WithOutliers(NamedTuple):
     """Posterior of the components, and Beta posterior of the share of outliers.
 
-    chances : (1, 2), of outliers and of other rows
+    chances : (1, 2), Beta parameters of outliers and of other rows
     """
 
     components: tuple
@@ -27,7 +27,7 @@ class WithOutliers(NamedTuple):
 
     @property
     def log_chances(self):
-        """Expected logarithms of the shares of outliers and of other rows."""
+        """Expected log probabilities of being an outlier and of not being one."""
         return (digamma(self.chances) - digamma(self.chances.sum()))[0]
 
 
@@ -35,10 +35,10 @@ class OutlierFamily(Family):
     """Components of a family, each a mixture with one uniform distribution.
 
     A row of component k is an outlier with a probability that all components share.
-    The ascent takes the density of outliers for constant, also outside of the box: a
-    later row that is farther away is an outlier too.
-    The statistics of a component are the count, the count of rows that are no outliers,
-    what the family sums over these, and the entropies.
+    During the ascent the density of outliers is the same constant outside of the box:
+    new rows that are farther away are outliers too.
+    The statistics of a component are the count, the count of rows that are not
+    outliers, the statistics of the family for these rows, and the entropies.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class OutlierFamily(Family):
         return cls(family, low, np.where(high > low, high, low + 1.0), columns)
 
     def columns_that_are(self, kind, columns):
-        """Return those of the columns that the family says are of a kind."""
+        """Return the columns that are of a kind, according to the family."""
         return self.inner.columns_that_are(kind, columns)
 
     @property
@@ -86,7 +86,7 @@ class OutlierFamily(Family):
         return family
 
     def check_rows(self, X):
-        """Refuse missing values, and what the family refuses."""
+        """Raise a ValueError for missing values, or if the family does."""
         if np.isnan(X).any():
             raise ValueError(
                 "X contains NaN, but the mixture was fitted with outliers=True, and "
@@ -104,11 +104,11 @@ class OutlierFamily(Family):
         return self.inner.profile(X, sample_weight)
 
     def initial_labels(self, X, weight, n_components, seed):
-        """Return those of the family."""
+        """Return the initial labels of the family."""
         return self.inner.initial_labels(X, weight, n_components, seed)
 
     def blank(self, n_components, origin):
-        """Posterior of components that have seen no row, and take all as usual ones."""
+        """Return the posterior of components before any data, without outliers."""
         return WithOutliers(
             self.inner.blank(n_components, origin), np.array([NO_OUTLIERS])
         )
@@ -122,7 +122,7 @@ class OutlierFamily(Family):
         )
 
     def warn_of(self, posterior):
-        """Let the family of the other rows look at its part."""
+        """Let the family of the other rows warn of its part."""
         self.inner.warn_of(posterior.components)
 
     def warn_of_news(self):
@@ -130,7 +130,7 @@ class OutlierFamily(Family):
         self.inner.warn_of_news()
 
     def has_settled_well(self, statistics):
-        """Return what the family of the other rows says of its part."""
+        """Return whether the part of the other rows has settled well."""
         return self.inner.has_settled_well(statistics[:, 1:])
 
     def divergence(self, posterior):
@@ -147,7 +147,7 @@ class OutlierFamily(Family):
         )
 
     def expected_log_likelihood(self, posterior, statistics):
-        """Sum over components of E log q_k, for rows known by their statistics."""
+        """Return the sum of E log q_k over rows and components, from statistics."""
         log_outlier, log_usual = posterior.log_chances
         usual, total = statistics[:, 1].sum(), statistics[:, 0].sum()
         inner = self.inner.expected_log_likelihood(
@@ -200,13 +200,13 @@ class OutlierFamily(Family):
         return self.inner.scorer(posterior.components, log_weights + log_usual)
 
     def log_outlier(self, posterior):
-        """Return the expected log joint density of a row and its being an outlier."""
+        """Return the expected log joint density of a row and the outlier component."""
         return posterior.log_chances[0] - self.log_volume
 
     def predictive_scorer(self, posterior):
         """Return what writes the log predictive densities of the components.
 
-        Outside of the box they are those of rows that are no outliers.
+        Outside of the box, the density of outliers is zero.
         """
         scorer = self.inner.predictive_scorer(posterior.components)
         outlier, usual = np.log(posterior.chances[0] / posterior.chances.sum())
@@ -226,14 +226,14 @@ class OutlierFamily(Family):
         return FunctionScorer(write, scorer.n_components)
 
     def log_predictive(self, posterior, X):
-        """Log-density of each row under each component, (n_rows, n_components)."""
+        """Return log densities of rows and components, (n_rows, n_components)."""
         scorer = self.predictive_scorer(posterior)
         result = np.empty((len(X), scorer.n_components))
         scorer.write(X, result)
         return result
 
     def draw(self, posterior, k, size, generator):
-        """Rows of component k, outliers among them."""
+        """Return rows drawn from component k, including outliers."""
         rows = self.inner.draw(posterior.components, k, size, generator)
         share = posterior.chances[0, 0] / posterior.chances.sum()
         outliers = generator.random(size) < share
@@ -242,21 +242,21 @@ class OutlierFamily(Family):
         return rows
 
     def draw_outliers(self, posterior, size, generator):
-        """Draw rows that belong to no component."""
+        """Return outliers, drawn uniformly from the box."""
         rows = self.inner.draw(posterior.components, 0, size, generator)
         box = generator.uniform(self.low, self.high, (size, len(self.low)))
         rows[:, self.columns] = box
         return rows
 
     def attributes(self, posterior):
-        """Arrays that describe the components, and the share of outliers."""
+        """Return the arrays of the family, and the share of outliers."""
         share = posterior.chances[0, 0] / posterior.chances.sum()
         attributes = self.inner.attributes(posterior.components)
         return {**attributes, "outlier_share": share}
 
 
 class OutlierDensity:
-    """log(exp(inner_k(x)) + exp(outlier_k)) for rows."""
+    """Log joint densities log(exp(inner_k(x)) + exp(outlier_k)) of rows."""
 
     def __init__(self, inner, outlier):
         self.inner = inner
@@ -271,7 +271,7 @@ class OutlierDensity:
         np.logaddexp(out, self.outlier, out=out)
 
     def no_moments(self):
-        """Return the moments of no row: counts of usual rows, and the family's."""
+        """Return the moments of no rows: counts of non-outliers, and the family's."""
         return np.zeros(len(self.outlier)), self.inner.no_moments()
 
     def add(self, rows, shares, moments):
@@ -282,14 +282,14 @@ class OutlierDensity:
         self.inner.add(rows, usual, inner)
 
     def total(self, counts, moments):
-        """Sum over the rows w_ik times their log joint densities, given what they are.
+        """Return the sum of w_ik times log joint densities of rows and outlier labels.
 
-        What the entropies lack of it is the entropy of being an outlier.
+        It differs from the sum of log joint densities by the entropies of these labels.
         """
         usual, inner = moments
         return self.inner.total(usual, inner) + (counts - usual) * self.outlier
 
     def columns(self, moments):
-        """Columns of the statistics between the counts and the entropies."""
+        """Return the columns of the statistics between the counts and the entropies."""
         usual, inner = moments
         return np.column_stack([usual, self.inner.columns(inner)])
