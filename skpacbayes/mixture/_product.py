@@ -29,7 +29,7 @@ class ProductFamily(ExponentialFamily):
         no family are ignored.
     """
 
-    checked = False  # whether the families can be parts, and share no column
+    checked = False  # whether the families are valid parts without common columns
 
     def __init__(self, families):
         self.families = families
@@ -307,7 +307,7 @@ class ProductFamily(ExponentialFamily):
 
 
 def refused(error, name, columns):
-    """Return the error of a part, with the numbers that its columns have in X."""
+    """Return the error of a part, with its column numbers replaced by those of X."""
     words = re.sub(
         r"(?i)\b(column )(\d+)(?= of X)",
         lambda found: f"{found[1]}{columns[int(found[2])]}",
@@ -325,14 +325,14 @@ def check_parameters(family):
     if isinstance(family, type):
         name = family.__name__
         raise ValueError(f"The family is the class {name}: give an object, {name}().")
-    constraints = getattr(family, "_parameter_constraints", None)  # a user's has none
+    constraints = getattr(family, "_parameter_constraints", None)  # users' have none
     if constraints:
         given = family.get_params(deep=False)
         validate_parameter_constraints(constraints, given, type(family).__name__)
 
 
 def family_named(family):
-    """Return a family, with its defaults where only the name is given."""
+    """Return a family; a name gives the family with its default parameters."""
     if not isinstance(family, str):
         return family
     if family not in FAMILIES:
@@ -341,7 +341,7 @@ def family_named(family):
 
 
 def is_conditional(name, family, columns):
-    """Whether the density of a family is of some of its columns given the others."""
+    """Return whether the density of a family is conditional on some columns."""
     return len(family.described(columns)) < len(columns)
 
 

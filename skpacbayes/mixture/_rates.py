@@ -13,13 +13,13 @@ from ._column_family import ColumnFamily
 from ._divergences import gamma_divergence, log_rising
 from ._family import POSITIVE
 
-FEW = 100  # values for which a table costs more than it saves
-MOST_COUNTS = 256  # whose log densities are in a table
+FEW = 100  # number of values below which no table of factorials is made
+MOST_COUNTS = 256  # number of counts whose log densities are tabulated
 ENDS = "smallest", "largest"
 ADVICE = "take logarithms", 'the family "lognormal" or "normal" may fit better'
 SHAPES, N_SHAPES = (0.02, 2000.0), 200  # grid of the shapes of Gamma distributions
-NEGLIGIBLE = -50.0  # logarithm of the chance of a shape that may be left out,
-ENOUGH = -10.0  # if the density of log x exceeds exp(ENOUGH)
+NEGLIGIBLE = -50.0  # shapes with a smaller log probability are left out,
+ENOUGH = -10.0  # if the log density of log x is larger than this
 
 
 class GammaPosterior(NamedTuple):
@@ -104,7 +104,7 @@ class Poisson(ColumnFamily):
 
 
 def log_factorials(X):
-    """Logarithms of the factorials of counts, from a table where counts are small."""
+    """Return log factorials of counts, from a table if the counts are small."""
     highest = X.max(initial=0.0)
     if X.size < FEW or highest > X.size:
         return gammaln(X + 1)
@@ -115,8 +115,8 @@ def log_factorials(X):
 class GammaShapes(NamedTuple):
     """Distributions of the shapes, and of the rates for each shape of a grid.
 
-    All (n_components, n_features, n_grid): the rates are Gamma(shape, rate), and
-    log_chances are the logarithms of the chances of the grid.
+    All are (n_components, n_features, n_grid): the rates are Gamma(shape, rate), and
+    log_chances are the log probabilities of the shapes.
     """
 
     shape: np.ndarray

@@ -13,22 +13,22 @@ from ._gaussian_families import LOG_2_PI, covariance, variances
 from ._rows import product_pairs
 from ._scorers import FunctionScorer, KernelScorer
 
-SHAPE = 1.5  # of the prior of the precision of the errors
-NARROWEST = 1e-14  # of the widest direction of the inputs is the least width
-RATES = 1e-12, 1.0  # between which the bound chooses the prior rate
-AT_ONCE = 256  # rows of which products are in memory
-PRECISIONS = 1e-12, 1e3  # and the prior precision of the coefficients
-TRIALS, STEPS = 20, 8  # starts of lines, and steps from each
-KEPT = 0.7  # of the rows, by which lines are refitted and compared
-NEAR = 3.0  # standard deviations from a line, within which a row starts with it
-FEW = 1000  # rows by which lines are found
+SHAPE = 1.5  # prior shape of the precision of the errors
+NARROWEST = 1e-14  # smallest ratio of eigenvalues of input products
+RATES = 1e-12, 1.0  # smallest and largest prior rate of the precision
+AT_ONCE = 256  # rows whose products are computed at a time
+PRECISIONS = 1e-12, 1e3  # smallest and largest prior precision of coefficients
+TRIALS, STEPS = 20, 8  # random starts of lines, and refits after each
+KEPT = 0.7  # share of rows with which lines are refitted and compared (trimming)
+NEAR = 3.0  # largest distance of rows that start with a line, in standard deviations
+FEW = 1000  # largest number of rows for finding lines
 RIDGE = 1e-6
 
 
 class Lines(NamedTuple):
     """Posterior of the coefficients and of the precision of the errors.
 
-    In units of the standardised columns; the first coefficient is the intercept.
+    Units are those of standardised columns; the first coefficient is the intercept.
 
     coefficients : (n_components, 1 + n_inputs)
     covariances : (n_components, 1 + n_inputs, 1 + n_inputs), times the precision
@@ -315,7 +315,7 @@ class Regression(ExponentialFamily):
 
 
 def has_target(mixture):
-    """Whether exactly one family of a mixture is a regression."""
+    """Return whether exactly one family of a mixture is a regression."""
     families = getattr(mixture._as_fitted(), "family", None)
     families = getattr(families, "families", families)
     if isinstance(families, list):
@@ -327,7 +327,7 @@ def has_target(mixture):
 
 
 def is_regression(family):
-    """Whether a family is a regression."""
+    """Return whether a family is a regression."""
     return isinstance(family, Regression)
 
 
@@ -342,7 +342,7 @@ def regression_of(family, posterior, n_features):
 
 
 def products(inputs, rows):
-    """Return inputs @ rows.T, each of them alone: the same bits in every block."""
+    """Return inputs @ rows.T row by row, so that results do not depend on blocks."""
     result = np.empty((len(inputs), len(rows)))
     for start in range(0, len(inputs), AT_ONCE):
         part = inputs[start : start + AT_ONCE, None] * rows
@@ -351,10 +351,10 @@ def products(inputs, rows):
 
 
 def inverses(matrices):
-    """Inverses of positive definite matrices, positive definite too.
+    """Return the inverses of positive definite matrices, positive definite too.
 
-    Where rounding has made a matrix singular, eigenvalues below 1e-14 of the largest
-    are raised to that.
+    If a matrix is singular by rounding, eigenvalues below 1e-14 times the largest one
+    are raised to this value.
     """
     values, vectors = np.linalg.eigh(matrices)
     if (values[:, 0] > NARROWEST * values[:, -1]).all():
@@ -367,9 +367,9 @@ def inverses(matrices):
 def nearest_lines(inputs, targets, weight, n_lines, rng):
     """Return the nearest line of each row, and whether it is near.
 
-    K lines [1]_, each refitted to the rows that are nearest to it: as outliers have
-    large residuals, the rows with the largest are left out, as in least trimmed
-    squares.
+    Clusterwise regression [1]_: each line is refitted to the rows that are nearest to
+    it. The rows with the largest residuals are left out as outliers, as in least
+    trimmed squares.
 
     .. [1] H. Späth (1979). Algorithm 39: Clusterwise linear regression. Computing 22,
        367-373.
@@ -377,7 +377,7 @@ def nearest_lines(inputs, targets, weight, n_lines, rng):
     Parameters
     ----------
     inputs : ndarray of shape (n_rows, n_inputs)
-        Standardised inputs, one for the intercept.
+        Standardised inputs, with a column of ones for the intercept.
     targets, weight : ndarray of shape (n_rows,)
     n_lines : int
     rng : Generator
@@ -401,8 +401,8 @@ def nearest_lines(inputs, targets, weight, n_lines, rng):
 def normal_scale(residuals, weight):
     """Return the standard deviation of normal residuals, given their absolute values.
 
-    From the median of the smallest share `KEPT` of the residuals: a weighted quantile
-    of all of them, which large ones do not change.
+    It is computed from a weighted quantile, the median of the smallest share `KEPT`,
+    which outliers do not change.
     """
     order = np.argsort(residuals)
     masses = np.cumsum(weight[order])
@@ -435,7 +435,7 @@ def trimmed_lines(inputs, targets, weight, n_lines, rng):
 
 
 def fitted(inputs, targets, weight):
-    """Least squares, with a ridge so small that it only makes them unique."""
+    """Return the least squares fit, with a tiny ridge that makes it unique."""
     weighted = inputs * weight[:, None]
     gram = weighted.T @ inputs
     gram += RIDGE * (np.trace(gram) / len(gram) + 1e-300) * np.eye(len(gram))

@@ -1,9 +1,9 @@
-"""What one pass over the rows gives: the E-step, tile by tile.
+"""The E-step: one pass over the rows, in batches ("tiles").
 
 A *density* evaluates E log p_k + E log q_k(x) for a tile of rows, and adds the
-moments of the tile. There is one per kind of moments: quadratic about one origin,
-diagonal or full about an origin per component, counts. No array made here has one row
-per observation.
+moments of the tile. There is one class per kind of moments: quadratic about one origin,
+diagonal or full about an origin per component, counts, linear. No array made here has
+one row per observation.
 """
 
 import math
@@ -21,7 +21,7 @@ from .._kernels.mixture import (
 )
 from ._missing import IncompleteRows
 
-TILE_DOUBLES = 50_000  # what a tile may take: it should stay in the cache
+TILE_DOUBLES = 50_000  # largest size of a tile, which should stay in the cache
 SMALLEST_TILE = 64
 
 
@@ -38,7 +38,7 @@ class Responsibilities:
         self.counts, self.log_sums = self.sums = np.zeros((2, self.n_components))
 
     def tiles(self, X, sample_weight=None):
-        """Yield (slice, rows, responsibilities); the array is used again and again.
+        """Yield (slice, rows, responsibilities); the last array is overwritten.
 
         The responsibilities of a row sum to its weight.
         """
@@ -63,7 +63,7 @@ class Responsibilities:
 
 
 def expect(density, X, sample_weight=None):
-    """E-step: the expected statistics of X, and its log-normaliser.
+    """Return the expected statistics of X and the log-normaliser: the E-step.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def expect(density, X, sample_weight=None):
 
 
 def as_slice(columns):
-    """Return columns as a slice where they are one: it takes them without a copy."""
+    """Return consecutive columns as a slice, which selects them without a copy."""
     columns = list(columns)
     if columns and columns == list(range(columns[0], columns[0] + len(columns))):
         return slice(columns[0], columns[-1] + 1) if columns[0] >= 0 else columns
@@ -93,7 +93,7 @@ def as_slice(columns):
 def column_indices(columns, names, n_features, asked):
     """Return the indices of columns that are given by index, name, mask or slice.
 
-    An error about one that is not there begins with `asked`.
+    The error message for a missing column begins with `asked`.
     """
     if isinstance(columns, slice):
         columns = np.arange(n_features)[columns]
@@ -113,13 +113,13 @@ def column_indices(columns, names, n_features, asked):
 
 
 def have_gaps(X):
-    """Whether a value is NaN: the sum of the squares is then, and quickly told."""
+    """Return whether a value is NaN, by the sum of squares, which is fast."""
     return math.isnan(np.vdot(X, X))
 
 
 @lru_cache(maxsize=64)
 def product_pairs(n_features, full):
-    """Return the indices of both factors of each product of features, read-only."""
+    """Return read-only indices of the two factors of each product of features."""
     pairs = np.triu_indices(n_features) if full else (np.arange(n_features),) * 2
     for indices in pairs:
         indices.flags.writeable = False
@@ -130,9 +130,9 @@ class QuadraticDensity:
     """c_k - 1/2 (x - mean_k)' P_k (x - mean_k), as a product with (1, x, xx').
 
     `precisions` is (n_components, n_features), a diagonal, or (n_components,
-    n_features, n_features). The moments are sums about `origin`, (n_features,). Half
-    the work of a triangular solve, all of it in two matrix products; accurate while
-    the components lie within some thousand of their widths from the origin.
+    n_features, n_features). The moments are sums about `origin`, (n_features,). Two
+    matrix products do it, in half the time of a triangular solve. They are accurate if
+    components are at most some thousand standard deviations from the origin.
     """
 
     def __init__(self, constants, means, precisions, origin):
@@ -168,7 +168,7 @@ class QuadraticDensity:
             self.incomplete.leave_out(self._features)
 
     def no_moments(self):
-        """Return the moments of no row."""
+        """Return the moments of no rows."""
         return np.zeros((self.width + self.n_losses, len(self.constants)))
 
     def add(self, rows, shares, moments):
@@ -181,18 +181,18 @@ class QuadraticDensity:
             moments[self.width :] += self.incomplete.losses(shares)
 
     def total(self, counts, moments):
-        """Sum over the rows w_ik times their log joint densities."""
+        """Return the sums over rows of w_ik times their log joint densities."""
         return (self.coefficients.T * moments[: self.width]).sum(axis=0)
 
     def columns(self, moments):
-        """Columns of the statistics between the counts and the entropies."""
+        """Return the columns of the statistics between the counts and the entropies."""
         return moments[1:].T
 
 
 class SeparatedDiagonalDensity:
     """`QuadraticDensity` for diagonals, with one origin per component.
 
-    Slower, and exact where the spread of the components dwarfs their widths.
+    It is slower, but accurate if components are narrow and far from each other.
     """
 
     def __init__(self, constants, means, precisions, origins):
@@ -207,7 +207,7 @@ class SeparatedDiagonalDensity:
         diagonal_log_joint(rows, self.constants, self.means, self.precisions, out)
 
     def no_moments(self):
-        """Return the moments of no row."""
+        """Return the moments of no rows."""
         return np.zeros((2, *self.means.shape))
 
     def add(self, rows, shares, moments):
@@ -215,13 +215,13 @@ class SeparatedDiagonalDensity:
         add_diagonal_moments(rows, shares, self.origins, moments[0], moments[1])
 
     def total(self, counts, moments):
-        """Sum over the rows w_ik times their log joint densities."""
+        """Return the sums over rows of w_ik times their log joint densities."""
         gaps = self.means - self.origins
         squares = moments[1] - 2 * gaps * moments[0] + counts * gaps**2
         return counts * self.constants - 0.5 * (self.precisions * squares).sum(axis=0)
 
     def columns(self, moments):
-        """Columns of the statistics between the counts and the entropies."""
+        """Return the columns of the statistics between the counts and the entropies."""
         return np.hstack([moments[0].T, moments[1].T])
 
 
@@ -248,7 +248,7 @@ class SeparatedFullDensity:
             self.incomplete.write(self.constants, out)
 
     def no_moments(self):
-        """Return the moments of no row."""
+        """Return the moments of no rows."""
         n_components, d = self.means.shape
         return np.zeros((n_components, 1 + d, d)), np.zeros((2, n_components))
 
@@ -268,7 +268,7 @@ class SeparatedFullDensity:
             moments[k, 1:] += weighted.T @ gaps
 
     def total(self, counts, moments):
-        """Sum over the rows w_ik times their log joint densities."""
+        """Return the sums over rows of w_ik times their log joint densities."""
         moments, _ = moments
         gaps, sums = self.means - self.origins, moments[:, 0]
         crossed = gaps[:, :, None] * (sums - 0.5 * counts[:, None] * gaps)[:, None]
@@ -277,7 +277,7 @@ class SeparatedFullDensity:
         return counts * self.constants - 0.5 * (scaled * self.factors.mT).sum((1, 2))
 
     def columns(self, moments):
-        """Columns of the statistics between the counts and the entropies."""
+        """Return the columns of the statistics between the counts and the entropies."""
         moments, losses = moments
         first, second = product_pairs(self.means.shape[1], full=True)
         return np.hstack([moments[:, 0], moments[:, 1 + first, second], losses.T])
@@ -296,7 +296,7 @@ class CountDensity:
         np.add(rows @ self.log_components.T, self.constants, out=out)
 
     def no_moments(self):
-        """Return the moments of no row."""
+        """Return the moments of no rows."""
         return np.zeros(self.log_components.shape)
 
     def add(self, rows, shares, moments):
@@ -304,20 +304,20 @@ class CountDensity:
         moments += (rows.T @ shares).T if issparse(rows) else shares.T @ rows
 
     def total(self, counts, moments):
-        """Sum over the rows w_ik times their log joint densities."""
+        """Return the sums over rows of w_ik times their log joint densities."""
         return counts * self.constants + (self.log_components * moments).sum(axis=1)
 
     def columns(self, moments):
-        """Columns of the statistics between the counts and the entropies."""
+        """Return the columns of the statistics between the counts and the entropies."""
         return moments
 
 
 class LinearDensity:
     """c_k + sum_j t_j(x) coefficients_kj, where `statistics` maps rows to t.
 
-    Tiles without missing values cost less: the statistics that such rows have in
-    common, those of `common` that are not NaN, are multiples of the count, and
-    `write_varying` writes the others, (n_others, n_rows).
+    Tiles without missing values cost less. Some statistics are the same for all such
+    rows: the values of `common` that are not NaN. `write_varying` writes the others,
+    (n_others, n_rows).
     """
 
     def __init__(self, constants, coefficients, statistics, common, write_varying):
@@ -347,7 +347,7 @@ class LinearDensity:
         np.matmul(self._features.T, self.of_complete.T, out=out)
 
     def no_moments(self):
-        """Return the sums of no row."""
+        """Return the sums over no rows."""
         return np.zeros(self.coefficients.shape)
 
     def add(self, rows, shares, moments):
@@ -360,9 +360,9 @@ class LinearDensity:
         moments[:, self.others] += sums[1:].T
 
     def total(self, counts, moments):
-        """Sum over the rows w_ik times their log joint densities."""
+        """Return the sums over rows of w_ik times their log joint densities."""
         return counts * self.constants + (self.coefficients * moments).sum(axis=1)
 
     def columns(self, moments):
-        """Columns of the statistics between the counts and the entropies."""
+        """Return the columns of the statistics between the counts and the entropies."""
         return moments

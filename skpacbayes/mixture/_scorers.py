@@ -1,7 +1,7 @@
-"""Scores of rows under each component, each row alone.
+"""Scores of rows under each component, row by row.
 
-The sums are taken in the same order whether one row is scored or many, so that a row
-has the same bits in every block. No scorer keeps anything of the rows.
+Sums are taken in the same order whether one row is scored or many, so that the scores
+of a row do not depend on the other rows. Scorers store nothing about the rows.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from ._missing import IndependentPattern, Pattern, patterns_of
 
 
 class Scorer:
-    """What scorers that are asked for arrays share."""
+    """Base class of scorers with a method `of`, which returns a new array."""
 
     def of(self, X):
         """Return the scores."""
@@ -45,9 +45,8 @@ class DiagonalScorer:
 class FullScorer:
     """c_k - s_k / 2, or c_k - t_k log(1 + s_k) where t_k > 0.
 
-    s_k is m_k |A_k (x - mean_k)|^2. The A_k are lower
-    triangular, (n_components, n_features, n_features). Missing values are integrated
-    out.
+    s_k is m_k |A_k (x - mean_k)|^2. The A_k are lower triangular, (n_components,
+    n_features, n_features). Missing values are integrated out.
     """
 
     def __init__(self, constants, means, factors, multipliers, tops):
@@ -79,7 +78,7 @@ class FullScorer:
                     out[i] = pattern.log_integrals(constants, squares)
 
     def pattern(self, missing):
-        """Return the quadratic forms of which these features are missing."""
+        """Return the quadratic forms with these features missing."""
         _, means, factors, multipliers, tops = self.forms
         precisions = multipliers[:, None, None] * (factors.mT @ factors)
         return Pattern(missing, means, precisions, tops)
@@ -117,7 +116,7 @@ class IndependentStudents:
             out[:, k] = np.nansum(constants - top * np.log1p(squares), axis=1)
 
     def pattern(self, missing):
-        """Return the distributions of these features."""
+        """Return the distributions of these missing features."""
         return IndependentPattern(missing, self.means, self.scales, self.tops)
 
 
@@ -141,7 +140,7 @@ class LinearScorer(Scorer):
 
 
 class KernelScorer(Scorer):
-    """Scores that a kernel writes, but for rows of which it makes NaN.
+    """Scores that a kernel writes, except for rows whose scores are NaN.
 
     Parameters
     ----------
@@ -150,8 +149,8 @@ class KernelScorer(Scorer):
     parameters : tuple of ndarray
     n_components : int
     otherwise : callable
-        Returns the scores of the rows of which the kernel makes NaN: with missing
-        values, or with values that are not in its tables.
+        Returns the scores of the rows for which the kernel writes NaN: those with
+        missing values, or with values that are not in its tables.
     """
 
     def __init__(self, kernel, parameters, n_components, otherwise=None):
@@ -170,7 +169,7 @@ class KernelScorer(Scorer):
 
 
 def tabulated(constants, table, otherwise):
-    """Scores c_k + sum_j table[j, x_j, k]; `otherwise` where an x_j is not in it."""
+    """Return a scorer c_k + sum_j table[j, x_j, k]; `otherwise` if not in the table."""
     parameters = np.array(constants, dtype=float), np.array(table, order="C")
     kernel = kernels.tabulated_log_densities
     return KernelScorer(kernel, parameters, len(constants), otherwise)
@@ -199,7 +198,7 @@ class SumScorer:
 
 
 class DirichletMultinomialScorer:
-    """Log probabilities of counts given their total, for Dirichlet components."""
+    """Dirichlet-multinomial log probabilities of counts, given their total."""
 
     def __init__(self, concentration):
         self.n_components = len(concentration)
@@ -224,5 +223,5 @@ class DirichletMultinomialScorer:
 
 
 def contiguous(*arrays):
-    """Return copies, which may be written to, with the components on the last axis."""
+    """Return writable copies with the components on the last axis."""
     return tuple(np.array(array.T, order="C") for array in arrays)
