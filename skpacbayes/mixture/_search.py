@@ -1,4 +1,4 @@
-"""Starts of the ascent: k-means, on a subset of many rows."""
+"""Starts of the ascent: k-means, on a subset of the rows if there are many."""
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -9,7 +9,7 @@ from .._kernels.kmeans import WeightedPoints
 from ._rows import Responsibilities
 
 SEEDING_ROWS = 10_000  # largest number of rows for choosing a start
-SEEDINGS = 3  # number of clusterings, of which a start is the best
+SEEDINGS = 3  # runs of k-means, of which the best one is the start
 LLOYD_STEPS = 20
 COMPARED_SWEEPS = 10  # sweeps before two kinds of starts are compared
 TILE_ROWS = 1024
@@ -37,7 +37,7 @@ def start(mixture, n_components, X, sample_weight, *, seed):
 
 
 def family_start(mixture, n_components, X, sample_weight, *, seed):
-    """Return the state after an M-step on labels of the family; None if it has none."""
+    """Return the state after an M-step on the labels of the family, or None."""
     X, weight = scaled_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS)
     found = mixture.family.initial_labels(X, weight, n_components, seed)
     if found is None or found[1].sum() == 0:
@@ -82,7 +82,7 @@ def seeding_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS):
 
 
 def scaled_part(X, sample_weight, n_components, seed, most):
-    """Return a random subset of the rows, weighted up to the total weight."""
+    """Return a random subset of the rows, rescaled to the total weight."""
     total = X.shape[0] if sample_weight is None else sample_weight.sum()
     rows, weight = seeding_part(X, sample_weight, n_components, seed, most)
     return rows, weight * (total / weight.sum())
@@ -138,10 +138,10 @@ def hard_statistics(density, X, weight, labels):
 
 
 def statistics_of(density, tiles, counts=None):
-    """Return statistics of tiles of rows given responsibilities, without entropies."""
+    """Return statistics given tiles of rows and responsibilities, without entropies."""
     moments, total = density.no_moments(), 0.0
     for _, rows, shares in tiles:
-        density.log_joint(rows, np.empty(shares.shape))  # computes the features
+        density.log_joint(rows, np.empty(shares.shape))  # needed by `add`
         density.add(rows, shares, moments)
         total = total + shares.sum(axis=0)
     counts = total if counts is None else counts

@@ -7,8 +7,8 @@ from ._ascent import Fit
 from ._moves import best_merge, best_split, exchange_components, followed, limited
 from ._search import best_fit, family_start, in_rounds, remembered, restarts
 
-PATH_TOLERANCE = 10  # times `tol`, with which numbers of components are compared
-PATH_RISE = 0.05  # total nats below which the ascent of a fit of a path stops
+PATH_TOLERANCE = 10  # multiple of `tol` for the fits of a path
+PATH_RISE = 0.05  # smallest total rise of the bound in a sweep of a path, in nats
 START_SWEEPS = 50  # sweeps before the first merger of a path
 PATH_SWEEPS = 6  # sweeps after each merger of a path
 DECISIVE = 3.0  # nats: odds of 20 to 1
@@ -82,9 +82,10 @@ class Choice:
     def improved(self, paths, X, sample_weight):
         """Return the best fit of each number, and the gain by improvements.
 
-        A fit is improved by a start of the family, if it has one, and by split-merge
-        moves. A pair of its components is then merged, and one is split, which may
-        improve the neighbouring fits, until the two best fits do not change.
+        The two best fits are improved by a start of the family, if it has one, and by
+        split-merge moves. Merging a pair of their components, or splitting one, may
+        then improve the fits with one component fewer or more. This is repeated until
+        the two best fits do not change.
         """
         rows = X, sample_weight
         fits = best_by_number(paths)
@@ -115,7 +116,7 @@ class Choice:
         return fits, gains
 
     def on_window(self, fit, most, X, weight, settled):
-        """Merge and split components on the window of a stream while that pays.
+        """Merge and split components on the window of a stream while that helps.
 
         The settled statistics of a component that is split go to one of the halves.
 
@@ -123,7 +124,7 @@ class Choice:
         -------
         fit : Fit
         settled : ndarray
-            The settled statistics, moved along.
+            The settled statistics after the same moves.
         """
         enough = fit.mixture.enough(X, weight, self.options["tol"])
         while True:
@@ -162,7 +163,7 @@ class Choice:
         numbers = sorted(found | {best})
         values = [self.of(path[best]) for path in paths]
         spread = gain + max(values) - min(values)
-        needed = max(spread, DECISIVE) if best > 1 else 0.0  # one has one maximum
+        needed = max(spread, DECISIVE) if best > 1 else 0.0  # no local maxima
         if len(numbers) == 1 and margin > needed:
             return
         searches = f"the {len(paths)} searches" if len(paths) > 1 else "the search"

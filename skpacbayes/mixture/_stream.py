@@ -9,15 +9,15 @@ from ._ascent import Fit
 from ._search import from_labels
 
 AUTO_WINDOW = 4  # blocks
-NEWS = 0.1  # gain of a block by sweeps, in nats per row, that indicates a new group
-OWN_SWEEPS = 10  # of a component of the block alone
+NEWS = 0.1  # least gain of a block with a new group by its sweeps, in nats per row
+OWN_SWEEPS = 10  # sweeps of a component that is fitted to the block alone
 
 
 class Rows:
     """Rows and their weights, collected from calls of any size.
 
-    `chunks` holds (rows, weights, number of rows so far). An append is atomic, also if
-    it is interrupted.
+    `chunks` holds (rows, weights, number of rows so far). An interrupted append has
+    either added all rows or none.
     """
 
     def __init__(self, chunks=()):
@@ -70,25 +70,25 @@ class Stream:
     """State of a stream: settled statistics, a window, a pending block.
 
     Rows wait in `pending` until they fill a block. The first block is fitted like any
-    data set. Every later block joins the window, `n_sweeps` sweeps follow with the
-    settled statistics frozen, and the rows that then exceed the window settle: their
-    statistics are kept and they are forgotten. Whenever the number of blocks has
-    doubled, at the last block of a short window before rows settle, and at blocks that
-    are news, whose density rises a lot in their sweeps, components are exchanged too;
-    before a row has settled, `n_init` new starts are tried first. Where the number of
-    components is chosen, it may change after every block, and news need no exchange.
+    data set. Before a later block is added to the window, the rows that exceed the
+    window settle: only their statistics are kept, and no longer change. Then `n_sweeps`
+    sweeps follow. Components are also exchanged at three times: when the number of
+    blocks has doubled; at the last block before the rows of a short window settle; and
+    at blocks with new groups, whose density rises a lot in their sweeps. Before any row
+    has settled, `n_init` new starts are tried first. If the number of components is
+    chosen, it may change after every block, and new groups need no exchange.
 
     Parameters
     ----------
     block_size : int or None
         Rows of a block; None for one block that grows.
     window : int
-        Raw rows that are kept once they have been used.
+        Number of rows that are kept after they have been used.
     family : ProductFamily, default=None
         Families of the columns, before a block has been learnt.
     """
 
-    has_warned = False  # of a group that was missed
+    has_warned = False  # whether it has warned of a missed group
 
     def __init__(self, block_size, window, family=None):
         self.family = family
@@ -98,11 +98,11 @@ class Stream:
         self.n_blocks = 0
         self.pending, self.window = Rows(), Rows()
         self.settled = self.state = self.history = None
-        self.bound = None  # known where all rows have settled
+        self.bound = None  # set if all rows have settled
 
     @classmethod
     def settled_at(cls, learned, state, statistics, bound, block_size, window):
-        """Stream all of whose rows so far are in `statistics`."""
+        """Return a stream whose rows have all settled in `statistics`."""
         stream = cls(block_size, window)
         stream.learned, stream.state, stream.settled = learned, state, statistics
         stream.bound = bound
@@ -124,23 +124,23 @@ class Stream:
             X, weight = X[room:], weight[room:]
             if len(stream.pending) == self.block_size:
                 stream._commit(learner)
-                if stream.n_blocks == 1 and X.shape[0]:  # the family is chosen now
+                if stream.n_blocks == 1 and X.shape[0]:  # its family is now chosen
                     stream.learned.mixture.family.check_rows(X)
                     stream.check_new_rows(X)
         return stream
 
     def check_new_rows(self, X):
-        """Refuse rows that the family cannot learn, once a block has been learnt."""
+        """Raise a ValueError for rows that the family cannot learn after a block."""
         if self.learned is not None:
             self.learned.mixture.family.check_new_rows(X)
 
     def has_room(self, count):
-        """Whether the pending block is not full yet with so many more rows."""
+        """Return whether the block is not full even with `count` more rows."""
         size = self.block_size
         return size is None or len(self.pending) + count < size
 
     def waiting(self, X, weight):
-        """Return a stream in which these rows wait too; they are not copied."""
+        """Return a stream with these rows added to `pending`, without a copy."""
         self.check_new_rows(X)
         stream = object.__new__(Stream)
         vars(stream).update(vars(self), pending=self.pending.copy())
@@ -183,7 +183,7 @@ class Stream:
         self.window = self.pending
 
     def _open_prior(self):
-        """Let the prior expect groups that the first rows did not show."""
+        """Widen the prior for groups that are not among the first rows."""
         mixture = self.learned.mixture
         opened = mixture.family.opened()
         if opened is not mixture.family:
@@ -202,19 +202,19 @@ class Stream:
         )
 
     def _last_chance(self):
-        """Whether rows of a window of few blocks settle next, for the first time."""
+        """Return whether rows of a short window settle next, for the first time."""
         few = self.window_size < AUTO_WINDOW * self.block_size
         return few and len(self.window) > self.window_size and not self.settled.any()
 
     def _log_density_of_block(self):
-        """Sum over the pending rows of their log density, as the ascent expects it."""
+        """Return the log-normaliser of the E-step, summed over the pending rows."""
         return self.learned.mixture.e_step(self.state, *self.pending.joined())[1]
 
     def _is_news(self, before):
-        """Whether the sweeps raised the log density of the block, from `before`, a lot.
+        """Return whether the sweeps raised the log density of the block a lot.
 
-        Rows of the groups so far gain about a nat for each number in the statistics,
-        times their share of all rows.
+        Rows of known groups gain about one nat per entry of the statistics, times
+        their share of all rows.
         """
         gain = self._log_density_of_block() - before
         rows = self.pending.joined()[1].sum()
@@ -222,10 +222,10 @@ class Stream:
         return gain > NEWS * rows + 2 * share * self.settled.size
 
     def _warn_if_missed(self):
-        """Let the family warn if the group of the block is not described well.
+        """Let the family warn if a new group of the block is not described well.
 
-        Without a component for it, one of its own raises the log density of the block a
-        lot, given the component of each row.
+        If the group has no component, a single one fitted to the block raises its log
+        density a lot, given the component of each row.
         """
         mixture, (X, weight) = self.learned.mixture, self.pending.joined()
         own = from_labels(mixture, 1, X, weight, np.zeros(len(weight), dtype=np.intp))
@@ -243,7 +243,7 @@ class Stream:
             self.has_warned = True
 
     def _exchange(self, learner):
-        """Ascend to a maximum on the window, and look for a higher one."""
+        """Ascend to a maximum on the window, and try exchanges for a larger one."""
         fit, self.settled = learner.improve(
             self.learned.mixture, self.state, *self.window.joined(), self.settled
         )

@@ -1,4 +1,4 @@
-"""Student components: Gaussians whose rows have scales of their own."""
+"""Student components: Gaussians with a scale for each row."""
 
 from copy import copy
 
@@ -17,7 +17,7 @@ from ._scorers import FullScorer, FunctionScorer
 
 FIRST_TAIL, TAILS = 4.0, (0.5, 256.0)  # degrees of freedom that "auto" compares
 LEAST_SCALE = 0.92  # mean scale of a component whose rows have settled well
-FEWEST_SETTLED = 20  # rows of which the mean scale is meaningful
+FEWEST_SETTLED = 20  # least number of rows for checking their mean scale
 N_SCALES = 80  # nodes of the quadrature over the scale of a new row
 
 
@@ -95,7 +95,7 @@ class StudentComponents(NormalMatrixF):
         self.tail, self.chooses_tail = tail, chooses_tail
 
     def refinements(self):
-        """Return families of twice and half the degrees of freedom, if "auto"."""
+        """Return families with twice and half the degrees of freedom, if "auto"."""
         if not self.chooses_tail:
             return []
         families = []
@@ -107,12 +107,12 @@ class StudentComponents(NormalMatrixF):
         return families
 
     def blank(self, n_components, origin):
-        """Posterior of `n_components` components that have seen no row."""
+        """Return the posterior of `n_components` components before any data."""
         nothing = np.zeros((n_components, self.n_columns + 2))
         return self.update(nothing, self.initial(n_components, origin))
 
     def warn_of_news(self):
-        """Warn: rows that left the window keep the scales that they had."""
+        """Warn that the scales of settled rows cannot be updated for a new group."""
         warn_user(
             "A block of the stream shows a new group that is not described well. Rows "
             "have left the window, and their scales u are kept as they were, so that "
@@ -124,18 +124,18 @@ class StudentComponents(NormalMatrixF):
     def has_settled_well(self, statistics):
         """Return whether the scales of each component have a mean of nearly one.
 
-        They have at a maximum of the bound; rows that had come to a component from
-        another group have less.
+        This holds at a maximum of the bound. The mean is less if rows of another group
+        have settled in a component.
         """
         counts, scales = statistics[:, 0], statistics[:, 1]
         return (scales >= LEAST_SCALE * counts)[counts >= FEWEST_SETTLED].all()
 
     def numbers(self, statistics):
-        """Numbers of rows."""
+        """Return the counts of rows."""
         return statistics[:, 0]
 
     def weighted(self, statistics):
-        """Return the statistics of the weighted rows alone: those of a Gaussian."""
+        """Return Gaussian statistics of the rows weighted by their scales."""
         return np.delete(statistics, [0, -2], axis=1)
 
     def moments(self, statistics, origins):
@@ -143,7 +143,7 @@ class StudentComponents(NormalMatrixF):
         return super().moments(self.weighted(statistics), origins)
 
     def aligned(self, statistics, posterior, gone, kept):
-        """Return the row `gone` of the statistics, about the origin of `kept`."""
+        """Return row `gone` of the statistics, taken about the origin of `kept`."""
         row = super().aligned(self.weighted(statistics), posterior, gone, kept)
         return np.insert(row, [0, len(row) - 1], statistics[gone, [0, -2]])
 
@@ -155,7 +155,7 @@ class StudentComponents(NormalMatrixF):
         NormalMatrixF.check_moments(self, for_gaussian, posterior)
 
     def offsets(self, posterior):
-        """Half the expected square of a gap beyond that of the mean."""
+        """Return half of the expected squares of gaps, minus those at the means."""
         diagonal = np.diagonal(posterior.precisions, axis1=1, axis2=2)
         lost = self.n_features / posterior.mean_precision
         return 0.5 * (lost + (diagonal * self.blur).sum(axis=1))
@@ -173,7 +173,7 @@ class StudentComponents(NormalMatrixF):
         )
 
     def expected_log_likelihoods(self, posterior, statistics):
-        """E log q_k of rows known by their statistics, one for each component."""
+        """Return sums of E log q_k over rows, from statistics, for each component."""
         offsets, numbers = self.offsets(posterior), statistics[:, 0]
         gaussian = super().expected_log_likelihoods(posterior, statistics)
         missing = (numbers - statistics[:, 1]) * (posterior.constants + offsets)
@@ -204,8 +204,8 @@ class StudentComponents(NormalMatrixF):
     def predictive_scorer(self, posterior):
         """Return what writes the log predictive densities of the components.
 
-        The mean and the scale matrix integrate out; the scale of the row by the
-        trapezoidal rule on its logarithm.
+        The mean and the scale matrix are integrated out in closed form, the scale of
+        the row by the trapezoidal rule on its logarithm.
         """
         shape, d = 0.5 * self.tail, self.n_features
         low = np.log(1e-16) / shape - 1
@@ -241,7 +241,7 @@ class StudentComponents(NormalMatrixF):
         return FunctionScorer(write, len(components))
 
     def draw(self, posterior, k, size, generator):
-        """Rows of component k."""
+        """Return rows drawn from component k."""
         shape, d = 0.5 * self.tail, self.n_features
         u = generator.gamma(shape, 1 / shape, (size, 1))
         spread = np.sqrt(1 / u + 1 / posterior.mean_precision[k])
@@ -251,17 +251,17 @@ class StudentComponents(NormalMatrixF):
         return posterior.means[k] + spread * (normal @ factor.T) / np.sqrt(chi)
 
     def attributes(self, posterior):
-        """Locations, scale matrices, and the degrees of freedom of all components."""
+        """Return locations, scale matrices, and the common degrees of freedom."""
         scales = posterior.scale / posterior.degrees[:, None, None]
         tail = float(self.tail)
         return {"means": posterior.means, "scales": scales, "degrees_of_freedom": tail}
 
 
 class StudentDensity:
-    """Expected log densities, with the distribution of each row's scale that is best.
+    """Expected log densities, with the optimal distribution of each row's scale.
 
-    For a half square h of the gap, the best distribution of the scale is Gamma with
-    shape a + d/2 and rate a + h, where a is half the degrees of freedom.
+    If h is half the square of the gap, the optimal distribution of the scale is Gamma
+    with shape a + d/2 and rate a + h, where a is half the degrees of freedom.
     """
 
     def __init__(self, constants, means, factors, origins, offsets, shape):
@@ -287,11 +287,11 @@ class StudentDensity:
         self._last = scales, integrals + scales * halves, out.copy()
 
     def integrals(self, halves):
-        """Logarithms of the integrals over the scales of the rows."""
+        """Return the logarithms of the integrals over the scales of the rows."""
         return self.constant - self.top * np.log(self.shape + halves)
 
     def no_moments(self):
-        """Return the moments of no row."""
+        """Return the moments of no rows."""
         d = self.means.shape[1]
         return np.zeros((len(self.means), 3 + d + len(self.pairs[0])))
 
@@ -309,9 +309,9 @@ class StudentDensity:
             moments[k, 3 + d :] += (weighted.T @ gaps)[self.pairs]
 
     def total(self, counts, moments):
-        """Sum over the rows w_ik times their log joint densities."""
+        """Return the sums over rows of w_ik times their log joint densities."""
         return moments[:, 2]
 
     def columns(self, moments):
-        """Columns of the statistics between the counts and the entropies."""
+        """Return the columns of the statistics between the counts and the entropies."""
         return np.column_stack([moments[:, :1], moments[:, 3:], moments[:, 1]])

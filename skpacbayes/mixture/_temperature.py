@@ -1,4 +1,4 @@
-"""The inverse temperature that predicts best the rows that a fit has not seen."""
+"""Choice of the inverse temperature by cross-validation."""
 
 import numpy as np
 from scipy.sparse import issparse
@@ -7,24 +7,24 @@ from .._chains import in_threads
 from ._answers import log_densities
 from ._selection import with_best_prior
 
-TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625  # in units of one over the inflation
+TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625  # divided by the inflation
 N_FOLDS = 5
-N_BLOCKS = 25  # of neighboring rows, which go to the folds in turn
-ERRORS = 1.0  # standard errors that a smaller temperature must gain
-PAST = 3  # numbers of components below the best one, after which no fewer are tried
+N_BLOCKS = 25  # blocks of neighbouring rows, assigned to the folds in turn
+ERRORS = 1.0  # least gain of another temperature, in standard errors
+PAST = 3  # numbers of components below the best one that are tried
 
 
 class TemperatureChoice:
-    """Cross-validation of the inverse temperature, from the fits to all rows.
+    """Cross-validation of the inverse temperature, started at the fits to all rows.
 
     In each fold the ascent goes on from the fits to all rows at the first temperature,
     without the rows that are held out. Held-out rows influence the start and so,
-    perhaps, which maximum is reached; all temperatures share this. At every smaller
-    temperature the ascent goes on from the fits of the fold at the temperature before,
-    with at most as many components. All fits have the prior of all rows. The folds
-    try up to twice the number of components, and two, that all rows have at the first
-    temperature: where rows depend on each other, it is more components there that make
-    the first temperature worse.
+    perhaps, which maximum is reached; this is the same for all temperatures. At every
+    smaller temperature the ascent goes on from the fits of the fold at the temperature
+    before, with at most as many components. All fits have the prior of all rows. If K
+    components are best for all rows at the first temperature, the folds try up to
+    2 K + 2: where rows depend on each other, the first temperature is worse because it
+    has too many components.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class TemperatureChoice:
     def best(self, X, sample_weight, n_jobs):
         """Return the temperature with the largest held-out log density.
 
-        It is the first one unless another one gains more than a standard error.
+        It is the first one unless the best gain exceeds one standard error.
         """
         gains = self.gains(X, sample_weight, n_jobs)
         means = gains.mean(axis=1)
@@ -55,8 +55,8 @@ class TemperatureChoice:
     def gains(self, X, sample_weight, n_jobs):
         """Return gains in held-out log density over the first temperature.
 
-        All folds fit the same temperatures: after two that are worse in total than one
-        before, smaller ones are not fitted.
+        All folds fit the same temperatures. After two that are worse in total than an
+        earlier one, smaller ones are not fitted.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class TemperatureChoice:
         return np.array(gains)
 
     def fold(self, fits, alpha, X, sample_weight, held_out):
-        """Follow the fits of a fold to a temperature.
+        """Return the fits of a fold at a temperature, and the held-out scores.
 
         Returns
         -------
@@ -111,9 +111,9 @@ class TemperatureChoice:
         return fits, log_densities(fit.mixture.family, fit.state, X[held_out])
 
     def followed(self, fits, alpha, rows):
-        """Ascend at another temperature, with fewer and fewer components.
+        """Return fits at another temperature, with fewer and fewer components.
 
-        It ends where several numbers in turn are worse than one before.
+        The loop ends when several numbers in turn are worse than an earlier one.
         """
         to = {**self.choice.options, "tol": 10 * self.choice.options["tol"]}
         found, best = {}, max(fits)
@@ -128,15 +128,15 @@ class TemperatureChoice:
 
 
 def worse(totals):
-    """Whether the last two totals are less than one before."""
+    """Return whether the last two totals are less than an earlier one."""
     return len(totals) > 2 and max(totals[-2:]) < max(totals[:-2])
 
 
 def blocks_of(X, *, copies):
-    """Block of each row: neighbours stay together, and with `copies` equal rows too."""
+    """Return the block of each row: neighbours, and equal rows if `copies`."""
     ranks = np.arange(X.shape[0])
     if copies and not issparse(X):
-        rows = np.ascontiguousarray(X + 0.0)  # one zero
+        rows = np.ascontiguousarray(X + 0.0)  # no negative zeros
         rows = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
         _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
         ranks = np.argsort(np.argsort(first))[inverse]

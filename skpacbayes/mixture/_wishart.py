@@ -1,4 +1,4 @@
-"""Gaussian components with full covariances, their own or shared."""
+"""Gaussian components with full covariances, separate or shared (tied)."""
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -61,19 +61,19 @@ class NormalWishart(GaussianFamily):
         )
 
     def losses(self, statistics):
-        """Return the columns of what is lost by missing values, if there are any."""
+        """Return the columns of information lost to missing values, or None."""
         if self.n_losses == 0:
             return None
         return statistics[:, -1 - self.n_losses : -1]
 
     def observed_information(self, posterior):
-        """Return the posterior with the information that the observed values have.
+        """Return the posterior with the information of the observed values only.
 
-        The ascent takes the completed rows for observed, as if the missing values
-        depended on the parameters no more. With the missing values integrated out given
+        The ascent treats completed rows as observed, as if the missing values did not
+        depend on the parameters. With the missing values integrated out given
         the parameters, the bound has its maximum near the same expected precision,
         where the means count the observed values, and the scales the observed pairs of
-        values, up to a part n_features / degrees of them.
+        values, up to a relative error of n_features / degrees.
         """
         if posterior.lost is None:
             return posterior
@@ -89,10 +89,11 @@ class NormalWishart(GaussianFamily):
         )
 
     def missing_gains(self, posterior):
-        """Return by how much the bound rises if missing values are integrated out.
+        """Return the rise of the bound if missing values are integrated out.
 
-        Given the parameters, and to first order. As in BIC, a parameter costs half the
-        logarithm of the number of rows that inform about it: there are fewer of these.
+        They are integrated out given the parameters, to first order. As in BIC, a
+        parameter costs half the logarithm of its number of observed rows, which is
+        smaller.
         """
         if posterior.lost is None or not posterior.lost.any():
             return np.zeros(len(posterior.means))
@@ -124,7 +125,7 @@ class NormalWishart(GaussianFamily):
         )
 
     def wishart_divergence(self, posterior):
-        """Kullback-Leibler divergences of the distributions of the precisions."""
+        """Return the Kullback-Leibler divergences of the precisions from the prior."""
         degrees, d = posterior.degrees, self.n_features
         scaled = posterior.factors / np.sqrt(degrees)[:, None, None]
         log_scale = log_determinants(scaled)
@@ -139,14 +140,14 @@ class NormalWishart(GaussianFamily):
         )
 
     def of(self, posterior, k):
-        """Degrees and root of the scale of the density of a new row of component k."""
+        """Return degrees and root of the scale of component k's predictive density."""
         posterior, k_scale = self.observed_information(posterior), 0 if self.tied else k
         degrees = posterior.degrees[k_scale] + 1 - self.n_features
         spread = 1 + 1 / posterior.mean_precision[k]
         return degrees, triangular_roots(posterior, spread)[k_scale]
 
     def inverse_factors(self, posterior):
-        """Inverse lower triangular factors of the scales, one for each component."""
+        """Return the inverse triangular factors of the scales, for each component."""
         factors = triangular_roots(posterior)
         identity = np.eye(self.n_features)
         inverses = [solve_triangular(each, identity, lower=True) for each in factors]
@@ -164,7 +165,7 @@ class NormalWishart(GaussianFamily):
         )
 
     def predictive_scorer(self, posterior):
-        """Return what writes the log predictive densities, which are Student's."""
+        """Return what writes the log predictive densities: Student distributions."""
         posterior = self.observed_information(posterior)
         d, factors = self.n_features, self.inverse_factors(posterior)
         spread = 1 + 1 / posterior.mean_precision
@@ -180,14 +181,14 @@ class NormalWishart(GaussianFamily):
         return self.predictive_scorer(posterior)
 
     def draw(self, posterior, k, size, generator):
-        """Rows of component k."""
+        """Return rows drawn from component k."""
         degrees, factor = self.of(posterior, k)
         normal = generator.normal(size=(size, self.n_features))
         radius = np.sqrt(generator.chisquare(degrees, (size, 1)))
         return posterior.means[k] + normal @ factor.T / radius
 
     def attributes(self, posterior):
-        """Fitted attributes, under scikit-learn's names."""
+        """Return the fitted attributes, with scikit-learn's names."""
         degrees = posterior.degrees[:, None, None]
         covariances, roots = (
             posterior.scale / degrees,
@@ -213,10 +214,10 @@ class NormalWishart(GaussianFamily):
 
 
 def triangular_roots(posterior, times=1.0):
-    """Lower triangular roots of the scales, multiplied by a positive number.
+    """Return lower triangular roots of the scales, times a positive number.
 
-    Where a component has no width in a direction, the scales have eigenvalues too
-    different for their Cholesky decomposition; they are found from the factors then.
+    If a component is degenerate in a direction, the scales are too ill-conditioned for
+    a Cholesky decomposition; the roots are then computed from the factors.
     """
     try:
         return np.linalg.cholesky(posterior.scale * times)
@@ -228,5 +229,5 @@ def triangular_roots(posterior, times=1.0):
 
 
 def log_determinants(factors):
-    """Logarithms of |F F'| for triangular F."""
+    """Return log |F F'| for triangular F."""
     return 2 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
