@@ -137,6 +137,11 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             if hasattr(part, "_parameter_constraints") and not isinstance(part, type):
                 part._validate_params()
 
+    @classmethod
+    def _get_param_names(cls):
+        """Return the names of the parameters, cached: each update reads them."""
+        return [*_parameter_names(cls)]
+
     # The state, and its replacement.
 
     def _locks(self):
@@ -367,6 +372,12 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
                     break
         finally:
             run.call_on_fit_task_end(estimator=self, X=X)
+
+
+@functools.lru_cache(maxsize=64)
+def _parameter_names(estimator_type):
+    """Return the names of the parameters, from the signature of `__init__`."""
+    return tuple(super(PacBayesEstimator, estimator_type)._get_param_names())
 
 
 class MissingValuesEstimator(PacBayesEstimator):
