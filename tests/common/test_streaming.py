@@ -175,7 +175,7 @@ STREAMS = {
         paco(forgetting="auto"),
         groups,
         length=28,
-        saturated=400,
+        saturated=200,
         places=("shifted",),
         **FEW_MOMENTS,
     ),
@@ -218,7 +218,7 @@ STREAMS = {
             2, block_size=250, window=250, random_state=0
         ),
         normal_rows,
-        saturated=6000,
+        saturated=3000,
         inexact=KEEPS_ROWS,
         missing=True,
     ),
@@ -227,7 +227,7 @@ STREAMS = {
             "normal", 2, block_size=250, window=250, random_state=0
         ),
         normal_rows,
-        saturated=6000,
+        saturated=3000,
         inexact=KEEPS_ROWS,
         missing=True,
     ),
@@ -236,7 +236,7 @@ STREAMS = {
             2, block_size=250, window=250, random_state=0
         ),
         count_rows,
-        saturated=6000,
+        saturated=3000,
         sparse=True,
         inexact=KEEPS_ROWS,
     ),
