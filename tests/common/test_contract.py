@@ -14,9 +14,17 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import estimator_checks as checks
 
 import skpacbayes
+from skpacbayes.filtering import ClusteredParticleFilter
+from skpacbayes.filtering.models import LocalLevel
 
+# The fastest filter, where many are run: other tests run the default there. Not for
+# SMC2, which would add particles until its likelihoods are as good.
+PLAIN = ClusteredParticleFilter(
+    LocalLevel(), n_clusters=None, n_particles=16, proposal="prior"
+)
+RUN_PLAIN = "ParticleMarginalMetropolis", "ParticleMaximumLikelihood"
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
-    name: settings
+    name: settings | ({"estimator": PLAIN} if name in RUN_PLAIN else {})
     for name, settings in cases.CHEAP.items()
     if name not in ("PACOClusterer", "SparseAdditiveGibbsRegressor")
 }
