@@ -17,14 +17,18 @@ import skpacbayes
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import LocalLevel
 
-# The fastest filter, where many are run: other tests run the default there. Not for
-# SMC2, which would add particles until its likelihoods are as good.
+# Fast filters for the estimators that run many: other tests run the default ones. SMC2
+# doubles few particles again and again.
 PLAIN = ClusteredParticleFilter(
     LocalLevel(), n_clusters=None, n_particles=16, proposal="prior"
 )
-RUN_PLAIN = "ParticleMarginalMetropolis", "ParticleMaximumLikelihood"
+FILTERS: dict = {
+    "ParticleMarginalMetropolis": {"estimator": PLAIN},
+    "ParticleMaximumLikelihood": {"estimator": PLAIN},
+    "SMC2": {"estimator": ClusteredParticleFilter(LocalLevel(), n_particles=256)},
+}
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
-    name: settings | ({"estimator": PLAIN} if name in RUN_PLAIN else {})
+    name: settings | FILTERS.get(name, {})
     for name, settings in cases.CHEAP.items()
     if name not in ("PACOClusterer", "SparseAdditiveGibbsRegressor")
 }
