@@ -15,9 +15,10 @@ DISTINCT = 3  # least number of other values
 # ranges away.
 RANGES_AWAY = 8.0
 ROUNDING = 1e-12  # relative tolerance for equal values
-# Ranges of the other values from them to one that is far. None of the 736 columns of
-# the streams of the benchmarks has one at 89 or more. An input of a hidden Markov model
-# has its effect with an outlier at 411, and no effect with one at 1370.
+# Least distance of a far value from the others, in ranges of the others. None of the
+# 736 columns of the benchmarks' streams has a value at a distance of 89 or more. An
+# input of a hidden Markov model keeps its effect with an outlier at 411, and loses it
+# with one at 1370.
 FAR = 1000.0
 NAMED = 3  # largest number of columns that are named
 
@@ -97,7 +98,7 @@ def warn_of_far_rows(ends, n_rows, names, consequence):
     names : sequence of str
         Names of the columns.
     consequence : str
-        What such a value does, after "so that it".
+        The effect of such a value, after "so that it".
     """
     if n_rows <= FEWEST_ROWS:
         return

@@ -87,7 +87,7 @@ def refuse_hidden(values, asked):
 def refuse_missing_labels(name, labels, *, numbers=False):
     """Raise ValueError for masked labels, or labels that are None, NaN, NaT or NA.
 
-    numbers : whether to raise it for NaN among numbers, too, as scikit-learn does.
+    numbers : whether NaN among numbers raises it, too, as in scikit-learn.
     """
     refuse_hidden(labels, name)
     labels = np.asarray(labels)
@@ -179,7 +179,7 @@ def as_numbers(name, values, **checks):
 
 
 def _with_columns_named(name, values, needs, validate):
-    """Return `validate()`; an error names a column of `values` that is no numbers."""
+    """Return `validate()`; its errors name the first column without numbers."""
     error, found = None, _first_date(values)
     if getattr(getattr(values, "dtype", None), "kind", "") == "O":
         found = _first_words(values)  # NumPy may convert time spans among objects

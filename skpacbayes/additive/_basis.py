@@ -15,7 +15,7 @@ AUTOMATIC = ("legendre", "cosine", "spline")  # bases that "auto" compares
 NEGLIGIBLE = 1e-10
 BLOCK = 2**20  # largest number of values sorted at a time
 WIDEST = 0.25  # largest share of a range by which each end is widened
-FAR = 10.0  # ends of a range are at most so many IQR from the quartiles
+FAR = 10.0  # largest distance of a range's ends from the quartiles, in IQR
 
 
 class Dictionary:

@@ -1,4 +1,4 @@
-"""Series whose rows are not beyond what can be squared."""
+"""Base class for series whose values can be squared without overflow."""
 
 import numpy as np
 
@@ -8,16 +8,17 @@ from .._validation import refuse_large
 
 
 class BoundedSeriesEstimator(SeriesEstimator):
-    """An estimator of series that forecasts their squares.
+    """Base class of filters, whose forecasts use squares of the values.
 
-    Rows beyond LARGEST are refused: their squares would make NaN of a forecast.
+    Values above LARGEST in absolute value raise ValueError: their squares would
+    overflow, and the forecasts would be NaN.
     """
 
     def _acceptable(self, X):
         return not (np.abs(X) > LARGEST).any()
 
     def _rows(self, X, *, reset=False):
-        """Rows of X as a C-contiguous float64 array, NaN where they are missing."""
+        """Return the rows of X as a C-contiguous float64 array, NaN if missing."""
         X = super()._rows(X, reset=reset)
         if not self._acceptable(X):
             refuse_large("X", X)
