@@ -1,5 +1,6 @@
 """A fitted estimator can be looked at, for every value of every string option."""
 
+import functools
 import inspect
 import re
 import warnings
@@ -23,6 +24,12 @@ OF_FIT_ALONE = {
     "PACOClusterer": {"labels_", "inertia_"},
     "SSMCKMeansInit": {"labels_", "inertia_"},
 }
+
+
+@functools.cache
+def attributes_of(public):
+    """Return the names of the documented attributes."""
+    return {part.name for part in ClassDoc(public)["Attributes"]}
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
@@ -52,7 +59,7 @@ def test_a_fitted_estimator_can_be_looked_at(name, parameters, method):
             hasattr(estimator, attribute)
         inspect.getmembers(estimator)
         assert vars(estimator)
-        documented = {part.name for part in ClassDoc(type(estimator))["Attributes"]}
+        documented = attributes_of(type(estimator))
         found = {a for a in dir(estimator) if a[0] != "_" and a[-1] == "_"}
         assert found <= documented
         if not parameters:
