@@ -141,12 +141,13 @@ def components_of(fit, rows):
     return joint.argmax(axis=1)
 
 
-def warn_of_outliers(fit, X, weight, surprise):
+def warn_of_outliers(fit, X, weight, surprise, first_block=False):
     """Warn if a uniform distribution instead of a component raises the bound.
 
     The component is small and the broadest one. Bounds are compared with the log prior
     `surprise` of the number of components; the bound must also be smaller with one
-    component fewer and no uniform distribution.
+    component fewer and no uniform distribution. `first_block` says whether the rows
+    are the first block of a stream.
     """
     mixture, K = fit.mixture, len(fit.state.concentration)
     family = mixture.family
@@ -175,11 +176,12 @@ def warn_of_outliers(fit, X, weight, surprise):
         return  # one component fewer is better, even without outliers
     tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
     heavy = "" if isinstance(family, StudentComponents) else tails
+    rows = "rows of the stream's first block" if first_block else "rows"
     warn_user(
-        f"Component {k}, with {100 * share:.2g} % of the rows, seems to be outliers: "
+        f"Component {k}, with {100 * share:.2g} % of the {rows}, seems to be outliers: "
         f"with a uniform distribution in its place, the bound is {gain:.3g} nats "
         "larger. Set outliers=True for such a distribution beside the other "
-        f"components{heavy}.",
+        f"components{heavy}.{' Later blocks may show a group.' * first_block}",
     )
 
 

@@ -73,19 +73,20 @@ class Learner:
             surprises(parameters["component_prior"], self.max_components), seed, self.to
         )
 
-    def learn(self, X, weight, tasks=range, last=None):
+    def learn(self, X, weight, tasks=range, last=None, *, first_block=False):
         """Fit the rows, for each requested number of components.
 
-        The search starts from the `last` solution, if there is one.
+        The search starts from the `last` solution, if there is one. `first_block` says
+        whether the rows are the first block of a stream, which warnings then name.
         """
         if last is None:
-            fit, path, fits = self.found(X, weight, tasks)
+            fit, path, fits = self.found(X, weight, tasks, first_block)
         else:
             fit = self.followed(last, X, weight, tasks)
             self.warn_if_more(fit, X, weight)
             K = len(fit.state.concentration)
             fits, path = {K: fit}, {K: self.choice.of(fit)}
-        self.warn_of(fit, fits, X, weight)
+        self.warn_of(fit, fits, X, weight, first_block)
         return Learned(fit.mixture, fit, path)
 
     def mixtures(self, X, weight, inverse_temperature):
@@ -124,7 +125,7 @@ class Learner:
         fit, _ = self.exchanged(fit, *rows)
         return self.renumber(fit, *rows, None)[0]
 
-    def found(self, X, weight, tasks):
+    def found(self, X, weight, tasks, first_block):
         """Return the best fit, and a criterion and a fit for each number."""
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
@@ -142,11 +143,11 @@ class Learner:
                 paths = self.searched(mixture, self.n_components, X, weight, range)
         if self.chooses:
             fits = best_by_number(paths)
-            return *self.choice.best_of(paths, X, weight), fits
+            return *self.choice.best_of(paths, X, weight, first_block), fits
         fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
         return fit, {self.n_components: self.choice.of(fit)}, {self.n_components: fit}
 
-    def warn_of(self, fit, fits, X, weight):
+    def warn_of(self, fit, fits, X, weight, first_block):
         """Warn of a fit, chosen among those of some numbers of components.
 
         Parameters
@@ -155,6 +156,8 @@ class Learner:
             The fit that is kept.
         fits : dict of int to Fit
             The best fits before their improvement, by their number of components.
+        first_block : bool
+            Whether the rows are the first block of a stream.
         """
         alpha = self.inverse_temperature
         if self.chooses and alpha != "auto":
@@ -180,7 +183,7 @@ class Learner:
         if self.chooses and not self.found_atoms:
             warn_of_copies(fit, X, weight, alpha == "auto")
         if not self.found_atoms:
-            warn_of_outliers(fit, X, weight, self.choice.surprise)
+            warn_of_outliers(fit, X, weight, self.choice.surprise, first_block)
 
     def warn_of_values(self, fit, X, weight):
         """Warn of values that many rows share; return whether there are any."""

@@ -66,15 +66,16 @@ class Choice:
 
         return in_rounds(run, starts, tasks, n_jobs)
 
-    def best_of(self, paths, X, sample_weight):
+    def best_of(self, paths, X, sample_weight, first_block):
         """Improve the two best fits, and return the best one and all criteria.
 
-        Warns if another seed may choose another number.
+        Warns if another seed may choose another number; `first_block` says whether the
+        rows are the first block of a stream.
         """
         fits, gains = self.improved(paths, X, sample_weight)
         best = max(fits, key=lambda K: self.of(fits[K]))
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
-        self.warn_if_undecided(paths, criteria, gains[best])
+        self.warn_if_undecided(paths, criteria, gains[best], first_block)
         if best == max(fits):
             self.warn_if_more(fits[best], X, sample_weight)
         return fits[best], criteria
@@ -153,7 +154,7 @@ class Choice:
         """Return the criterion of a fit."""
         return float(fit.criterion - self.surprise(len(fit.state.concentration)))
 
-    def warn_if_undecided(self, paths, criteria, gain):
+    def warn_if_undecided(self, paths, criteria, gain, first_block):
         """Warn if the paths do not agree, or the two best criteria are close."""
         if len(criteria) == 1:
             return
@@ -167,11 +168,13 @@ class Choice:
         if len(numbers) == 1 and margin > needed:
             return
         searches = f"the {len(paths)} searches" if len(paths) > 1 else "the search"
+        at_first = " for the first block of the stream" if first_block else ""
+        later = " Later blocks may change the number." if first_block else ""
         warn_user(
-            f"n_components='auto' chose {best}, but another random_state may choose "
-            f"another number: {second} is {margin:.3g} nats worse, {searches} found "
-            f"{', '.join(map(str, numbers))} components, and their maxima differ by "
-            f"{spread:.3g} nats. Increase n_init, or compare elbo_path_.",
+            f"n_components='auto' chose {best}{at_first}, but another random_state may "
+            f"choose another number: {second} is {margin:.3g} nats worse, {searches} "
+            f"found {', '.join(map(str, numbers))} components, and their maxima differ "
+            f"by {spread:.3g} nats. Increase n_init, or compare elbo_path_.{later}",
             ConvergenceWarning,
         )
 

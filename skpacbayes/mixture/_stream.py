@@ -176,7 +176,11 @@ class Stream:
     def _begin(self, learner):
         """Fit the first block like any data set."""
         X, weight = self.pending.joined()
-        self.learned = learner.learn(X, None if (weight == 1).all() else weight)
+        self.learned = learner.learn(
+            X,
+            None if (weight == 1).all() else weight,
+            first_block=self.block_size is not None,
+        )
         fit = self.learned.fit
         self.state, self.history = fit.state, fit.history
         self.settled = np.zeros_like(fit.statistics)

@@ -330,3 +330,23 @@ def test_columns_whose_variance_underflows_are_told(exponent):
     positive = TemperedVBMixture("lognormal", 2, n_init=1, random_state=0)
     for mixture, rows in ((mixtures()[0], X), (positive, np.exp(X) * 10.0**-250)):
         assert not any("has values from" in text for text in said(mixture, rows))
+
+
+def test_a_stream_says_that_a_warning_is_about_its_first_block():
+    """Sorted rows: the first block hardly shows the groups, later blocks do."""
+    rng = np.random.default_rng(4)
+    X = np.vstack([rng.normal(0, scale, (300, 2)) for scale in (0.3, 4.0)])
+    X = X[np.argsort(X[:, 0])]
+    options = {"max_components": 3, "n_init": 1, "random_state": 0}
+    with warnings.catch_warnings(record=True) as of_stream:
+        warnings.simplefilter("always")
+        stream = TemperedVBGaussianMixture("auto", block_size=60, **options)
+        assert stream.partial_fit(X).n_components_ == 2
+    with warnings.catch_warnings(record=True) as of_fit:
+        warnings.simplefilter("always")
+        TemperedVBGaussianMixture("auto", **options).fit(X[:60])
+    assert len(of_stream) == len(of_fit) == 2
+    for warning in of_stream:
+        assert "first block" in str(warning.message)
+        assert "Later blocks may" in str(warning.message)
+    assert not any("block" in str(warning.message) for warning in of_fit)
