@@ -14,8 +14,8 @@ from . import allocating, kernel
 
 # Rows whose distances are computed together, and skipped if none is near.
 BLOCK = 64
-# Squared distances are rounded to 30 bits, which is their high part by this factor: rows
-# at equal distances then tie in any unit, and not by the last bits of differences.
+# Squared distances are rounded to 30 bits, the high part by this factor: equal distances
+# then tie in any unit, and the last bits of differences do not decide.
 SPLITTER = 2.0**23 + 1.0
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)

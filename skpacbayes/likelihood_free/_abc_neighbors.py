@@ -17,9 +17,9 @@ INDEX_LAG = 0.1  # largest share of rows added after the index was built
 class Neighbors:
     """Search for the nearest rows of a table that may grow.
 
-    Distances that differ by less than about 1e-9 of their size tie, so that rounding does
-    not decide, and ties are broken by the lower row. The index is derived from the table, replaced in
-    one assignment, and not pickled.
+    Distances that differ by less than about 1e-9 of their size tie, so that rounding
+    does not decide, and ties are broken by the lower row. The index is derived from the
+    table, replaced in one assignment, and not pickled.
 
     Parameters
     ----------

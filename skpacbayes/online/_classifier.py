@@ -317,6 +317,15 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
             self._state = state
         return learnt
 
+    def _losses_of(self, X, y):
+        if not self._logistic():
+            return super()._losses_of(X, y)
+        # The average of probabilities predicts: its loss is not that of mean scores,
+        # which a model of little weight may have very large.
+        numbers = np.maximum(y, 0.0).astype(int)[:, None]
+        own = np.take_along_axis(self.predict_proba(X), numbers, axis=1)
+        return -np.log(np.maximum(own[:, 0], LEAST))
+
     def _drops(self, state):
         """Return whether models with Fourier features are dropped at the next row."""
         n_rows, curved = state.n_steps, state.curved
