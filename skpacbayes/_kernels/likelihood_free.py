@@ -14,7 +14,7 @@ from . import allocating, kernel
 
 # Rows whose distances are computed together, and skipped if none is near.
 BLOCK = 64
-# Squared distances are rounded to 30 bits, the high part by this factor: equal distances
+# Squared distances are rounded to 30 bits, the high part by this factor: equal ones
 # then tie in any unit, and the last bits of differences do not decide.
 SPLITTER = 2.0**23 + 1.0
 
