@@ -176,11 +176,12 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
 
     Examples
     --------
-    Progressive validation on unscaled features:
+    Progressive validation on unscaled features, in random order:
 
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
     >>> from skpacbayes import OnlineVIClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> model = OnlineVIClassifier().partial_fit(X[:1], y[:1], classes=[0, 1])
     >>> errors = 0
     >>> for t in range(1, len(y)):
