@@ -14,6 +14,9 @@ from . import allocating, kernel
 
 # Rows whose distances are computed together, and skipped if none is near.
 BLOCK = 64
+# Squared distances are rounded to 30 bits, the high part by this factor: equal ones
+# then tie in any unit, and the last bits of differences do not decide.
+SPLITTER = 2.0**23 + 1.0
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 NEGLIGIBLE = 37.0  # a kernel this many nats below the nearest one is left out
@@ -42,7 +45,7 @@ def collect_nearer(
     precisions : (n_directions,); observations : (n_observations, n_directions);
     thresholds : (n_observations,), of the squared distance; counts :
     (n_observations,), rows collected so far; distances, rows : (n_observations,
-    room), what is collected: squared distances and rows.
+    room), what is collected: squared distances, rounded by SPLITTER, and rows.
     """
     squares = np.empty(BLOCK)
     for r in range(starts.shape[0]):
@@ -73,6 +76,10 @@ def collect_nearer(
                             gap = (column[i] - x) * precision
                             squares[i] += gap * gap
                     j += 2
+                for i in range(width):
+                    large = squares[i] * SPLITTER
+                    high = large - (large - squares[i])
+                    squares[i] = high if high == high else squares[i]  # overflow
                 n_nearer = 0
                 for i in range(width):
                     n_nearer += not squares[i] >= thresholds[q]

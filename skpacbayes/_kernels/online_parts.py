@@ -25,6 +25,7 @@ from .online_state import (
     LOW,
     MEAN,
     MEAN_BOUND,
+    MEMORY_SIZE,
     N_STREAM,
     PANEL,
     PRIOR,
@@ -38,7 +39,7 @@ from .online_state import (
     VARIANCE,
     WEIGHT,
 )
-from .order import note_order
+from .order import note_order, remember
 from .standardize import add_waves, first_refused, standardize
 
 
@@ -46,14 +47,18 @@ from .standardize import add_waves, first_refused, standardize
 def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
     """Write rows to Z, in the coordinates of the parameters: see `standardize`.
 
-    Updates the notes on the order of the targets. Fourier features are those of
-    standardized rows, also where the features themselves are measured from the origin.
+    Updates the notes on the order of the targets, and the memory of rows. Fourier
+    features are those of standardized rows, also where the features themselves are
+    measured from the origin.
     Returns whether the rows were written. If a row is refused, returns False and
     changes nothing.
     """
     if first_refused(X, y, sample_weight) >= 0:
         return False
-    note_order(X, y, sample_weight, stream[N_STREAM:])
+    stop = stream.shape[0] - np.int64(stream[MEMORY_SIZE])
+    note_order(X, y, sample_weight, stream[N_STREAM:stop])
+    if stop < stream.shape[0]:
+        remember(X, y, sample_weight, stream[stop:])
     if waves is None:
         standardize(X, sample_weight, moments, origin, stream, Z, kept)
     else:

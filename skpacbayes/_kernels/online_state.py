@@ -30,7 +30,7 @@ of LANES. Model ``output * n_experts + expert`` belongs to that output and exper
 import numpy as np
 
 from . import aggregation
-from .order import NotedOrder, order_shape
+from .order import N_BESIDE, NotedOrder, memory_size, order_shape, remembered
 from .state import KernelState, named
 
 # Methods, losses and kinds of step sizes, by number.
@@ -69,7 +69,7 @@ N_NUMBERS = 16
 ) = range(N_NUMBERS)
 
 # Entries of `stream`.
-N_STREAM = 14
+N_STREAM = 15
 (
     SEEN,  # sum of the weights of the rows that the moments of the features have
     N_COEFFICIENTS,  # parameters except the intercept
@@ -85,6 +85,7 @@ N_STREAM = 14
     AVERAGING,  # whether the average of the means predicts
     UP,  # slope of the absolute loss where the target is above the prediction
     DOWN,  # slope where it is below
+    MEMORY_SIZE,  # of the memory of rows at the end, see `remember`
 ) = range(N_STREAM)
 
 LANES = 4  # numbers in a vector of the processor
@@ -115,6 +116,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         Number of labels; 0 where targets are numbers.
     drops : bool
         Whether experts have been left out.
+    room : int
+        Number of rows that are remembered; even.
     """
 
     def __init__(
@@ -131,12 +134,15 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         joint=False,
         n_labels=0,
         drops=False,
+        room=0,
     ):
         width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
         n_models, n_losses = n_outputs * n_experts, 1 if joint else n_outputs
         if full:
             width += -n_parameters % LANES
             n_vectors, n_panels = N_VECTORS_FULL, -(-width // PANEL)
+        noted = order_shape(n_features, n_labels)[0]
+        memory = memory_size(n_features, room)
         super().__init__(
             (3, n_features if scales else 0),
             (n_features if shifts else 0,),
@@ -145,12 +151,13 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
             (n_models, n_vectors, width),
             (n_models if full else 0, n_panels, width * PANEL),
             (n_models, N_NUMBERS),
-            (N_STREAM + order_shape(n_features, n_labels)[0],),
+            (N_STREAM + noted + memory,),
             (n_losses, n_experts),
             (n_losses, aggregation.N_TOTALS),
             (n_losses if drops else 0,),
         )
         start = n_parameters - n_features - n_waves
+        self.stream[MEMORY_SIZE] = memory
         self.stream[START], self.stream[N_COEFFICIENTS] = start, n_features + n_waves
         self.slopes, self.sizes = 1.0, width
 
@@ -198,6 +205,21 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     foretold = named("numbers", slice(PRODUCTS, SQUARED_ERRORS + 1))
 
     # Their parts.
+
+    @property
+    def n_memory(self):
+        """Size of the memory of rows at the end of `order`."""
+        return int(self.stream[MEMORY_SIZE])
+
+    @property
+    def room(self):
+        """Number of rows that the memory has room for."""
+        return self.n_memory // (self.n_features + N_BESIDE)
+
+    def remembered(self):
+        """Return rows, targets and weights that span the stream, in its order."""
+        memory = self.order[len(self.order) - self.n_memory :]
+        return remembered(memory, self.n_features)
 
     @property
     def total_weight(self):
@@ -312,6 +334,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
             joint=len(self.losses) < len(self.models) // self.n_experts,
             n_labels=len(self.label_counts),
             drops=True,
+            room=self.room,
         )
         state.moments[:] = self.moments
         state.models[:] = self.models[models, :, : state.models.shape[2]]

@@ -30,8 +30,29 @@ def order_shape(n_features, n_labels):
     return (N_ORDER + N_ENDS * (n_features + 1) + n_labels,)
 
 
+# A memory of rows that spans the stream holds each row, its target and its weight.
+N_BESIDE = 2
+# At the start of the memory: rows read, and the distance of the rows that are kept.
+N_MEMORY = 2
+READ, EVERY = range(N_MEMORY)
+
+
+def memory_size(n_features, room):
+    """Size of a memory of `room` rows; of an even number, or none."""
+    return N_MEMORY + room * (n_features + N_BESIDE) if room else 0
+
+
+def remembered(memory, n_features):
+    """Return rows, targets and weights in a memory, in the order of the stream."""
+    rows = memory[N_MEMORY:].reshape(-1, n_features + N_BESIDE)
+    kept = rows[: int(-(-memory[READ] // max(memory[EVERY], 1.0)))]
+    return kept[:, :n_features].copy(), kept[:, -2].copy(), kept[:, -1].copy()
+
+
 class NotedOrder:
     """Names for the entries of `order`, of rows of `n_features` features."""
+
+    n_memory = 0  # size of a memory of rows that follows the labels
 
     noted_squares = named("order", SQUARES)
     noted_increases = named("order", INCREASES)
@@ -45,7 +66,8 @@ class NotedOrder:
     @property
     def label_counts(self):
         """Rows of each label; empty where targets are numbers."""
-        return self.order[order_shape(self.n_features, 0)[0] :]
+        start = order_shape(self.n_features, 0)[0]
+        return self.order[start : len(self.order) - self.n_memory]
 
     @property
     def ends(self):
@@ -78,6 +100,33 @@ def _note_ends(x, y, order):
     for k in range(n_sides):
         value, p = x[k // 2] if k // 2 < x.shape[0] else y, N_ORDER + n_numbers * k
         _note_end(value if k % 2 == 0 else -value, 1.0, order, p)
+
+
+@part
+def remember(X, y, sample_weight, memory):
+    """Keep every k-th row of positive weight, where k doubles if the memory is full."""
+    d = X.shape[1]
+    width = d + N_BESIDE
+    room = (memory.shape[0] - N_MEMORY) // width
+    rows = memory[N_MEMORY:].reshape(room, width)
+    every = np.int64(memory[EVERY]) if memory[EVERY] > 0.0 else 1
+    read = np.int64(memory[READ])
+    for i in range(X.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        if read == room * every:
+            every *= 2
+            for k in range(room // 2):
+                for j in range(width):
+                    rows[k, j] = rows[2 * k, j]
+        if read % every == 0:
+            row = rows[read // every]
+            for j in range(d):
+                row[j] = X[i, j]
+            row[d], row[d + 1] = y[i], weight
+        read += 1
+    memory[READ], memory[EVERY] = read, every
 
 
 @kernel

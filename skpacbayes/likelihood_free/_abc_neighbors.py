@@ -17,8 +17,9 @@ INDEX_LAG = 0.1  # largest share of rows added after the index was built
 class Neighbors:
     """Search for the nearest rows of a table that may grow.
 
-    Ties are broken by the lower row. The index is derived from the table, replaced in
-    one assignment, and not pickled.
+    Distances that differ by less than about 1e-9 of their size tie, so that rounding
+    does not decide, and ties are broken by the lower row. The index is derived from the
+    table, replaced in one assignment, and not pickled.
 
     Parameters
     ----------
@@ -66,9 +67,11 @@ class Neighbors:
             for observation, *pieces in zip(block, *answers, strict=True):
                 rows, squares = map(np.concatenate, zip(*pieces, strict=True))
                 order = nearest_first(rows, squares)[:n_rows]
-                rows, squares = rows[order], squares[order]
+                rows = rows[order]
                 found = self.metric.project(table.summaries.take(rows, axis=1))
                 gaps = (found.T - observation) * self.metric.precisions
+                with np.errstate(over="ignore"):
+                    squares = np.square(gaps).sum(axis=1)
                 yield rows, gaps, np.minimum(squares, np.finfo(float).max)
 
     def prepared(self, table, n_observations, n_rows, algorithm):

@@ -107,7 +107,8 @@ class Leaves:
         x = observation.T
         with np.errstate(over="ignore"):
             gaps = np.clip(x, self.lowest, self.highest) - x
-            return np.square(gaps * self.precisions[:, None]).sum(axis=0)
+            squares = np.square(gaps * self.precisions[:, None]).sum(axis=0)
+        return rounded(squares)
 
     def _collect(self, leaves, observation, n_wanted, threshold=None):
         edges = np.flatnonzero(np.diff(leaves, prepend=False, append=False))
@@ -183,7 +184,7 @@ def collect(
 
     Returns
     -------
-    list of (rows, squared distances)
+    list of (rows, squared distances), the latter rounded
     """
     count, room = len(observations), 2 * n_wanted + ROOM
     thresholds = np.full(count, np.nan) if thresholds is None else thresholds.copy()
@@ -208,6 +209,14 @@ def collect(
             thresholds[q] = np.nextafter(squares[q, :n_wanted].max(), np.inf)
             counts[q] = n_wanted
     return [(rows[q, :n], squares[q, :n]) for q, n in enumerate(counts)]
+
+
+def rounded(squares):
+    """Return squared distances, rounded as by `collect_nearer`."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        large = squares * kernels.SPLITTER
+        high = large - (large - squares)
+    return np.where(np.isnan(high), squares, high)
 
 
 def smallest(squares, ranks, count):

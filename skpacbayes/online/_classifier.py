@@ -176,11 +176,12 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
 
     Examples
     --------
-    Progressive validation on unscaled features:
+    Progressive validation on unscaled features, in random order:
 
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
     >>> from skpacbayes import OnlineVIClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> model = OnlineVIClassifier().partial_fit(X[:1], y[:1], classes=[0, 1])
     >>> errors = 0
     >>> for t in range(1, len(y)):
@@ -316,6 +317,15 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         if learnt:
             self._state = state
         return learnt
+
+    def _losses_of(self, X, y):
+        if not self._logistic():
+            return super()._losses_of(X, y)
+        # The average of probabilities predicts: its loss is not that of mean scores,
+        # which a model of little weight may have very large.
+        numbers = np.maximum(y, 0.0).astype(int)[:, None]
+        own = np.take_along_axis(self.predict_proba(X), numbers, axis=1)
+        return -np.log(np.maximum(own[:, 0], LEAST))
 
     def _drops(self, state):
         """Return whether models with Fourier features are dropped at the next row."""

@@ -23,7 +23,7 @@ from ._doubts import (
     warn_of_fit,
     warn_of_standstill,
 )
-from ._rows import OnlineEstimator
+from ._rows import NO_WEIGHTS, OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
@@ -36,6 +36,12 @@ FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 # Of the one expert that forgets with forgetting="on_label_change": classifiers only.
 LABEL_CHANGE_RATE = 0.04
 SHUFFLED = 5000  # rows tell whether their order matters, and are learnt in another
+# Rows of a stream that are remembered, evenly spread over it, and checked when their
+# number has doubled, from FIRST_CHECK on; of rows left out, the model has learnt more.
+REMEMBERED = 512
+REMEMBERED_VALUES = 2**17
+FIRST_CHECK = 64
+ROWS_PER_FEATURE = 10
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # With n_fourier="auto": their number, and the scale of the prior of the models that
 # have them, linear coefficients included, over that of the linear models.
@@ -112,9 +118,7 @@ class OnlineLinearModel(OnlineEstimator):
         forgetting was chosen. The scores are computed from the coefficients, without a
         kernel that would have to be compiled.
         """
-        linear = self.n_fourier in (0, "auto")
-        simple = linear and self.clip is None and not self.average
-        if self.forgetting not in (0.0, "on_label_change") or not simple:
+        if not self._doubts_fit():
             return
         if len(sample_weight):  # without rows of zero weight
             kept = sample_weight > 0.0
@@ -131,11 +135,39 @@ class OnlineLinearModel(OnlineEstimator):
         some = order[: len(sample_weight)]
         twin._learn_blocks(X[order], y[order], sample_weight[some])
         weights = sample_weight if len(sample_weight) else None
-        losses, scores = [], np.empty((len(X), len(coefficients)))
-        for model in (self, twin):
-            predict_scores(X, *model._state.arguments, scores)
-            losses.append(np.average(self._losses(y, scores), weights=weights))
+        losses = [
+            np.average(model._losses_of(X, y), weights=weights)
+            for model in (self, twin)
+        ]
         warn_of_fit(*losses, len(order))
+
+    def _losses_of(self, X, y):
+        """Return the losses of the predictions of rows."""
+        scores = np.empty((len(X), len(self._state.shares())))
+        predict_scores(X, *self._state.arguments, scores)
+        return self._losses(y, scores)
+
+    def _doubts_fit(self):
+        """Return whether a fit that forgets early rows is a fault, and can be found."""
+        linear = self.n_fourier in (0, "auto")
+        simple = linear and self.clip is None and not self.average
+        return simple and self.forgetting in (0.0, "on_label_change")
+
+    def _room(self, n_features):
+        """Return how many rows are remembered, to check the fit of a stream."""
+        if not self._doubts_fit():
+            return 0
+        return min(REMEMBERED, REMEMBERED_VALUES // n_features // 2 * 2)
+
+    def _remembered(self):
+        """Return remembered rows that suffice to check the fit, or None."""
+        state = self._state
+        if not state.room or state.n_noted < FIRST_CHECK:
+            return None
+        X, y, weights = state.remembered()
+        if len(X) < state.n_noted and len(X) < ROWS_PER_FEATURE * X.shape[1]:
+            return None  # a model of these rows alone would fit them too well
+        return X, y, weights if (weights != 1.0).any() else NO_WEIGHTS
 
     def _losses(self, y, scores):
         """Return the loss of each row, given scores (n_rows, n_outputs)."""
@@ -197,6 +229,7 @@ class OnlineLinearModel(OnlineEstimator):
             n_waves=n_waves,
             joint=self._learner == "softmax",
             n_labels=self._n_labels(),
+            room=self._room(n_features),
         )
         if n_waves:
             self._draw_waves(self._state)

@@ -195,12 +195,17 @@ class OnlineEstimator(StreamingEstimator):
             matters = self._depends_on_order()
             if found is not None and matters:
                 warn_of_order(found)
-            elif found is None and not self._doubt_change() and rows and matters:
-                self._doubt_fit(*rows)
+            elif found is None and not self._doubt_change() and matters:
+                rows = self._remembered() if rows is None else rows
+                if rows is not None:
+                    self._doubt_fit(*rows)
         return self
 
     def _doubt_change(self):
         """Warn if a stream changes and nothing is forgotten; return whether it did."""
+
+    def _remembered(self):
+        """Return rows, targets and weights that span the stream, or None."""
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit."""

@@ -48,3 +48,21 @@ def test_note_order(kernel, labels, arranged):
     again = State(len(state.label_counts))
     kernel(X[weights > 0], own, np.empty(0), again.order)
     assert_array_equal(again.order, state.order)
+
+
+@twin_of(order.remember)
+def test_remember(kernel):
+    """Rows of positive weight, evenly spaced, in calls of any size."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(77, 2)), rng.normal(size=77)
+    weights = rng.choice([0.0, 0.5, 2.0], 77)
+    for kept in (np.ones(77), weights):
+        memory = np.zeros(order.memory_size(2, 8))
+        for rows in np.split(np.arange(77), [1, 2, 17]):
+            kernel(X[rows], y[rows], kept[rows], memory)
+        some = np.flatnonzero(kept > 0)
+        every = 1
+        while len(some[::every]) > 8:
+            every *= 2
+        for found, given in zip(order.remembered(memory, 2), (X, y, kept), strict=True):
+            assert_array_equal(found, given[some[::every]])

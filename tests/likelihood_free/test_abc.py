@@ -337,6 +337,25 @@ def test_the_nearest_are_those_of_a_full_sort(kind, metric):
         assert_array_equal(scanned, indexed)
 
 
+@pytest.mark.parametrize("metric", ["mad", "whiten", "regression", None])
+def test_equal_distances_tie_in_any_unit(metric):
+    """Counts and rounded numbers: rounding does not choose among equal distances."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        counts, numbers = rng.poisson(4.0, (1000, 3)), rng.normal(size=(1000, 3))
+        for X in (counts.astype(float), np.round(numbers, 1)):
+            y = X.sum(axis=1) + rng.normal(size=1000)
+
+            def nearest(factor, X=X, y=y):
+                model = ABCPosteriorKDE(**FIXED | {"metric": metric})
+                model.fit(factor * X, y)
+                found = model.kneighbors(factor * X[:4], 32)[1]
+                return np.sort(found, axis=1)
+
+            for factor in (1000.0, 3.0, 1e-3):
+                assert_array_equal(nearest(factor), nearest(1.0))
+
+
 def test_threads_change_nothing():
     X, y = table()
     one = ABCPosteriorKDE(**FIXED, random_state=0).fit(X, y)

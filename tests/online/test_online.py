@@ -199,6 +199,7 @@ def test_invariants_of_the_paper():
     assert_allclose(run("svb", learning_rate="invsqrt", **box), anytime, rtol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("method", ["ngvi", "ngvi_explicit", "sva", "svb"])
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 def test_uncertainty_only_shrinks_without_forgetting(method, loss):

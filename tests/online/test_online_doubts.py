@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss, mean_poisson_deviance
@@ -531,3 +532,25 @@ def test_a_table_whose_order_has_spoilt_the_fit_of_labels_is_named():
             n_spoilt += 1
             assert said
     assert n_spoilt > 3
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_a_stream_whose_order_has_spoilt_the_fit_is_named(size):
+    """As in `fit`, of rows that are remembered: no more than a bounded number."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 3))
+    y = (X[:, 0] ** 2 + X[:, 1] + 0.5 * rng.normal(size=1200) > 1.0).astype(int)
+
+    def learn(X, y):
+        model = OnlineVIClassifier(random_state=0).partial_fit(X[:1], y[:1], [0, 1])
+        for start in range(1, len(y), size):
+            rows = slice(start, start + size)
+            model.partial_fit(X[rows], y[rows])
+        return model
+
+    model = learn(X, y)  # warnings are errors
+    remembered = model._state.remembered()[0]
+    assert_array_equal(remembered, X[::4])
+    order = np.argsort(X[:, 0])
+    with pytest.warns(UserWarning, match="The final model has a mean loss"):
+        learn(X[order], y[order])
