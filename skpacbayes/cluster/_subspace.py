@@ -24,6 +24,7 @@ MOST_CLUSTERS = 20  # of n_clusters="auto", before clusters merge
 _ROUND = 10  # iterations of each chain before the worse half of them stops
 _N_SPLITS = 5  # times that the clusters of the last chain are split and merged, at most
 _LEAST_AGREEMENT = 0.75  # share of the rows that the two best chains label alike
+_FEWEST_ROWS = 3  # mean number of rows of a cluster, below which "auto" warns
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 
 
@@ -213,7 +214,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         -----
         ConvergenceWarning
             If the two best chains put more than a quarter of the rows in different
-            clusters.
+            clusters, or if ``n_clusters="auto"`` leaves fewer than three rows for each
+            cluster.
         """
         X = self._rows(X, reset=True)
         auto = self.n_clusters == "auto"
@@ -250,6 +252,13 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         self._trace = np.array(best.trace)
         for run in second:
             self._compare(run.chain.labels)
+        if auto and len(X) < _FEWEST_ROWS * self.n_clusters_ > _FEWEST_ROWS:
+            warn_user(
+                f"{self.n_clusters_} clusters were chosen for {len(X)} rows of "
+                f"{X.shape[1]} features: with so few rows for each, they may be noise. "
+                "Give n_clusters, or fewer features.",
+                ConvergenceWarning,
+            )
         return self
 
     def predict(self, X):

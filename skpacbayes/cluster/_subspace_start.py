@@ -1,7 +1,10 @@
 """Initial labels of a chain on partitions: k-means, or narrow boxes."""
 
+import warnings
+
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from .._kernels import subspace as kernels
 
@@ -16,7 +19,9 @@ def start_from_centers(chain):
     if chain.X.size:
         seed = int(chain.rng.integers(2**31 - 1))
         centers = KMeans(chain.n_clusters, n_init=_N_DRAWS, random_state=seed)
-        chain.labels[:] = centers.fit_predict(chain.X)
+        with warnings.catch_warnings():  # fewer distinct rows than clusters
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            chain.labels[:] = centers.fit_predict(chain.X)
 
 
 def start_in_boxes(chain):

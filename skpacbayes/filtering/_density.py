@@ -17,22 +17,66 @@ LOG_REACH, LOG_STEP = np.log(1e9), 0.1  # log grid for sums of a density
 LOG_FEWER, LOG_WIDER = np.log(1e4), 0.3  # the same in two dimensions
 FAR = 1e3, 1e6, 1e9  # in units of the row: distances at which a loss increases
 MOST_COUNT = 400  # largest count in the sum of a density
+ROUNDING = 1e-9  # of the largest value; sums on other devices may vary by less
 NEAR_ONE = 2e-2  # tolerance of the integral of a density
+
+
+def check_repeats(model, name, call):
+    """Raise ValueError if a function of the model is not a function of its arguments.
+
+    Parameters
+    ----------
+    model : CalledModel
+        The state-space model.
+    name : str
+        Name of the function.
+    call : callable
+        Calls the function, each time with the same arguments.
+    """
+    first, second = (np.array(call()) for _ in range(2))
+    size = np.abs(first[np.isfinite(first)]).max(initial=0.0)
+    if not np.allclose(first, second, rtol=0, atol=ROUNDING * size, equal_nan=True):
+        raise ValueError(
+            f"{model.name}.{name} returned different values for the same arguments: it "
+            "must not draw random numbers or depend on earlier calls. Random numbers "
+            "come from z, n_noise standard normals for each particle."
+        )
+
+
+def check_initial(model, n_particles, past):
+    """Raise ValueError if `initial` is not a function of its arguments."""
+    noise = np.random.default_rng(0).standard_normal((n_particles, model.n_noise))
+    check_repeats(model, "initial", lambda: model.initial(noise.copy(), past))
 
 
 def check_transition(model, particles, time, past):
     """Raise ValueError if `transition` is not a function of its arguments."""
     noise = np.random.default_rng(0).standard_normal((len(particles), model.n_noise))
-    first, second = (
-        model.transition(particles.copy(), noise.copy(), time, past).copy()
-        for _ in range(2)
+    check_repeats(
+        model,
+        "transition",
+        lambda: model.transition(particles.copy(), noise.copy(), time, past),
     )
-    if not np.array_equal(first, second):
-        raise ValueError(
-            f"{model.name}.transition returned different states for the same x, z and "
-            "t: it must not draw random numbers or depend on earlier calls. Use the "
-            "noise z, n_noise standard normals for each particle."
-        )
+
+
+def check_observation(model, particles, n_features, time, past):
+    """Raise ValueError if `observation` is not a function of its arguments."""
+    check_repeats(
+        model,
+        "observation",
+        lambda: model.observation(
+            particles, n_features, time, past, np.random.default_rng(0)
+        ),
+    )
+
+
+def check_log_likelihood(model, particles, row, time, past):
+    """Raise ValueError if `log_likelihood` is not a function of its arguments."""
+    check_repeats(
+        model,
+        "log_likelihood",
+        lambda: model.log_likelihood(particles, row, time, past),
+    )
 
 
 def check_logarithm(model, particles, row, time, past):

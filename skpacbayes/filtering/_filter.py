@@ -18,7 +18,13 @@ from .._compat import (
 from .._stream import StreamingEstimator, partial_fit_context
 from ._bounded_series import BoundedSeriesEstimator
 from ._cloud import forecast, moments, rows_of, weigh
-from ._density import check_log_transition, check_logarithm, check_transition
+from ._density import (
+    check_initial,
+    check_log_likelihood,
+    check_log_transition,
+    check_logarithm,
+    check_transition,
+)
 from ._forecast import log_scores, simulated, summarised
 from ._generators import continued, seeded
 from ._model import CalledModel, asked_for
@@ -745,6 +751,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
 
     def _learn_row(self, cloud, row, model, sampling, generator):
         """Learn one row; check the model at the first two rows."""
+        if self._checks_moves and cloud is None:
+            check_initial(model, self._options["n_particles"], {"u": row.inputs})
         if self._checks_moves and cloud is not None and cloud.time == 0:
             past = {"y_prev": cloud.row, "u": row.inputs}
             check_transition(model, cloud.particles, 1, past)
@@ -757,9 +765,12 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
 
     def _check_likelihood(self, before, cloud, row, model):
         """Check the likelihood at the first observed row."""
+        y_prev = None if before is None else before.row
+        x_prev = None if before is None else cloud.particles
+        past = {"x_prev": x_prev, "y_prev": y_prev, "u": row.inputs}
+        check_log_likelihood(model, cloud.particles, row.values, cloud.time, past)
         if before is None or "x_prev" not in self._asks["log_likelihood"]:
-            y_prev = None if before is None else before.row
-            past = {"x_prev": None, "y_prev": y_prev, "u": row.inputs}
+            past["x_prev"] = None
             check_logarithm(model, cloud.particles, row.values, cloud.time, past)
 
     # Methods that do not learn.

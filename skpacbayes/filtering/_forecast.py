@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._cloud import rows_of
+from ._density import check_observation
 
 
 class Forecast(NamedTuple):
@@ -71,6 +72,8 @@ def simulated(particles, time, row, inputs, model, generator, draws):
         if draws or (time_ahead < last and model.wants("y_prev")):
             if "observation" not in model.asks:
                 _refuse_without_observation(model)
+            if time_ahead == time + 1:
+                check_observation(model, particles, n_features, time_ahead, past)
             drawn = model.observation(
                 particles.copy(), n_features, time_ahead, past, generator
             )

@@ -1,7 +1,8 @@
 """State-space models for :class:`ClusteredParticleFilter`, and how to write one.
 
 A model is a scikit-learn estimator without `fit`: parameters in ``__init__``, and three
-pure functions of all particles at once. The filter passes them the noise.
+pure functions of all particles at once. The filter passes them the noise, and refuses
+functions that return something else at a second call.
 
 - ``n_noise``: number of standard normals that move one particle.
 - ``initial(z)``: states at row 0, (n_particles, n_states), from the noise `z`,

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import betaln, gammaln, logsumexp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
@@ -272,6 +273,30 @@ def test_number_of_clusters(rows, n_groups):
     assert mixture.n_clusters_ == n_groups
     assert mixture.weights_.shape == (n_groups,)
     assert mixture.predict_proba(rows).shape == (len(rows), n_groups)
+
+
+def test_many_clusters_of_few_rows_are_in_doubt():
+    """Twelve rows of noise in many features look like ten clusters."""
+    rows = np.random.default_rng(0).normal(size=(12, 400))
+    with pytest.warns(ConvergenceWarning, match="clusters were chosen for 12 rows"):
+        SubspaceMixture("auto", n_init=2, random_state=0).fit(rows)
+
+
+@pytest.mark.parametrize("n_clusters", [2, "auto"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.repeat(np.random.default_rng(0).normal(size=(4, 3)), 6, axis=0),
+        np.random.default_rng(0).integers(2, size=(30, 3)),
+        np.vstack([X, [[1e12] * 4]]),
+    ],
+    ids=["copies", "binary", "an outlier"],
+)
+def test_k_means_of_the_start_does_not_warn(rows, n_clusters):
+    """Its clusters are not those that the user asked for."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Number of distinct clusters")
+        SubspaceMixture(n_clusters, n_init=3, n_iter=5, random_state=0).fit(rows)
 
 
 def test_a_merge_is_the_one_that_raises_the_density_most():

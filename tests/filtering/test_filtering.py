@@ -365,16 +365,19 @@ def test_a_model_that_writes_into_its_arguments():
     assert_array_equal(wrong.smooth(X), right.smooth(X))
 
 
-class Unsteady(StochasticVolatility):
-    """Draws random numbers of its own."""
+@pytest.mark.parametrize(
+    "name", ["initial", "transition", "log_likelihood", "observation"]
+)
+def test_a_model_that_draws_random_numbers_itself(name):
+    """The same answer twice is promised, so no function may draw its own numbers."""
+    function = getattr(StochasticVolatility, name)
 
-    def transition(self, x, z, t):
-        return x + np.random.default_rng().normal(size=x.shape)
+    def unsteady(self, *arguments):
+        return function(self, *arguments) + np.random.default_rng().normal()
 
-
-def test_a_transition_that_draws_random_numbers_itself():
-    with pytest.raises(ValueError, match="Use the noise z"):
-        tracker(Unsteady()).fit(returns(3))
+    model = type("Unsteady", (StochasticVolatility,), {name: unsteady})()
+    with pytest.raises(ValueError, match=f"Unsteady.{name} returned different values"):
+        tracker(model).fit(returns(3)).forecast(2)
 
 
 @pytest.mark.parametrize("name", ["n_noise", "n_noise_observation"])
