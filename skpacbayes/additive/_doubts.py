@@ -352,7 +352,8 @@ def _closest_product(X, residuals, width, level, categorical, selected):
         return None
     residuals = (residuals - residuals.mean()) / largest
     ranks = rankdata(X, axis=0, nan_policy="omit")
-    ranks = np.nan_to_num(ranks - np.nanmean(ranks, axis=0)) / len(X)
+    counts = np.maximum(np.count_nonzero(~np.isnan(ranks), axis=0), 1)
+    ranks = np.nan_to_num(ranks - np.nansum(ranks, axis=0) / counts) / len(X)
     ranks[:, list(categorical)] = 0.0
     scores = (ranks * residuals[:, None]).T @ ranks
     squares = np.square(ranks)

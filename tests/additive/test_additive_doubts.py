@@ -276,6 +276,13 @@ def test_small_tables_are_told_of_rough_effects_and_products():
     assert told["product"] >= 5, told
 
 
+@TWO_KINDS
+def test_a_column_without_values_is_no_reason_for_a_warning(kind):
+    X, y = rows(kind)
+    X[:, 3] = np.nan
+    made(kind).fit(X, y)  # no warning: errors otherwise
+
+
 def test_the_limit_is_that_of_normal_terms():
     """Sums of normal terms over the root of their squares; three standard errors."""
     rng = np.random.default_rng(0)
