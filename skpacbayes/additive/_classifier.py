@@ -338,6 +338,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
                 self._categorical(),
                 self.get_support(),
                 additive=self.interactions is None,
+                classes=True,
             )
         self._warn_of_rows(rows.X, rows.targets)
         return self

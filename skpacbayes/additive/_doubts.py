@@ -30,6 +30,7 @@ N_NEIGHBORS, ROWS_PER_NEIGHBOR = 5, 20
 TELLS_APART = 0.9  # share of distinct rows or targets: equal rows are copies
 MOST_TESTED = 300  # variables whose products are compared with residuals
 FEW_DISTINCT = 0.4  # share of distinct rows below which most rows are copies
+FEW_WRONG = 0.03  # share of rows of a wrong class up to which classes are separated
 PER_LEVEL = 3  # least rows per value of a variable that may be a category
 
 
@@ -283,7 +284,9 @@ def warn_of_copied_rows(X, y):
         )
 
 
-def warn_of_residuals(X, y, predict, categorical, selected, *, additive=True):
+def warn_of_residuals(
+    X, y, predict, categorical, selected, *, additive=True, classes=False
+):
     """Warn of residuals that depend on a variable, or on a product of two.
 
     Parameters
@@ -301,6 +304,9 @@ def warn_of_residuals(X, y, predict, categorical, selected, *, additive=True):
         products of two of them, which are few.
     additive : bool, default=True
         Whether the model has no interactions; only then are products tested.
+    classes : bool, default=False
+        Whether y are indicators of classes. If nearly all rows are on the right side of
+        one half, residuals are those of shrinkage, and nothing is tested.
     """
     step = -(-len(X) // MOST_ROWS)
     X, y = X[::step], y[::step]
@@ -309,6 +315,8 @@ def warn_of_residuals(X, y, predict, categorical, selected, *, additive=True):
     if len(X) < FEWEST_ROWS:
         return
     residuals = (y - predict(X)).reshape(len(X), -1)
+    if classes and (abs(residuals) > 0.5).any(axis=1).mean() <= FEW_WRONG:
+        return
     widths = y.reshape(len(X), -1).std(axis=0)
     level, parts = LEVEL / len(widths), list(zip(residuals.T, widths, strict=True))
     feature = max(_roughest(X, *part, level, categorical) for part in parts)
