@@ -97,6 +97,12 @@ TABLES = {  # rows, variables, how they are drawn, the truth, its noise if not n
 # With copies: drawn from a fifth of the rows, or from all.
 TABLES["copied rows"] = 400, 10, normal, smooth, None, 5
 TABLES["a bootstrap sample"] = 200, 10, normal, smooth, None, 1
+# Small tables. Of 60 drawn rows, copies of 12.
+TABLES["a wave, 1 of 3"] = 45, 3, normal, lambda X: 3 * np.sin(6 * X[:, 0]) + X[:, 1]
+TABLES["a product, 3 of 4"] = 45, 4, normal, lambda X: 2 * product(X)
+TABLES["smooth, 3 of 5"] = 45, 5, normal, smooth
+TABLES["lines, 2 of 5"] = 30, 5, normal, linear(STRONG[:2])
+TABLES["copied rows, few"] = 60, 5, normal, smooth, None, 5
 
 
 def drawn(rng, n, p, draw, truth, noise=None, copied=None):

@@ -336,7 +336,9 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
                 targets,
                 lambda X: self._probabilities(X)[:, -targets.shape[1] :],
                 self._categorical(),
+                self.get_support(),
                 additive=self.interactions is None,
+                classes=True,
             )
         self._warn_of_rows(rows.X, rows.targets)
         return self

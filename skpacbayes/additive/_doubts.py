@@ -2,7 +2,8 @@
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import norm, rankdata
+from scipy.stats import rankdata
+from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
@@ -20,11 +21,16 @@ N_ERRORS_OF_DISPERSION = 5.0  # and standard errors of the dispersion above 1
 POOLED = 0.05  # share of the rows in pooled categories
 LEVEL = 1e-3  # of the joint test of all variables
 LEAST_GAIN = 0.01  # least share of the variance of y explained by the dependence
-FEWEST_ROWS, MOST_ROWS = 50, 2000  # rows
-N_NEIGHBORS = 5  # rows before each row, in the order of a variable, that are compared
+FEWEST_ROWS, MOST_ROWS = 20, 2000  # rows whose residuals are tested
+FEWEST_DISTINCT = 5  # distinct rows from which copies are looked for
+MANY_DISTINCT = 50  # from here one column shows that equal rows are copies; else two
+# Rows before each row, in the order of a variable, that are compared: one for each
+# ROWS_PER_NEIGHBOR rows of the table, at most N_NEIGHBORS.
+N_NEIGHBORS, ROWS_PER_NEIGHBOR = 5, 20
 TELLS_APART = 0.9  # share of distinct rows or targets: equal rows are copies
 MOST_TESTED = 300  # variables whose products are compared with residuals
 FEW_DISTINCT = 0.4  # share of distinct rows below which most rows are copies
+FEW_WRONG = 0.03  # share of rows of a wrong class up to which classes are separated
 PER_LEVEL = 3  # least rows per value of a variable that may be a category
 
 
@@ -252,7 +258,8 @@ def warn_of_copied_rows(X, y):
 
     Bootstrap samples and doubled tables have fewer copies. Rows that are equal by
     chance, as with categories, are no copies: a column or the targets must tell most of
-    them apart.
+    them apart. Of few distinct rows, two must do so: a column of ten doses would
+    otherwise be one of ten rows.
 
     Parameters
     ----------
@@ -265,9 +272,11 @@ def warn_of_copied_rows(X, y):
     factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1])
     factors = 2 * factors.astype(np.uint64) + 1  # a hash, equal for equal rows only
     n_distinct = len(np.unique((rows.view(np.uint64) * factors).sum(axis=1)))
-    if not FEWEST_ROWS <= n_distinct < FEW_DISTINCT * len(X):
+    if not FEWEST_DISTINCT <= n_distinct < FEW_DISTINCT * len(X):
         return
-    if any(len(np.unique(each)) > TELLS_APART * n_distinct for each in rows.T):
+    least = TELLS_APART * n_distinct
+    n_telling = sum(len(np.unique(each)) > least for each in rows.T)
+    if n_telling >= (1 if n_distinct >= MANY_DISTINCT else 2):
         warn_user(
             f"Only {n_distinct} of {len(X)} rows are distinct: the copies count as "
             "independent rows, effects follow the noise, and intervals are too narrow. "
@@ -275,7 +284,9 @@ def warn_of_copied_rows(X, y):
         )
 
 
-def warn_of_residuals(X, y, predict, categorical, *, additive=True):
+def warn_of_residuals(
+    X, y, predict, categorical, selected, *, additive=True, classes=False
+):
     """Warn of residuals that depend on a variable, or on a product of two.
 
     Parameters
@@ -288,8 +299,14 @@ def warn_of_residuals(X, y, predict, categorical, *, additive=True):
         Returns the predictions at rows, in the shape of y.
     categorical : sequence of int
         Categorical variables, which are not tested.
+    selected : ndarray of bool of shape (n_features,)
+        Variables in the model. Half of the level of the test of products is that of
+        products of two of them, which are few.
     additive : bool, default=True
         Whether the model has no interactions; only then are products tested.
+    classes : bool, default=False
+        Whether y are indicators of classes. If nearly all rows are on the right side of
+        one half, residuals are those of shrinkage, and nothing is tested.
     """
     step = -(-len(X) // MOST_ROWS)
     X, y = X[::step], y[::step]
@@ -298,13 +315,17 @@ def warn_of_residuals(X, y, predict, categorical, *, additive=True):
     if len(X) < FEWEST_ROWS:
         return
     residuals = (y - predict(X)).reshape(len(X), -1)
+    if classes and (abs(residuals) > 0.5).any(axis=1).mean() <= FEW_WRONG:
+        return
     widths = y.reshape(len(X), -1).std(axis=0)
     level, parts = LEVEL / len(widths), list(zip(residuals.T, widths, strict=True))
     feature = max(_roughest(X, *part, level, categorical) for part in parts)
     if feature >= 0:
         _warn_of_roughness(X, feature)
     elif additive and 2 <= X.shape[1] <= MOST_TESTED:
-        found = (_closest_product(X, *part, level, categorical) for part in parts)
+        found = (
+            _closest_product(X, *part, level, categorical, selected) for part in parts
+        )
         pair = next(filter(None, found), None)
         if pair:
             warn_user(
@@ -326,39 +347,65 @@ def _warn_of_roughness(X, feature):
     )
 
 
-def _closest_product(X, residuals, width, level, categorical):
+def _closest_product(X, residuals, width, level, categorical, selected):
     """Return the pair of variables whose product is closest to the residuals, or None.
 
     The sum of residuals times products, over the root of the sum of their squares, is
-    nearly standard normal if residuals are independent, whatever their variances. The
-    product is that of ranks; parts of it that depend on one variable do not count.
+    compared with `_limit`. The product is that of ranks; parts of it that depend on one
+    variable do not count. Half of the level is spent on products of two selected
+    variables, which are few, and half on all products.
     """
     largest = abs(residuals).max()
     if not largest > 0:
         return None
     residuals = (residuals - residuals.mean()) / largest
     ranks = rankdata(X, axis=0, nan_policy="omit")
-    ranks = np.nan_to_num(ranks - np.nanmean(ranks, axis=0)) / len(X)
+    counts = np.maximum(np.count_nonzero(~np.isnan(ranks), axis=0), 1)
+    ranks = np.nan_to_num(ranks - np.nansum(ranks, axis=0) / counts) / len(X)
     ranks[:, list(categorical)] = 0.0
     scores = (ranks * residuals[:, None]).T @ ranks
     squares = np.square(ranks)
     spread = np.sqrt((squares * np.square(residuals)[:, None]).T @ squares)
     scores = np.triu(abs(scores) / np.maximum(spread, 1e-300), 1)
-    limit = norm.isf(level / (X.shape[1] * (X.shape[1] - 1)))
-    i, j = np.unravel_index(scores.argmax(), scores.shape)
-    if not scores[i, j] > limit:
-        return None
-    first, second = ranks[:, i], ranks[:, j]
+    for among in (selected, np.ones(X.shape[1], dtype=bool)):
+        count = np.count_nonzero(among)
+        if count < 2:
+            continue
+        limit = _limit(0.5 * level / (count * (count - 1)), len(X))
+        some = np.where(np.outer(among, among), scores, 0.0)
+        i, j = np.unravel_index(some.argmax(), some.shape)
+        if some[i, j] > limit:
+            gain = _gain(residuals, ranks[:, i], ranks[:, j], limit)
+            if gain * (largest / width) ** 2 > LEAST_GAIN:
+                return int(i), int(j)
+    return None
+
+
+def _gain(residuals, first, second, limit):
+    """Return the variance of the residuals along the product of two variables.
+
+    Parts of the product that depend on one variable are removed. The result is 0 if the
+    rest is not significant.
+    """
     mains = np.column_stack(
-        [np.ones(len(X)), first, second, np.square(first), np.square(second)]
+        [np.ones(len(first)), first, second, np.square(first), np.square(second)]
     )
     product = first * second
     product = product - mains @ np.linalg.lstsq(mains, product, rcond=None)[0]
     along = abs(residuals @ product)
     if not along > limit * np.sqrt(np.square(residuals) @ np.square(product)):
-        return None
-    gain = (along * largest / width) ** 2 / (product @ product) / len(X)
-    return (int(i), int(j)) if gain > LEAST_GAIN else None
+        return 0.0
+    return along**2 / (product @ product) / len(first)
+
+
+def _limit(level, n_rows):
+    """Return the limit of a sum of independent terms over the root of their squares.
+
+    The ratio never exceeds the root of `n_rows`. For normal terms it is a function of
+    Student's t, and it is nearly standard normal for many rows.
+    """
+    quantile = student.isf(level, n_rows - 1)
+    return quantile * np.sqrt(n_rows / (n_rows - 1 + quantile**2))
 
 
 def _roughest(X, residuals, width, level, categorical):
@@ -372,7 +419,7 @@ def _roughest(X, residuals, width, level, categorical):
     scores, shares = similarity(X, residuals / largest)
     scores[list(categorical)] = -np.inf
     feature = int(scores.argmax())
-    if not scores[feature] > norm.isf(level / len(scores)):
+    if not scores[feature] > _limit(level / len(scores), len(X)):
         return -1
     rough = shares[feature] > LEAST_GAIN * (width / residuals.std()) ** 2
     return feature if rough else -1
@@ -397,10 +444,11 @@ def without_copies(X, y):
 def similarity(X, residuals):
     """Compare each residual with those of the rows before it, along each variable.
 
-    Let e be the residuals in the order of a variable, and s_i the sum of the
-    `N_NEIGHBORS` residuals before e_i. The sum of e_i s_i over the root of the sum of
-    their squares is nearly standard normal if residuals are independent, whatever their
-    variances. Residuals are centred; equal and missing values are in random order.
+    Let e be the residuals in the order of a variable, and s_i the sum of up to
+    `N_NEIGHBORS` residuals before e_i; of fewer in small tables, whose rows are far
+    apart. The sum of e_i s_i over the root of the sum of their squares is nearly
+    standard normal if residuals are independent, whatever their variances. Residuals
+    are centred; equal and missing values are in random order.
 
     Returns
     -------
@@ -412,10 +460,11 @@ def similarity(X, residuals):
     X, residuals = X[shuffled], (residuals - residuals.mean())[shuffled]
     ordered = residuals[np.argsort(X, axis=0, kind="stable")]
     before = np.zeros_like(ordered)
-    for lag in range(1, N_NEIGHBORS + 1):
+    n_neighbors = max(1, min(N_NEIGHBORS, len(X) // ROWS_PER_NEIGHBOR))
+    for lag in range(1, n_neighbors + 1):
         before[lag:] += ordered[:-lag]
     products = ordered * before
     total = products.sum(axis=0)
     spread = np.sqrt(np.square(products).sum(axis=0))
-    squares = N_NEIGHBORS * np.square(residuals).sum()
+    squares = n_neighbors * np.square(residuals).sum()
     return total / np.maximum(spread, 1e-300), total / max(squares, 1e-300)

@@ -313,6 +313,7 @@ class SparseAdditiveGibbsPoissonRegressor(
                 rows.targets,
                 self._predicted,
                 self._categorical(),
+                self.get_support(),
                 additive=self.interactions is None,
             )
         self._warn_of_rows(rows.X, rows.targets)

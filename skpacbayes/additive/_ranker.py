@@ -150,9 +150,10 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
     by adding, deleting and exchanging variables; the classifier proposes in every other
     iteration only. On halves of the breast cancer data `r_hat_` is 1.03 to 1.07 (`fit`
     warns above 1.1). If few variables order nearly all pairs, "auc" selects these
-    alone: on new digits 3 and 8, AUC is 0.98, and the classifier's is 0.998. The time
-    of an iteration is proportional to the number of pairs under the logistic loss, and
-    to n log n under "auc".
+    alone: 4 pixels instead of 16 to 21 for digits 3 and 8. In four splits into
+    halves, AUC on the other half is 0.998 to 1.000, and the classifier's is 0.9996 to
+    1.000. The time of an iteration is proportional to the number of pairs under the
+    logistic loss, and to n log n under "auc".
 
     `certificate` bounds 1 - AUC of a score drawn from the posterior, by Catoni's
     theorem for pairs (Hoeffding's decomposition). Its observed risk is estimated by the

@@ -383,6 +383,7 @@ class SparseAdditiveGibbsRegressor(
                 rows.y,
                 self._decision,
                 self._categorical(),
+                self.get_support(),
                 additive=self.interactions is None,
             )
         self._warn_of_rows(rows.X, rows.y)

@@ -11,7 +11,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._doubts import similarity, without_copies
+from skpacbayes.additive._doubts import _limit, similarity, without_copies
 
 SHORT = {
     SparseAdditiveGibbsRegressor: {"n_iter": 600, "burn_in": 200},
@@ -229,6 +229,69 @@ def test_many_copies_of_rows_are_told_of(kind):
             made(kind).fit(rows_, targets)
         told.append(any("rows are distinct" in str(w.message) for w in caught))
     assert told == [True, False, False]
+
+
+@KINDS
+def test_copies_of_few_rows_are_told_of(kind):
+    """Also of fewer than fifty; but not ten doses, which one column tells apart."""
+    rng = np.random.default_rng(1)
+    X, y = rows(kind)
+    order = np.argsort(y)
+    first = np.r_[order[:6], order[-6:]]
+    doses = np.arange(100.0)[:, None] % 10
+    told = []
+    for rows_, targets in (
+        (X[np.repeat(first, 5)], y[np.repeat(first, 5)]),
+        (X[np.repeat(first, 2)], y[np.repeat(first, 2)]),
+        (doses, (doses[:, 0] > 4) ^ (rng.random(100) < 0.2)),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made(kind).fit(rows_, targets)
+        told.append(any("rows are distinct" in str(w.message) for w in caught))
+    assert told == [True, False, False]
+
+
+def test_small_tables_are_told_of_rough_effects_and_products():
+    """Of 20 tables of 45 rows: mostly; of 40 with neither, of 20 to 40 rows: never."""
+    told = {"rough": 0, "product": 0, "neither": 0}
+    for seed in range(20):
+        rng = np.random.default_rng(100 + seed)
+        X, noise = rng.normal(size=(45, 3)), rng.normal(size=45)
+        few, curved = slice(0, rng.integers(20, 41)), np.abs(X[:, 0]) + X[:, 1]
+        for kind, used, y in (
+            ("rough", slice(None), 1.5 * np.sin(6 * X[:, 0]) + 0.2 * noise),
+            ("product", slice(None), X[:, 2] + 2 * X[:, 0] * X[:, 1] + 0.2 * noise),
+            ("neither", few, curved + noise * np.exp(X[:, 1])),
+            ("neither", few, curved > noise),
+        ):
+            model = SparseAdditiveGibbsRegressor(n_iter=200, random_state=0)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.fit(X[used], y[used])
+            text = " ".join(str(w.message) for w in caught)
+            told[kind] += "are neighbors" in text or "depend on the product" in text
+    assert told["neither"] == 0
+    assert told["rough"] >= 10, told
+    assert told["product"] >= 5, told
+
+
+@TWO_KINDS
+def test_a_column_without_values_is_no_reason_for_a_warning(kind):
+    X, y = rows(kind)
+    X[:, 3] = np.nan
+    made(kind).fit(X, y)  # no warning: errors otherwise
+
+
+def test_the_limit_is_that_of_normal_terms():
+    """Sums of normal terms over the root of their squares; three standard errors."""
+    rng = np.random.default_rng(0)
+    for n in (10, 40):
+        terms = rng.normal(size=(100_000, n))
+        ratios = terms.sum(axis=1) / np.sqrt(np.square(terms).sum(axis=1))
+        share = (ratios > _limit(1e-3, n)).mean()
+        assert abs(share - 1e-3) < 3 * np.sqrt(1e-3 / 100_000)
+    assert _limit(1e-3, 10**7) == pytest.approx(3.0902, abs=1e-4)
 
 
 def warned_of_roughness(kind, X, y, expected):
