@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 _STRONG = 0.5  # correlation of neighbours from which there is a warning
 _STRONG_FAR = 0.4  # the same for rows farther apart, of which wrong states hide more
@@ -13,6 +15,10 @@ _FEWEST = 50  # least number of pairs of rows
 _FARTHEST = 3.0  # residuals are clipped to this number of standard units
 _SAME = 0.9  # lags with this share of the highest correlation count as equal
 _LONGEST = 400  # largest lag, for a yearly season of daily rows
+_SPANS = 1, 5, 20  # numbers of rows before a row whose residuals predict it
+_MEMORY = 0.1  # correlation with these from which there is a warning
+_FALSE_ALARMS = 1e-3  # probability that it is significant by chance
+_LEAST_RANKED = 20  # least number of rows that are ranked
 
 
 class Dependence(NamedTuple):
@@ -20,6 +26,13 @@ class Dependence(NamedTuple):
 
     correlation: float
     lag: int
+
+
+class Memory(NamedTuple):
+    """A correlation with the residuals of the `span` rows before (0: none)."""
+
+    correlation: float
+    span: int
 
 
 def strongest_dependence(values, states, bounds):
@@ -73,6 +86,77 @@ def strongest_trend(values, states, bounds):
         if abs(found) > max(least, abs(strongest)):
             strongest = found
     return strongest
+
+
+def strongest_memory(values, paths, bounds):
+    """Return the largest correlation of rows with the residuals of those before.
+
+    The residual of a row is the normal score of its rank among the rows of its state.
+    It is compared with the next row, ranked among all rows that follow the same state.
+    If the rows are those of a hidden Markov model and the states are a draw from their
+    posterior, both are independent given the states. So the correlation is zero in
+    expectation, with a standard error of one over the root of the number of rows, for
+    all emissions and durations. This does not hold for the most probable states, which
+    truncate the residuals.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_features)
+        Rows, NaN where missing.
+    paths : list of ndarray of shape (n_rows,)
+        Draws of the states. The correlation is the mean over draws.
+    bounds : ndarray of shape (n_sequences + 1,)
+        First row of each sequence, and the number of rows.
+
+    Returns
+    -------
+    memory : Memory
+        The largest significant correlation in absolute value.
+    """
+    strongest = Memory(0.0, 1)
+    least = -ndtri(0.5 * _FALSE_ALARMS / (len(_SPANS) * values.shape[1]))
+    for column in values.T:
+        means = np.mean([_memories(column, path, bounds) for path in paths], axis=0)
+        for span, (found, n_errors) in zip(_SPANS, means, strict=True):
+            if abs(n_errors) > least and abs(found) > _MEMORY:
+                strongest = _stronger(strongest, Memory(float(found), span))
+    return strongest
+
+
+def _memories(column, path, bounds):
+    """Return correlations and numbers of standard errors, (n_spans, 2)."""
+    first = np.repeat(bounds[:-1], np.diff(bounds))
+    before = np.append(-1, path[:-1])
+    before[bounds[:-1]] = -1  # no state
+    sums = np.append(0.0, _normal_scores(column, path).cumsum())
+    following = _normal_scores(column, before)
+    rows, found = np.arange(len(column)), np.zeros((len(_SPANS), 2))
+    for own, span in zip(found, _SPANS, strict=True):
+        residuals = sums[rows] - sums[np.maximum(rows - span, first)]
+        known = (following != 0) & (residuals != 0)
+        n_known = np.count_nonzero(known)
+        squares = (residuals[known] ** 2).sum() * (following[known] ** 2).sum()
+        if n_known >= _FEWEST and squares > 0:
+            own[0] = (residuals[known] * following[known]).sum() / np.sqrt(squares)
+            own[1] = own[0] * np.sqrt(n_known)
+    return found
+
+
+def _normal_scores(column, groups):
+    """Return normal scores of the ranks of rows in their groups, with variance 1.
+
+    The score is zero for missing values, for groups with few rows, and for group -1.
+    """
+    scores, seen = np.zeros(len(column)), ~np.isnan(column)
+    for group in range(groups.max() + 1):
+        rows = np.flatnonzero((groups == group) & seen)
+        if len(rows) < _LEAST_RANKED:
+            continue
+        found = ndtri((rankdata(column[rows]) - 0.5) / len(rows))
+        deviation = found.std()
+        if deviation > 0:
+            scores[rows] = (found - found.mean()) / deviation
+    return scores
 
 
 def _residuals(column, states):
