@@ -113,33 +113,46 @@ def strongest_memory(values, paths, bounds):
     memory : Memory
         The largest significant correlation in absolute value.
     """
+    means = np.mean([_memories(values, path, bounds) for path in paths], axis=0)
+    least = -ndtri(0.5 * _FALSE_ALARMS / means[..., 0].size)
     strongest = Memory(0.0, 1)
-    least = -ndtri(0.5 * _FALSE_ALARMS / (len(_SPANS) * values.shape[1]))
-    for column in values.T:
-        means = np.mean([_memories(column, path, bounds) for path in paths], axis=0)
-        for span, (found, n_errors) in zip(_SPANS, means, strict=True):
+    for span, of_span in zip(_SPANS, means, strict=True):
+        for found, n_errors in of_span:
             if abs(n_errors) > least and abs(found) > _MEMORY:
                 strongest = _stronger(strongest, Memory(float(found), span))
     return strongest
 
 
-def _memories(column, path, bounds):
-    """Return correlations and numbers of standard errors, (n_spans, 2)."""
+def _memories(values, path, bounds):
+    """Return correlations and numbers of standard errors, (n_spans, n_tests, 2).
+
+    The tests are those of each feature and, with several, of their sum. The standard
+    error accounts for correlations of the features.
+    """
     first = np.repeat(bounds[:-1], np.diff(bounds))
     before = np.append(-1, path[:-1])
     before[bounds[:-1]] = -1  # no state
-    sums = np.append(0.0, _normal_scores(column, path).cumsum())
-    following = _normal_scores(column, before)
-    rows, found = np.arange(len(column)), np.zeros((len(_SPANS), 2))
-    for own, span in zip(found, _SPANS, strict=True):
-        residuals = sums[rows] - sums[np.maximum(rows - span, first)]
-        known = (following != 0) & (residuals != 0)
-        n_known = np.count_nonzero(known)
-        squares = (residuals[known] ** 2).sum() * (following[known] ** 2).sum()
-        if n_known >= _FEWEST and squares > 0:
-            own[0] = (residuals[known] * following[known]).sum() / np.sqrt(squares)
-            own[1] = own[0] * np.sqrt(n_known)
-    return found
+    residuals = np.column_stack([_normal_scores(column, path) for column in values.T])
+    following = np.column_stack([_normal_scores(column, before) for column in values.T])
+    sums = np.vstack([np.zeros(values.shape[1]), residuals.cumsum(axis=0)])
+    rows, found = np.arange(len(values)), []
+    for span in _SPANS:
+        past = sums[rows] - sums[np.maximum(rows - span, first)]
+        products, norms = past * following, (past**2, following**2)
+        if values.shape[1] > 1:
+            products, *norms = map(_with_sum, (products, *norms))
+        totals, squares = products.sum(axis=0), (products**2).sum(axis=0)
+        scales = norms[0].sum(axis=0) * norms[1].sum(axis=0)
+        enough = np.count_nonzero(products, axis=0) >= _FEWEST
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pairs = np.array([totals / np.sqrt(scales), totals / np.sqrt(squares)])
+        found.append(np.where(enough & (squares > 0), pairs, 0.0).T)
+    return np.array(found)
+
+
+def _with_sum(columns):
+    """Append the sum of columns."""
+    return np.column_stack([columns, columns.sum(axis=1)])
 
 
 def _normal_scores(column, groups):

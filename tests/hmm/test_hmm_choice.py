@@ -219,7 +219,7 @@ def test_memory_given_the_states(emission):
         lasts = rng.integers(8, 13, 600) if seed % 2 else rng.geometric(0.1, 600)
         states = (np.cumsum(rng.integers(1, 3, 600)) % 3).repeat(lasts)[:600]
         values = EMISSIONS[emission](rng, states)
-        errors.append(_memories(values, states, bounds)[:, 1])
+        errors.append(_memories(values[:, None], states, bounds)[:, 0, 1])
     assert np.abs(np.mean(errors, axis=0)).max() < 3.5 / np.sqrt(40)
     assert 0.65 < np.std(errors, axis=0).min() < np.std(errors, axis=0).max() < 1.4
     moving = 1.5 + 1.5 * np.sin(np.arange(600) / 30)
