@@ -102,7 +102,7 @@ def strongest_memory(values, paths, bounds):
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_features)
-        Rows, NaN where missing.
+        Rows, NaN where missing; possibly without features.
     paths : list of ndarray of shape (n_rows,)
         Draws of the states. The correlation is the mean over draws.
     bounds : ndarray of shape (n_sequences + 1,)
@@ -113,6 +113,8 @@ def strongest_memory(values, paths, bounds):
     memory : Memory
         The largest significant correlation in absolute value.
     """
+    if not values.shape[1]:
+        return Memory(0.0, 1)
     means = np.mean([_memories(values, path, bounds) for path in paths], axis=0)
     least = -ndtri(0.5 * _FALSE_ALARMS / means[..., 0].size)
     strongest = Memory(0.0, 1)
