@@ -8,7 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
-from ._dirichlet_process_dependence import strongest_dependence, strongest_trend
+from ._dirichlet_process_dependence import (
+    strongest_dependence,
+    strongest_memory,
+    strongest_trend,
+)
 from ._dirichlet_process_run import Run, leave_lower_modes, stacked
 from ._dirichlet_process_selection import (
     CHANCE,
@@ -254,7 +258,8 @@ def _posterior(runs, chains, log_volume):
     votes = sum(run.votes for run in runs)
     _warn_of_states(votes)
     if len(votes) > 1:
-        _warn_of_dependence(votes.argmax(axis=0), runs[0].chain.rows)
+        paths = [run.chain.states for run in runs]
+        _warn_of_dependence(votes.argmax(axis=0), paths, runs[0].chain.rows)
     draws = stacked([draw for run in runs for draw in run.draws])
     n_draws = len(draws.start)
     used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)
@@ -344,8 +349,11 @@ def _warn_of_names(X, units):
                 )
 
 
-def _warn_of_dependence(states, rows):
-    """Warn if rows depend on the rows before them beyond their states."""
+def _warn_of_dependence(states, paths, rows):
+    """Warn if rows depend on the rows before them beyond their states.
+
+    `states` (n_rows,): the most probable ones; `paths`: draws of them, one per chain.
+    """
     found, lag = strongest_dependence(rows.numbers, states, rows.bounds)
     if found and lag == 1:
         _warn(
@@ -367,6 +375,21 @@ def _warn_of_dependence(states, rows):
             f"correlation of {trend:.2f} with time. States may be periods of the "
             "trend, which forecasts do not follow. Model differences, or residuals "
             "from the trend."
+        )
+    else:
+        _warn_of_memory(paths, rows)
+
+
+def _warn_of_memory(paths, rows):
+    """Warn if the residuals of rows predict the next row."""
+    found, span = strongest_memory(rows.numbers, paths, rows.bounds)
+    if found:
+        before = "the row" if span == 1 else f"the {span} rows"
+        _warn(
+            "Rows depend on the rows before them beyond their states: a row has a "
+            f"correlation of {found:.2f} with the residuals of {before} before it. "
+            "The number of states may not be the number of regimes. Subtract a trend "
+            "or a season, fit residuals of an autoregression, or try more states."
         )
 
 

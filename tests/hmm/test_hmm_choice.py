@@ -12,7 +12,9 @@ from scipy.stats import norm, t
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.hmm._dirichlet_process_dependence import (
+    _memories,
     strongest_dependence,
+    strongest_memory,
     strongest_trend,
 )
 from skpacbayes.hmm._dirichlet_process_sampling import _warn_of_order
@@ -191,6 +193,47 @@ def test_a_trend_is_reported(shift, scale, sign):
     assert strongest_trend(shift + scale * still, states, bounds) == 0
     assert strongest_trend(np.ones((900, 1)), states, bounds) == 0
     assert strongest_trend(X, states, np.arange(901)) == 0  # one row each
+
+
+EMISSIONS = {
+    "normal": lambda rng, level: level + rng.normal(size=len(level)),
+    "t with gaps": lambda rng, level: np.where(
+        rng.random(len(level)) < 0.1, np.nan, level + rng.standard_t(2, len(level))
+    ),
+    "spreads": lambda rng, level: np.exp(level) * rng.normal(size=len(level)),
+    "counts": lambda rng, level: rng.poisson(np.exp(0.7 * level)).astype(float),
+    "flags": lambda rng, level: (rng.random(len(level)) < 0.2 + 0.2 * level) * 1.0,
+}
+
+
+@pytest.mark.parametrize("emission", EMISSIONS)
+def test_memory_given_the_states(emission):
+    """Its error is standard normal if the states explain the rows, whatever they last.
+
+    It is found if the rows follow a level that moves by small steps, and is the same in
+    other units.
+    """
+    errors, bounds = [], np.array([0, 150, 600])
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        lasts = rng.integers(8, 13, 600) if seed % 2 else rng.geometric(0.1, 600)
+        states = (np.cumsum(rng.integers(1, 3, 600)) % 3).repeat(lasts)[:600]
+        values = EMISSIONS[emission](rng, states)
+        errors.append(_memories(values[:, None], states, bounds)[:, 0, 1])
+    assert np.abs(np.mean(errors, axis=0)).max() < 3.5 / np.sqrt(40)
+    assert 0.65 < np.std(errors, axis=0).min() < np.std(errors, axis=0).max() < 1.4
+    moving = 1.5 + 1.5 * np.sin(np.arange(600) / 30)
+    values, path = EMISSIONS[emission](rng, moving)[:, None], np.arange(600) // 9 % 2
+    found = strongest_memory(values, [path], bounds)
+    assert (found.correlation > 0.1) == (emission != "spreads")  # about one level
+    assert strongest_memory(3.0 * values - 7.0, [path], bounds) == found
+
+
+def test_a_fit_warns_of_slow_changes():
+    rng = np.random.default_rng(0)
+    X = 3 * np.sin(np.arange(400) / 40)[:, None] + rng.normal(size=(400, 1))
+    with pytest.warns(ConvergenceWarning, match="Rows depend on the rows before them"):
+        markov(3, n_iter=50, burn_in=50).fit(X)
 
 
 def test_a_fit_warns_of_a_trend():
