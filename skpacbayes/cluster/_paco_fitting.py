@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 from scipy.spatial.distance import cdist
-from scipy.special import xlogy
+from scipy.special import softmax, xlogy
 
 from .._kernels import paco_mixture as kernels
 from ._paco_mixture import Mixture, log_components, share_of_evidence
@@ -16,6 +16,8 @@ _RIDGE = 1e-10
 _LEAST_WIDTH = 1e-30
 # Share of the overall variance up to which noise may be rounding.
 _LEAST_NOISE = 1e-6
+# Largest excess kurtosis of normal noise, in standard errors.
+_NORMAL = 3.0
 # Number of pseudo-rows that shrink a component's variance to the common one.
 PULL = 5.0
 
@@ -147,6 +149,23 @@ class MixtureProblem:
         """Return whether the components' variances are larger than rounding."""
         overall = self.variance_in(mixture.coordinates)
         return mixture.scales.max() > _LEAST_NOISE * overall
+
+    def normal(self, mixture):
+        """Return whether the noise of normal clusters has the kurtosis of a normal one.
+
+        Rows count in each cluster by their probability of belonging to it, so that
+        overlap does not matter. Pieces of a cluster that is not normal fail this test:
+        those of a uniform square by 4 to 10 standard errors.
+        """
+        points, d = self.points @ mixture.coordinates, self.d
+        parts = softmax(mixture.log_densities(points), axis=1)
+        squares = cdist(points, mixture.centers, "sqeuclidean")
+        squares += self.widths_in(mixture.coordinates)[:, None]
+        halves = squares / mixture.scales / 2
+        excess = halves**2 / 2 - (d / 2 + 1) * halves + d * (d + 2) / 8
+        excess = (parts * excess).sum(axis=1)
+        error = math.sqrt(self.weights**2 @ excess**2)
+        return abs(self.weights @ excess) <= _NORMAL * error
 
     def variance_in(self, coordinates):
         """Return the mean variance of the points in some coordinates."""

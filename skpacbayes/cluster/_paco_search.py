@@ -13,6 +13,7 @@ from ._paco_covariances import (
     with_covariances,
 )
 from ._paco_mixture import (
+    LEAST_GAIN,
     STUDENT_DOF,
     CommonColumns,
     evidences_of_shape,
@@ -128,6 +129,7 @@ def find_mixture(everything, shapes, kind=None):
     if any_shape:
         search.covariances = with_covariances(search, best)
     best = max([best, *search.covariances.values()], key=search.value)
+    best = search.instead_of_fewer(best)
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
     densities = partial(search.densities, best)
     of_best = (best.shape, best.own, best.dof)
@@ -204,11 +206,14 @@ class Search:
         """
         found = {}
         for mixture in [best, *self.mixtures]:
-            value = self.value(mixture) - mixture.evidence
-            value += mixture.evidence_of(classified=False)
-            size = mixture.n_clusters
+            value, size = self.density(mixture), mixture.n_clusters
             found[size] = max(value, found.get(size, -math.inf))
         return found
+
+    def density(self, mixture):
+        """Return the evidence by the likelihood of the rows alone."""
+        value = self.value(mixture) - mixture.evidence
+        return value + mixture.evidence_of(classified=False)
 
     @property
     def mixtures(self):
@@ -278,6 +283,27 @@ class Search:
             if covariance_gain(self.problem, mixture, "tied", 1.0) > gap:
                 differing.append(mixture)
         return max(differing, key=self.value, default=None)
+
+    def instead_of_fewer(self, best):
+        """Return overlapping normal groups of one shape in place of `best`, or `best`.
+
+        """
+        alike = [one for one in self.mixtures if one.alike]
+        if best.n_clusters == 1 or not alike:
+            return best
+        densest = max(alike, key=self.normal_density)
+        gain = self.normal_density(densest) - self.density(best)
+        if densest.n_clusters <= best.n_clusters or gain <= LEAST_GAIN:
+            return best
+        several = fit_with_covariances(self.problem, best, best.labels)
+        gain = self.normal_density(densest) - self.density(several)
+        if gain <= LEAST_GAIN or not self.problem.normal(densest):
+            return best
+        return densest
+
+    def normal_density(self, mixture):
+        """Return the evidence by the likelihood of the rows, if clusters are normal."""
+        return self.density(mixture) - self.skewed.gain(mixture)
 
     def keep(self, mixture):
         """Keep a mixture if it is the best of its kind and size."""
