@@ -1,6 +1,7 @@
 """Mixtures fitted to weighted points: EM, changes of coordinates, mergers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -195,6 +196,36 @@ class MixtureProblem:
         state.run(max_iter, tolerance)
         sound = math.isfinite(state.log_likelihoods[0])
         return state.mixture() if sound and state.keep_alive() == 0 else None
+
+    def halved(self, mixture, n_clusters):
+        """Yield mixtures with one of the `n_clusters` longest clusters cut in two.
+
+        The cut is at the mean, across the longest axis.
+        """
+        points, k = self.points @ mixture.coordinates, mixture.n_clusters
+        longest = []
+        for j in range(k):
+            members = np.flatnonzero(mixture.labels == j)
+            weights = self.weights[members]
+            if len(members) > self.d:
+                gaps = points[members] - weights @ points[members] / weights.sum()
+                values, axes = np.linalg.eigh((gaps * weights[:, None]).T @ gaps)
+                length = values[-1] / weights.sum()
+                longest.append((length, members[gaps @ axes[:, -1] > 0]))
+        longest.sort(key=lambda one: -one[0])
+        for _, moved in longest[:n_clusters]:
+            labels = mixture.labels.copy()
+            labels[moved] = k
+            parts = np.eye(k + 1)[labels] * self.weights[:, None]
+            masses = np.maximum(parts.sum(axis=0), 1e-300)
+            yield replace(
+                mixture,
+                labels=labels,
+                centers=parts.T @ points / masses[:, None],
+                masses=masses,
+                shares=masses / masses.sum(),
+                scales=np.full(k + 1, mixture.scales.mean()),
+            )
 
     def state(self, start, shape, own, dof):
         """Return the state of EM at a `start`."""

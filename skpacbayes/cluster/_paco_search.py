@@ -54,6 +54,8 @@ _POLISHED = 3
 _KINDS, _FEW_CLUSTERS = 2, 4
 # Number of merges that are repeated, starting at the best mixture.
 _RIVALS = 3
+# Number of clusters that are cut in two, and the least number of rows per cluster then.
+_SPLITS, _ROWS_TO_SPLIT = 4, 30
 
 
 def find_mixture(everything, shapes, kind=None):
@@ -285,24 +287,37 @@ class Search:
         return max(differing, key=self.value, default=None)
 
     def instead_of_fewer(self, best):
-        """Return overlapping normal groups of one shape in place of `best`, or `best`.
+        """Return normal clusters of one shape that overlap in place of `best`, or it.
 
+        The integrated completed likelihood penalises overlap: with many rows it takes
+        overlapping normal groups for fewer clusters of another shape. They are known by
+        two facts. As a density of the rows they are better than `best`, also if the
+        clusters of `best` have a covariance each; and their noise has the kurtosis of a
+        normal one, unlike that of pieces of clusters that are not normal.
         """
-        alike = [one for one in self.mixtures if one.alike]
-        if best.n_clusters == 1 or not alike:
+        k = best.n_clusters
+        same = [one for one in self.mixtures if one.alike and one.n_clusters == k > 1]
+        for mixture in same:
+            if self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1):
+                self.split(mixture)
+        more = [one for one in self.mixtures if one.alike and one.n_clusters > k > 1]
+        if not more:
             return best
-        densest = max(alike, key=self.normal_density)
-        gain = self.normal_density(densest) - self.density(best)
-        if densest.n_clusters <= best.n_clusters or gain <= LEAST_GAIN:
+        densest = max(more, key=self.normal_density)
+        least = self.normal_density(densest) - LEAST_GAIN
+        if self.density(best) >= least or not self.problem.normal(densest):
             return best
         several = fit_with_covariances(self.problem, best, best.labels)
-        gain = self.normal_density(densest) - self.density(several)
-        if gain <= LEAST_GAIN or not self.problem.normal(densest):
-            return best
-        return densest
+        return best if self.density(several) >= least else densest
+
+    def split(self, mixture):
+        """Cut the longest clusters of a mixture in two, one at a time, and fit."""
+        kind = mixture.shape, mixture.own, mixture.dof
+        for start in self.problem.halved(mixture, _SPLITS):
+            self.keep(self.problem.fit(start, *kind, 40))
 
     def normal_density(self, mixture):
-        """Return the evidence by the likelihood of the rows, if clusters are normal."""
+        """Return the evidence by the likelihood of the rows if no cluster is skewed."""
         return self.density(mixture) - self.skewed.gain(mixture)
 
     def keep(self, mixture):
