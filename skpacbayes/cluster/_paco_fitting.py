@@ -1,11 +1,12 @@
 """Mixtures fitted to weighted points: EM, changes of coordinates, mergers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 from scipy.spatial.distance import cdist
-from scipy.special import xlogy
+from scipy.special import softmax, xlogy
 
 from .._kernels import paco_mixture as kernels
 from ._paco_mixture import Mixture, log_components, share_of_evidence
@@ -16,6 +17,8 @@ _RIDGE = 1e-10
 _LEAST_WIDTH = 1e-30
 # Share of the overall variance up to which noise may be rounding.
 _LEAST_NOISE = 1e-6
+# Largest excess kurtosis of normal noise, in standard errors.
+_NORMAL = 3.0
 # Number of pseudo-rows that shrink a component's variance to the common one.
 PULL = 5.0
 
@@ -148,6 +151,23 @@ class MixtureProblem:
         overall = self.variance_in(mixture.coordinates)
         return mixture.scales.max() > _LEAST_NOISE * overall
 
+    def normal(self, mixture):
+        """Return whether the noise of normal clusters has the kurtosis of a normal one.
+
+        Rows count in each cluster by their probability of belonging to it, so that
+        overlap does not matter. Pieces of a cluster that is not normal fail this test:
+        those of a uniform square by 4 to 10 standard errors.
+        """
+        points, d = self.points @ mixture.coordinates, self.d
+        parts = softmax(mixture.log_densities(points), axis=1)
+        squares = cdist(points, mixture.centers, "sqeuclidean")
+        squares += self.widths_in(mixture.coordinates)[:, None]
+        halves = squares / mixture.scales / 2
+        excess = halves**2 / 2 - (d / 2 + 1) * halves + d * (d + 2) / 8
+        excess = (parts * excess).sum(axis=1)
+        error = math.sqrt(self.weights**2 @ excess**2)
+        return abs(self.weights @ excess) <= _NORMAL * error
+
     def variance_in(self, coordinates):
         """Return the mean variance of the points in some coordinates."""
         return np.vdot(coordinates, self.total @ coordinates) / self.d
@@ -176,6 +196,36 @@ class MixtureProblem:
         state.run(max_iter, tolerance)
         sound = math.isfinite(state.log_likelihoods[0])
         return state.mixture() if sound and state.keep_alive() == 0 else None
+
+    def halved(self, mixture, n_clusters):
+        """Yield mixtures with one of the `n_clusters` longest clusters cut in two.
+
+        The cut is at the mean, across the longest axis.
+        """
+        points, k = self.points @ mixture.coordinates, mixture.n_clusters
+        longest = []
+        for j in range(k):
+            members = np.flatnonzero(mixture.labels == j)
+            weights = self.weights[members]
+            if len(members) > self.d:
+                gaps = points[members] - weights @ points[members] / weights.sum()
+                values, axes = np.linalg.eigh((gaps * weights[:, None]).T @ gaps)
+                length = values[-1] / weights.sum()
+                longest.append((length, members[gaps @ axes[:, -1] > 0]))
+        longest.sort(key=lambda one: -one[0])
+        for _, moved in longest[:n_clusters]:
+            labels = mixture.labels.copy()
+            labels[moved] = k
+            parts = np.eye(k + 1)[labels] * self.weights[:, None]
+            masses = np.maximum(parts.sum(axis=0), 1e-300)
+            yield replace(
+                mixture,
+                labels=labels,
+                centers=parts.T @ points / masses[:, None],
+                masses=masses,
+                shares=masses / masses.sum(),
+                scales=np.full(k + 1, mixture.scales.mean()),
+            )
 
     def state(self, start, shape, own, dof):
         """Return the state of EM at a `start`."""

@@ -62,10 +62,14 @@ class Mixture:
         return len(self.centers)
 
     @property
+    def alike(self):
+        """Whether all clusters have the same normal noise, and all rows a cluster."""
+        return not self.own and math.isinf(self.dof) and not self.background
+
+    @property
     def simple(self):
-        """Whether all clusters have normal noise of one scale."""
-        plain = math.isinf(self.dof) and not self.background
-        return self.shape == "round" and not self.own and plain
+        """Whether all clusters have round normal noise of one scale."""
+        return self.shape == "round" and self.alike
 
     @property
     def log_background(self):

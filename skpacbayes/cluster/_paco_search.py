@@ -13,6 +13,7 @@ from ._paco_covariances import (
     with_covariances,
 )
 from ._paco_mixture import (
+    LEAST_GAIN,
     STUDENT_DOF,
     CommonColumns,
     evidences_of_shape,
@@ -53,6 +54,8 @@ _POLISHED = 3
 _KINDS, _FEW_CLUSTERS = 2, 4
 # Number of merges that are repeated, starting at the best mixture.
 _RIVALS = 3
+# Number of clusters that are cut in two, and the least number of rows per cluster then.
+_SPLITS, _ROWS_TO_SPLIT = 4, 30
 
 
 def find_mixture(everything, shapes, kind=None):
@@ -128,6 +131,7 @@ def find_mixture(everything, shapes, kind=None):
     if any_shape:
         search.covariances = with_covariances(search, best)
     best = max([best, *search.covariances.values()], key=search.value)
+    best = search.instead_of_fewer(best)
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
     densities = partial(search.densities, best)
     of_best = (best.shape, best.own, best.dof)
@@ -204,11 +208,14 @@ class Search:
         """
         found = {}
         for mixture in [best, *self.mixtures]:
-            value = self.value(mixture) - mixture.evidence
-            value += mixture.evidence_of(classified=False)
-            size = mixture.n_clusters
+            value, size = self.density(mixture), mixture.n_clusters
             found[size] = max(value, found.get(size, -math.inf))
         return found
+
+    def density(self, mixture):
+        """Return the evidence by the likelihood of the rows alone."""
+        value = self.value(mixture) - mixture.evidence
+        return value + mixture.evidence_of(classified=False)
 
     @property
     def mixtures(self):
@@ -278,6 +285,40 @@ class Search:
             if covariance_gain(self.problem, mixture, "tied", 1.0) > gap:
                 differing.append(mixture)
         return max(differing, key=self.value, default=None)
+
+    def instead_of_fewer(self, best):
+        """Return normal clusters of one shape that overlap in place of `best`, or it.
+
+        The integrated completed likelihood penalises overlap: with many rows it takes
+        overlapping normal groups for fewer clusters of another shape. They are known by
+        two facts. As a density of the rows they are better than `best`, also if the
+        clusters of `best` have a covariance each; and their noise has the kurtosis of a
+        normal one, unlike that of pieces of clusters that are not normal.
+        """
+        k = best.n_clusters
+        same = [one for one in self.mixtures if one.alike and one.n_clusters == k > 1]
+        for mixture in same:
+            if self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1):
+                self.split(mixture)
+        more = [one for one in self.mixtures if one.alike and one.n_clusters > k > 1]
+        if not more:
+            return best
+        densest = max(more, key=self.normal_density)
+        least = self.normal_density(densest) - LEAST_GAIN
+        if self.density(best) >= least or not self.problem.normal(densest):
+            return best
+        several = fit_with_covariances(self.problem, best, best.labels)
+        return best if self.density(several) >= least else densest
+
+    def split(self, mixture):
+        """Cut the longest clusters of a mixture in two, one at a time, and fit."""
+        kind = mixture.shape, mixture.own, mixture.dof
+        for start in self.problem.halved(mixture, _SPLITS):
+            self.keep(self.problem.fit(start, *kind, 40))
+
+    def normal_density(self, mixture):
+        """Return the evidence by the likelihood of the rows if no cluster is skewed."""
+        return self.density(mixture) - self.skewed.gain(mixture)
 
     def keep(self, mixture):
         """Keep a mixture if it is the best of its kind and size."""
