@@ -1,15 +1,18 @@
 """Clusters that are not of one shape are not cut into pieces that are."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes import PACOClusterer
 from skpacbayes.cluster._paco_covariances import _merged, fit_with_covariances
 from skpacbayes.cluster._paco_fitting import MixtureProblem
 from skpacbayes.cluster._paco_tree import Tree
+from skpacbayes.datasets import make_paco_model
 
 
 def long_groups(rng):
@@ -104,3 +107,58 @@ def test_a_column_of_sums_hides_no_group(make, seed):
     model = PACOClusterer(random_state=0, n_iter=20).fit(X)
     assert model.n_clusters_ == len(np.unique(y))
     assert adjusted_rand_score(y, model.labels_) > 0.85
+
+
+@pytest.mark.parametrize("stretch", [1.0, 10.0])
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_overlapping_normal_groups_are_not_fewer_clusters_of_another_shape(
+    unit, stretch
+):
+    """Model 2 with 1,000 rows: 39 of 40 draws not used here were right."""
+    for draw in range(2):
+        X, y = make_paco_model(2, 1000, random_state=700 + draw)
+        turned = X @ np.array([[0.8, -0.6], [0.6, 0.8]]) * [1.0, stretch]
+        estimator = PACOClusterer(random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            estimator.fit(unit * turned + unit * 1e4)
+        assert estimator.n_clusters_ == 4
+        assert adjusted_rand_score(y, estimator.labels_) > 0.65
+
+
+@pytest.mark.parametrize("n_rows", [1000, 3000])
+def test_groups_that_are_not_normal_are_no_overlapping_groups(n_rows):
+    """More normal clusters describe the density of uniform rectangles better."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=n_rows)
+    centers = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]])[y]
+    uniform = [1.4, 0.4] * rng.uniform(-1, 1, size=(n_rows, 2))
+    estimator = PACOClusterer(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(centers + uniform)
+    assert estimator.n_clusters_ == 3
+    for noise, normal in (
+        (uniform, False),
+        (0.3 * rng.normal(size=uniform.shape), True),
+    ):
+        X = centers + noise
+        problem = MixtureProblem(
+            X - X.mean(axis=0), np.ones(n_rows), np.zeros(n_rows), np.zeros((2, 2))
+        )
+        assert problem.normal(from_groups(problem, y)) is normal
+
+
+def from_groups(problem, groups):
+    """Round normal clusters of one size, fitted to groups."""
+    parts = np.eye(groups.max() + 1)[groups]
+    single = problem.single("round")
+    start = replace(
+        single,
+        centers=parts.T @ problem.points / parts.sum(axis=0)[:, None],
+        masses=parts.sum(axis=0),
+        shares=parts.mean(axis=0),
+        scales=np.repeat(single.scales / 10, parts.shape[1]),
+        labels=groups,
+    )
+    return problem.fit(start, "round", False, np.inf, 50)
