@@ -40,7 +40,7 @@ SHUFFLED = 5000  # rows tell whether their order matters, and are learnt in anot
 # number has doubled, from FIRST_CHECK on; of rows left out, the model has learnt more.
 REMEMBERED = 512
 REMEMBERED_VALUES = 2**17
-FIRST_CHECK = 64
+FIRST_CHECK = 128
 ROWS_PER_FEATURE = 10
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # With n_fourier="auto": their number, and the scale of the prior of the models that
@@ -129,17 +129,18 @@ class OnlineLinearModel(OnlineEstimator):
         found = [self._losses(y[some], scores), *self._errors(y[some], scores).T]
         if not any(map(depend_on_order, found)):
             return
-        order = np.random.default_rng(0).permutation(len(X))[:SHUFFLED]
-        twin = self._draft(forgets=False)
-        twin._begin(self.n_features_in_, len(coefficients))
-        some = order[: len(sample_weight)]
-        twin._learn_blocks(X[order], y[order], sample_weight[some])
         weights = sample_weight if len(sample_weight) else None
-        losses = [
-            np.average(model._losses_of(X, y), weights=weights)
-            for model in (self, twin)
-        ]
-        warn_of_fit(*losses, len(order))
+        loss = np.average(self._losses_of(X, y), weights=weights)
+        rng, shuffled = np.random.default_rng(0), 0.0
+        for _ in range(2):  # of few rows, one random order may be a lucky one
+            order = rng.permutation(len(X))[:SHUFFLED]
+            twin = self._draft(forgets=False)
+            twin._begin(self.n_features_in_, len(coefficients))
+            some = order[: len(sample_weight)]
+            twin._learn_blocks(X[order], y[order], sample_weight[some])
+            losses = twin._losses_of(X, y)
+            shuffled = max(shuffled, np.average(losses, weights=weights))
+        warn_of_fit(loss, shuffled, len(order))
 
     def _losses_of(self, X, y):
         """Return the losses of the predictions of rows."""

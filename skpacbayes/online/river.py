@@ -249,7 +249,7 @@ class RiverClassifier(_Adapter, base.Classifier):
     >>> from river import datasets, evaluate, metrics
     >>> from skpacbayes import OnlineVIClassifier
     >>> from skpacbayes.online.river import RiverClassifier
-    >>> model = RiverClassifier(OnlineVIClassifier())
+    >>> model = RiverClassifier(OnlineVIClassifier(random_state=0))
     >>> evaluate.progressive_val_score(
     ...     datasets.Phishing(), model, metrics.Accuracy()
     ... )

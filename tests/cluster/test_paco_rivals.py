@@ -172,9 +172,9 @@ def test_evidence_of_a_covariance_is_the_mean_over_its_prior():
 
 @pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1e-3)])
 def test_groups_that_overlap_are_not_one_cluster_in_silence(shift, unit):
-    """Two of four normal groups are 2.5 spreads apart: three clusters, and a doubt.
+    """Two of four normal groups are 2.2 spreads apart: the density tells the number.
 
-    The density of the rows tells four; which row is whose it does not tell.
+    Which row is whose it does not tell.
     """
     n_wrong = 0
     for seed in range(5):
@@ -184,7 +184,7 @@ def test_groups_that_overlap_are_not_one_cluster_in_silence(shift, unit):
         assert model.n_clusters_ == 4 or said
         overlapping = [one for one in said if "several groups that overlap" in one]
         assert not (overlapping and model.n_clusters_ == 4)
-    assert n_wrong > 0
+    assert n_wrong <= 1
 
 
 @pytest.mark.parametrize("seed", range(3))

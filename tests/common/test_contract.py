@@ -84,6 +84,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Rows depend"),  # three sorted kinds of iris
     pytest.mark.filterwarnings("ignore:The rows are nearly sorted"),  # the same
     pytest.mark.filterwarnings("ignore:The rows are sorted"),  # the same
+    pytest.mark.filterwarnings("ignore:Rows that are neighbors"),  # ten sweeps
+    pytest.mark.filterwarnings("ignore:Only .* rows are distinct"),  # nine, repeated
     pytest.mark.filterwarnings("ignore:all max_clusters"),  # thirty rows of noise
     pytest.mark.filterwarnings("ignore:n_clusters_="),  # the same
     pytest.mark.filterwarnings("ignore:.*of the draws for observation"),  # 3 targets
