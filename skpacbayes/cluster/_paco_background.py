@@ -108,9 +108,8 @@ def fit_with_background(problem, start, shape, own, dof):
     """EM from a `start`, with a background; None if a component lost its rows."""
     if shape != start.shape:
         start = replace(start, coordinates=problem.whitened(shape))
-        parts = np.eye(start.n_clusters)[start.labels] * problem.weights[:, None]
-        masses = np.maximum(parts.sum(axis=0), 1e-300)
-        centers = parts.T @ problem.points @ start.coordinates / masses[:, None]
+        masses, sums = problem.sums(problem.points, start.labels, start.n_clusters)
+        centers = sums @ start.coordinates / masses[:, None]
         scales = problem.variances(replace(start, centers=centers))
         start = replace(start, centers=centers, scales=scales)
     background = start.background or _FIRST_SHARE, -log_volume(problem, shape)

@@ -168,6 +168,11 @@ class MixtureProblem:
         error = math.sqrt(self.weights**2 @ excess**2)
         return bool(abs(self.weights @ excess) <= _NORMAL * error)
 
+    def sums(self, points, labels, n_clusters):
+        """Return the masses of clusters, positive, and the sums of their points."""
+        parts = np.eye(n_clusters)[labels] * self.weights[:, None]
+        return np.maximum(parts.sum(axis=0), 1e-300), parts.T @ points
+
     def variance_in(self, coordinates):
         """Return the mean variance of the points in some coordinates."""
         return np.vdot(coordinates, self.total @ coordinates) / self.d
@@ -216,12 +221,11 @@ class MixtureProblem:
         for _, moved in longest[:n_clusters]:
             labels = mixture.labels.copy()
             labels[moved] = k
-            parts = np.eye(k + 1)[labels] * self.weights[:, None]
-            masses = np.maximum(parts.sum(axis=0), 1e-300)
+            masses, sums = self.sums(points, labels, k + 1)
             yield replace(
                 mixture,
                 labels=labels,
-                centers=parts.T @ points / masses[:, None],
+                centers=sums / masses[:, None],
                 masses=masses,
                 shares=masses / masses.sum(),
                 scales=np.full(k + 1, mixture.scales.mean()),

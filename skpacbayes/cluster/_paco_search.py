@@ -296,9 +296,9 @@ class Search:
         normal one, unlike that of pieces of clusters that are not normal.
         """
         k = best.n_clusters
-        same = [one for one in self.mixtures if one.alike and one.n_clusters == k > 1]
-        for mixture in same:
-            if self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1):
+        if self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1):
+            same = [one for one in self.mixtures if one.n_clusters == k > 1]
+            for mixture in [one for one in same if one.alike]:
                 self.split(mixture)
         more = [one for one in self.mixtures if one.alike and one.n_clusters > k > 1]
         if not more:
