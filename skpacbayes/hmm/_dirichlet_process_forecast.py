@@ -14,6 +14,7 @@ _N_HALVINGS = 60
 _SAME = 1e-15  # change of the stage probabilities at which these are stationary
 _SETTLED = 1e-12  # distance from the state probabilities at the last step
 _MOST_POINTS = 100  # number of points of distribution functions at a time
+_MOST_NUMBERS = 2**16  # size of the arrays of distribution functions
 
 
 class Forecast(NamedTuple):
@@ -80,8 +81,10 @@ def forecast_quantiles(states, draws, model, levels):
     """
     n_steps = states.shape[1]
     quantiles = np.empty((len(levels), n_steps, model.n_features))
+    variances = [np.einsum("...ff->...f", covariances(draw.factors)) for draw in draws]
+    variances = np.array(variances)
     for feature in range(model.n_features):
-        distribution = Margin(draws, model, feature)
+        distribution = Margin(draws, model, feature, variances[..., feature])
         at_once = max(1, _MOST_POINTS // len(levels))
         for first in range(0, n_steps, at_once):
             steps = slice(first, first + at_once)
@@ -93,12 +96,14 @@ def forecast_quantiles(states, draws, model, levels):
 
 
 class Margin:
-    """Distribution functions of a feature in each state, for each draw."""
+    """Distribution functions of a feature in each state, for each draw.
 
-    def __init__(self, draws, model, feature):
+    `variances` (n_draws, n_shapes, n_atoms): those of the feature.
+    """
+
+    def __init__(self, draws, model, feature, variances):
         centers = np.array([draw.centers() for draw in draws])[..., feature]
-        sigmas = np.array([covariances(draw.factors) for draw in draws])
-        deviations = np.sqrt(sigmas[..., feature, feature])
+        deviations = np.sqrt(variances)
         log_weights = np.array([draw.log_weights for draw in draws])
         occupied = np.array([draw.occupied for draw in draws])
         scales = np.array([draw.scales for draw in draws])[..., feature]
@@ -118,13 +123,15 @@ class Margin:
     def of_states(self, points):
         """Return distribution functions at points, (n_draws, n_states, n_points)."""
         found = np.empty((*self.new.shape, len(points)))
-        for number in range(len(found)):
-            gaps = points - self.centers[number][..., None]
-            below = ndtr(gaps / self.deviations[number][..., None])
-            found[number] = (self.weights[number][..., None] * below).sum(axis=1)
-            gaps = points - self.origins[number][:, None]
-            below = stdtr(self.degrees, gaps / self.scales[number][:, None])
-            found[number] += self.new[number][:, None] * below
+        at_once = max(1, _MOST_NUMBERS // (self.centers[0].size * len(points)))
+        for first in range(0, len(found), at_once):
+            some = slice(first, first + at_once)
+            gaps = points - self.centers[some][..., None]
+            below = ndtr(gaps / self.deviations[some][..., None])
+            found[some] = (self.weights[some][..., None] * below).sum(axis=2)
+            gaps = points - self.origins[some][..., None]
+            below = stdtr(self.degrees, gaps / self.scales[some][..., None])
+            found[some] += self.new[some][..., None] * below
         return found / (self.weights.sum(axis=2) + self.new)[..., None]
 
     def at(self, points, states):
