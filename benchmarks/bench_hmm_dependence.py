@@ -26,7 +26,7 @@ from _hmm_families import (
 from skpacbayes.datasets import make_hidden_markov
 from skpacbayes.hmm import DirichletProcessHMM
 
-FIRST_SEED = 200
+FIRST_SEED = 400
 AUTOREGRESSIVE = "autoregressions", "noise of four scales"
 SAID = "Rows depend on the rows before", "Rows have a trend"
 

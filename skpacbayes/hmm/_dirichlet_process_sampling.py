@@ -4,32 +4,31 @@ import copy
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from .._base import warn_user
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
-from ._dirichlet_process_dependence import (
-    strongest_dependence,
-    strongest_memory,
-    strongest_trend,
-)
 from ._dirichlet_process_run import Run, leave_lower_modes, stacked
 from ._dirichlet_process_selection import (
-    CHANCE,
-    N_ORDERED,
     CandidatesOf,
     Learnt,
     chain_of,
     path_of_states,
     simplest_of,
 )
+from ._dirichlet_process_warnings import (
+    warn,
+    warn_of_chains,
+    warn_of_dependence,
+    warn_of_gaps,
+    warn_of_names,
+    warn_of_order,
+    warn_of_regression,
+    warn_of_states,
+)
 
 N_USED = 100  # largest number of draws used for new rows
 _GROWTH = 1.5  # growth of the number of rows after which the model is chosen again
 _GAIN = 0.01  # gain of another emission, in nats per row, from which there is a warning
-_LEAST_SAME = 0.95  # least share of rows with the same state in all chains
-_LEAST_TOLD = 0.2  # least separation of states, from 0 (guessing) to 1
-_LEAST_SWEEPS = 50  # least sweeps after the burn-in for the check of the order
+_LEAST_SWEEPS = 50  # least sweeps after the burn-in for checks of likelihoods
 _GRID = 2.0**-20  # of log-likelihoods, in nats
 
 
@@ -153,10 +152,10 @@ def sample_posterior(series, settings, seed, before, tasks):
         choice.model, learnt.units, states, n_chosen, choice.scores, series.n_dropped
     )
     found = _posterior(runs, chains, learnt.log_volume.sum())
-    _warn_of_gaps(series.rows)
-    _warn_of_names(series.rows, learnt.units)
+    warn_of_gaps(series.rows, series.bounds)
+    warn_of_names(series.rows, learnt.units)
     if choice.model.n_states > 1 and runs[0].n_after >= _LEAST_SWEEPS:
-        _warn_of_order(runs, settings, np.random.default_rng((seed, 1)))
+        warn_of_order(runs, settings, np.random.default_rng((seed, 1)))
     return found
 
 
@@ -185,7 +184,7 @@ def choose_model(tried, settings, seed):
             reason = "The values are underdispersed counts; use"
             if other == "per_state":
                 reason = "States differ in more than their location; use 'auto' or"
-            _warn(
+            warn(
                 f"The rows contradict emission={chosen!r}: with emission={other!r} "
                 "the predictive score is higher by "
                 f"{(rival.scores - best.scores).mean():.2f} nats per row. {reason} "
@@ -254,12 +253,15 @@ def _posterior(runs, chains, log_volume):
     )
     if of_chains > R_HAT_LIMIT:
         runs = runs[best : best + 1]
-    _warn_of_chains(runs)
+    warn_of_chains(runs)
     votes = sum(run.votes for run in runs)
-    _warn_of_states(votes)
+    warn_of_states(votes)
     if len(votes) > 1:
-        paths = [run.chain.states for run in runs]
-        _warn_of_dependence(votes.argmax(axis=0), paths, runs[0].chain.rows)
+        paths, rows = [run.chain.states for run in runs], runs[0].chain.rows
+        found = warn_of_dependence(votes.argmax(axis=0), paths, rows)
+        if not found and n_iter >= _LEAST_SWEEPS:
+            log_likelihood = kept.mean(axis=1).max() + log_volume
+            warn_of_regression(chains.model, rows, log_likelihood)
     draws = stacked([draw for run in runs for draw in run.draws])
     n_draws = len(draws.start)
     used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)
@@ -273,125 +275,3 @@ def _posterior(runs, chains, log_volume):
         n_iter,
         chains,
     )
-
-
-def _warn_of_chains(runs):
-    """Warn if chains of equal log-likelihood assign rows to different states."""
-    states = np.array([run.votes.argmax(axis=0) for run in runs])
-    same = (states == states[0]).all(axis=0).mean()
-    if same < _LEAST_SAME:
-        _warn(
-            "The chains disagree about the states: for "
-            f"{same:.0%} of the rows the most probable state is the same in all "
-            f"{len(runs)} chains. Increase n_iter and burn_in, or n_chains."
-        )
-
-
-def _warn_of_states(votes):
-    """Warn if the states are hardly separated."""
-    shares = votes / votes.sum(axis=0)
-    known, guessed = shares.max(axis=0).mean(), shares.mean(axis=1).max()
-    if known - guessed < _LEAST_TOLD * (1 - guessed):
-        _warn(
-            f"The rows hardly tell {len(votes)} states apart: the most probable states "
-            f"are expected to be right for {known:.0%} of the rows, and the most "
-            f"frequent state for {guessed:.0%}. Try fewer states, or another emission."
-        )
-
-
-def _warn_of_order(runs, settings, rng):
-    """Warn if the order of rows is not informative, or first states not stationary."""
-    model, rows = runs[0].chain.model, runs[0].chain.rows
-    starts_matter = model.stationary and len(rows.bounds) > 2
-    no_order, other_starts = settings.n_states is not None, starts_matter
-    for run in runs:  # a single chain that disagrees suffices
-        of_order, of_starts = run.chain.gains(N_ORDERED, rng)
-        no_order &= of_order <= CHANCE
-        other_starts &= of_starts > CHANCE + 0.5 * model.n_states
-        if not no_order and not other_starts:
-            return
-    if no_order:
-        _warn(
-            f"The order of the rows gains {of_order:.1f} nats in all {len(rows)} rows "
-            f"over a mixture of the {model.n_states} states, which may be chance. "
-            "There may be no regimes, or too few rows to find them. Choose the number "
-            "of states by n_states='auto'."
-        )
-    if other_starts:
-        _warn(
-            "The first states of sequences contradict startprob='stationary': a free "
-            f"distribution of first states fits {of_starts:.0f} nats better. This "
-            "distorts the transitions: use startprob='dirichlet'."
-        )
-
-
-def _warn_of_gaps(X):
-    """Warn if a feature is missing in all rows."""
-    unseen = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
-    if unseen:
-        _warn(
-            f"Nothing was observed of the features {unseen} (NaN in all rows): results "
-            "about them are those of the prior. Remove them."
-        )
-
-
-def _warn_of_names(X, units):
-    """Warn if most categories of a feature occur once."""
-    for f, known in enumerate(units.categories()):
-        if len(known):
-            seen = X[~np.isnan(X[:, f]), f]
-            alone = (np.unique(seen, return_counts=True)[1] == 1).sum()
-            if 2 * alone > len(seen):
-                _warn(
-                    f"{alone} of {len(seen)} values in column {f} are in one row only: "
-                    "such categories are not informative about states. Use another "
-                    "emission for numbers, or merge rare categories."
-                )
-
-
-def _warn_of_dependence(states, paths, rows):
-    """Warn if rows depend on the rows before them beyond their states.
-
-    `states` (n_rows,): the most probable ones; `paths`: draws of them, one per chain.
-    """
-    found, lag = strongest_dependence(rows.numbers, states, rows.bounds)
-    if found and lag == 1:
-        _warn(
-            "Rows depend on the rows before them beyond their states: neighbours in a "
-            f"state have a correlation of {found:.2f}. There may be more states, or an "
-            "autoregression, with which states are missed or last too short. Try more "
-            "states, or model differences or residuals."
-        )
-    elif found:
-        _warn(
-            "Rows depend on the rows before them beyond their states: rows that are "
-            f"{lag} apart have a correlation of {found:.2f} about the medians of their "
-            f"states. If {lag} rows are a season, states may be parts of the season: "
-            "model differences to the season before, or residuals."
-        )
-    elif trend := strongest_trend(rows.numbers, states, rows.bounds):
-        _warn(
-            "Rows have a trend: about the medians of their states they have a "
-            f"correlation of {trend:.2f} with time. States may be periods of the "
-            "trend, which forecasts do not follow. Model differences, or residuals "
-            "from the trend."
-        )
-    else:
-        _warn_of_memory(paths, rows)
-
-
-def _warn_of_memory(paths, rows):
-    """Warn if the residuals of rows predict the next row."""
-    found, span = strongest_memory(rows.numbers, paths, rows.bounds)
-    if found:
-        before = "the row" if span == 1 else f"the {span} rows"
-        _warn(
-            "Rows depend on the rows before them beyond their states: a row has a "
-            f"correlation of {found:.2f} with the residuals of {before} before it. "
-            "The number of states may not be the number of regimes. Subtract a trend "
-            "or a season, fit residuals of an autoregression, or try more states."
-        )
-
-
-def _warn(message):
-    warn_user(message, ConvergenceWarning)

@@ -17,8 +17,8 @@ from skpacbayes.hmm._dirichlet_process_dependence import (
     strongest_memory,
     strongest_trend,
 )
-from skpacbayes.hmm._dirichlet_process_sampling import _warn_of_order
 from skpacbayes.hmm._dirichlet_process_selection import PredictiveScore
+from skpacbayes.hmm._dirichlet_process_warnings import warn_of_order
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .* disagree")
 
@@ -446,4 +446,4 @@ def test_what_one_chain_alone_says_is_no_warning(gains):
     runs = [SimpleNamespace(chain=chain) for chain in chains]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _warn_of_order(runs, SimpleNamespace(n_states=2), None)
+        warn_of_order(runs, SimpleNamespace(n_states=2), None)

@@ -1,0 +1,155 @@
+"""Regressions on time, a season and earlier rows, to compare with the states.
+
+If rows follow a hidden Markov model, another model rarely predicts them better: its
+likelihood, with parameters integrated out, exceeds that of the true model c times with
+a probability of at most 1 / c. So a regression that does is a sign that the states cut
+a season or a drift into pieces.
+"""
+
+from itertools import pairwise, product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.fft import next_fast_len, rfft
+from scipy.signal import lfilter
+from scipy.special import gammaln
+
+_DECAYS = 0.0, 0.8, 0.95  # of averages of the rows before; 0 is the last row
+_FINER = 4  # number of frequencies per Fourier frequency
+_LEAST_PERIODS = 2  # least number of periods in the longest sequence
+_N_STEPS, _LOWEST = 8, 30.0  # Newton steps; lowest logarithm of a mean count
+_LEAST = np.finfo(float).tiny
+
+
+class Regression(NamedTuple):
+    """A regression, and its gain in nats over the states; 0 without a gain.
+
+    `period`: of the season, in rows, or None; `on_rows`: whether the rows before are
+    among its variables.
+    """
+
+    gain: float
+    period: float | None
+    on_rows: bool
+
+
+def best_regression(rows, kinds, log_likelihood):
+    """Return the regression with the largest evidence.
+
+    All features have the same variables: time, possibly a season of one or two
+    harmonics and, of the feature itself, averages of the rows before. The evidence is
+    approximated by the Bayesian information criterion.
+
+    Parameters
+    ----------
+    rows : Rows or ProductRows
+        The rows, of which no feature is a category.
+    kinds : sequence of {"normal", "poisson"}
+        Kind of each feature.
+    log_likelihood : float
+        Of the rows under the model with states.
+
+    Returns
+    -------
+    regression : Regression
+        Its gain is over the states and over a regression without variables, whichever
+        is smaller: states need not predict a constant feature as well.
+    """
+    counts = np.array([kind == "poisson" for kind in kinds])
+    values, bounds = rows.numbers, rows.bounds
+    rounding = np.zeros(len(counts))
+    rounding[~counts] = getattr(rows, "normal", rows).rounding
+    responses = [
+        _Response(column, own, add)
+        for column, own, add in zip(values.T, counts, rounding, strict=True)
+    ]
+    lengths = np.diff(bounds)
+    times = np.arange(len(values)) - np.repeat(bounds[:-1], lengths)
+    trend = [(times - times.mean()) / max(times.std(), 1.0)]
+    frequency = _strongest_frequency(responses, bounds, trend)
+    season = [
+        wave(harmonic * frequency * times)
+        for harmonic in (1, 2)
+        for wave in (np.cos, np.sin)
+    ]
+    least = max(log_likelihood, sum(own.log_evidence([]) for own in responses))
+    best = Regression(0.0, None, False)
+    for n_waves, on_rows in product((0, 2, 4), (False, True)):
+        gain = -least - (np.log(len(values)) if n_waves else 0.0)
+        for own in responses:
+            before = own.averages(bounds) if on_rows else []
+            gain += own.log_evidence(trend + season[:n_waves] + before)
+        if gain > best.gain:
+            period = 2 * np.pi / frequency if n_waves else None
+            best = Regression(float(gain), period, on_rows)
+    return best
+
+
+class _Response:
+    """A feature, of which `seen` are the rows in which it is known.
+
+    `centered` (n_rows,): its deviations from the mean, of logarithms for counts; zero
+    where missing.
+    """
+
+    def __init__(self, column, is_count, rounding):
+        self.is_count, self.rounding = is_count, rounding
+        self.seen = ~np.isnan(column)
+        self.values = column[self.seen]
+        self.centered = np.zeros(len(column))
+        scaled = np.log1p(self.values) if is_count else self.values
+        if len(scaled):
+            self.centered[self.seen] = scaled - scaled.mean()
+
+    def averages(self, bounds):
+        """Return averages of the rows before, weighted geometrically."""
+        found = [np.zeros(len(self.centered)) for _ in _DECAYS]
+        for first, stop in pairwise(bounds):
+            past = self.centered[first : stop - 1]
+            for average, decay in zip(found, _DECAYS, strict=True):
+                average[first + 1 : stop] = lfilter([1 - decay], [1, -decay], past)
+        return found
+
+    def log_evidence(self, variables):
+        """Return the approximate log evidence of a regression on variables."""
+        n = len(self.values)
+        if not n:
+            return 0.0
+        design = np.column_stack([np.ones(n), *(own[self.seen] for own in variables)])
+        penalty = 0.5 * design.shape[1] * np.log(n)
+        if self.is_count:
+            return _log_poisson(self.values, design) - penalty
+        found = np.linalg.lstsq(design, self.values)[0]
+        variance = np.mean((self.values - design @ found) ** 2) + self.rounding
+        log_variance = np.log(2 * np.pi * max(variance, _LEAST))
+        return -0.5 * n * (log_variance + 1.0) - penalty - 0.5 * np.log(n)
+
+
+def _log_poisson(counts, design):
+    """Return the largest log-likelihood of a Poisson regression, by Newton steps."""
+    top = np.log(max(counts.max(), 1.0)) + 1.0
+    found, best = np.log(counts + 0.5), -np.inf
+    for _ in range(_N_STEPS):
+        roots = np.exp(0.5 * found)
+        target = roots * found + (counts - roots**2) / roots
+        coefficients = np.linalg.lstsq(roots[:, None] * design, target)[0]
+        found = (design @ coefficients).clip(-_LOWEST, top)
+        log_likelihood = counts @ found - np.exp(found).sum()
+        best = max(best, float(log_likelihood))
+    return best - float(gammaln(counts + 1.0).sum())
+
+
+def _strongest_frequency(responses, bounds, trend):
+    """Return the angular frequency with the largest power in all features."""
+    longest = int(np.diff(bounds).max())
+    size = next_fast_len(_FINER * longest, real=True)
+    design = np.column_stack([np.ones(len(trend[0])), *trend])
+    power = np.zeros(size // 2 + 1)
+    for own in responses:
+        rest = own.centered - design @ np.linalg.lstsq(design, own.centered)[0]
+        deviation = rest.std()
+        if deviation > 0:
+            for part in np.split(rest / deviation, bounds[1:-1]):
+                power += abs(rfft(part, size)) ** 2
+    first = min(-(-_LEAST_PERIODS * size // longest), size // 2)
+    return 2 * np.pi * (first + int(power[first:].argmax())) / size

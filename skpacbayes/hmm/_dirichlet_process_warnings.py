@@ -1,0 +1,175 @@
+"""Warnings about a fit that contradicts its model or has not converged."""
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._base import warn_user
+from ._dirichlet_process_dependence import (
+    strongest_dependence,
+    strongest_memory,
+    strongest_trend,
+)
+from ._dirichlet_process_regression import best_regression
+from ._dirichlet_process_selection import CHANCE, N_ORDERED
+
+_LEAST_SAME = 0.95  # least share of rows with the same state in all chains
+_LEAST_TOLD = 0.2  # least separation of states, from 0 (guessing) to 1
+
+
+def warn_of_chains(runs):
+    """Warn if chains of equal log-likelihood assign rows to different states."""
+    states = np.array([run.votes.argmax(axis=0) for run in runs])
+    same = (states == states[0]).all(axis=0).mean()
+    if same < _LEAST_SAME:
+        warn(
+            "The chains disagree about the states: for "
+            f"{same:.0%} of the rows the most probable state is the same in all "
+            f"{len(runs)} chains. Increase n_iter and burn_in, or n_chains."
+        )
+
+
+def warn_of_states(votes):
+    """Warn if the states are hardly separated."""
+    shares = votes / votes.sum(axis=0)
+    known, guessed = shares.max(axis=0).mean(), shares.mean(axis=1).max()
+    if known - guessed < _LEAST_TOLD * (1 - guessed):
+        warn(
+            f"The rows hardly tell {len(votes)} states apart: the most probable states "
+            f"are expected to be right for {known:.0%} of the rows, and the most "
+            f"frequent state for {guessed:.0%}. Try fewer states, or another emission."
+        )
+
+
+def warn_of_order(runs, settings, rng):
+    """Warn if the order of rows is not informative, or first states not stationary."""
+    model, rows = runs[0].chain.model, runs[0].chain.rows
+    starts_matter = model.stationary and len(rows.bounds) > 2
+    no_order, other_starts = settings.n_states is not None, starts_matter
+    for run in runs:  # a single chain that disagrees suffices
+        of_order, of_starts = run.chain.gains(N_ORDERED, rng)
+        no_order &= of_order <= CHANCE
+        other_starts &= of_starts > CHANCE + 0.5 * model.n_states
+        if not no_order and not other_starts:
+            return
+    if no_order:
+        warn(
+            f"The order of the rows gains {of_order:.1f} nats in all {len(rows)} rows "
+            f"over a mixture of the {model.n_states} states, which may be chance. "
+            "There may be no regimes, or too few rows to find them. Choose the number "
+            "of states by n_states='auto'."
+        )
+    if other_starts:
+        warn(
+            "The first states of sequences contradict startprob='stationary': a free "
+            f"distribution of first states fits {of_starts:.0f} nats better. This "
+            "distorts the transitions: use startprob='dirichlet'."
+        )
+
+
+def warn_of_gaps(X, bounds):
+    """Warn if a feature is missing in all rows, or rows are observed at a step."""
+    observed = np.flatnonzero(~np.isnan(X).all(axis=1))
+    sequences = np.searchsorted(bounds, observed, side="right")
+    gaps = np.diff(observed)[np.diff(sequences) == 0]
+    step = int(np.gcd.reduce(gaps)) if len(gaps) > 1 else 1
+    if step > 1:
+        warn(
+            f"All observed rows of a sequence are {step} rows apart, or a multiple of "
+            f"{step}: the transitions from a row to the next are not identified, as "
+            f"different ones agree after {step} rows. Leave out the rows that are "
+            "always missing."
+        )
+    unseen = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
+    if unseen:
+        warn(
+            f"Nothing was observed of the features {unseen} (NaN in all rows): results "
+            "about them are those of the prior. Remove them."
+        )
+
+
+def warn_of_names(X, units):
+    """Warn if most categories of a feature occur once."""
+    for f, known in enumerate(units.categories()):
+        if len(known):
+            seen = X[~np.isnan(X[:, f]), f]
+            alone = (np.unique(seen, return_counts=True)[1] == 1).sum()
+            if 2 * alone > len(seen):
+                warn(
+                    f"{alone} of {len(seen)} values in column {f} are in one row only: "
+                    "such categories are not informative about states. Use another "
+                    "emission for numbers, or merge rare categories."
+                )
+
+
+def warn_of_dependence(states, paths, rows):
+    """Warn if rows depend on the rows before them beyond their states.
+
+    `states` (n_rows,): the most probable ones; `paths`: draws of them, one per chain.
+    Returns whether there was a warning.
+    """
+    found, lag = strongest_dependence(rows.numbers, states, rows.bounds)
+    if found and lag == 1:
+        warn(
+            "Rows depend on the rows before them beyond their states: neighbours in a "
+            f"state have a correlation of {found:.2f}. There may be more states, or an "
+            "autoregression, with which states are missed or last too short. Try more "
+            "states, or model differences or residuals."
+        )
+    elif found:
+        warn(
+            "Rows depend on the rows before them beyond their states: rows that are "
+            f"{lag} apart have a correlation of {found:.2f} about the medians of their "
+            f"states. If {lag} rows are a season, states may be parts of the season: "
+            "model differences to the season before, or residuals."
+        )
+    elif trend := strongest_trend(rows.numbers, states, rows.bounds):
+        warn(
+            "Rows have a trend: about the medians of their states they have a "
+            f"correlation of {trend:.2f} with time. States may be periods of the "
+            "trend, which forecasts do not follow. Model differences, or residuals "
+            "from the trend."
+        )
+    else:
+        return _warn_of_memory(paths, rows)
+    return True
+
+
+def _warn_of_memory(paths, rows):
+    """Warn if the residuals of rows predict the next row."""
+    found, span = strongest_memory(rows.numbers, paths, rows.bounds)
+    if found:
+        before = "the row" if span == 1 else f"the {span} rows"
+        warn(
+            "Rows depend on the rows before them beyond their states: a row has a "
+            f"correlation of {found:.2f} with the residuals of {before} before it. "
+            "The number of states may not be the number of regimes. Subtract a trend "
+            "or a season, fit residuals of an autoregression, or try more states."
+        )
+    return bool(found)
+
+
+def warn_of_regression(model, rows, log_likelihood):
+    """Warn if a regression predicts the rows better than the states.
+
+    `log_likelihood`: of the rows under the model.
+    """
+    kinds = getattr(model, "kinds", ("normal",) * model.n_features)
+    if "categorical" in kinds or not len(kinds):
+        return
+    gain, period, on_rows = best_regression(rows, kinds, log_likelihood)
+    if gain > CHANCE:
+        variables = "time"
+        if period is not None:
+            variables = f"a season of {period:.3g} rows"
+        if on_rows:
+            variables = f"{variables} and the rows before"
+        warn(
+            "Rows depend on the rows before them beyond their states: a regression on "
+            f"{variables} predicts them better, by {gain:.0f} nats in all {len(rows)} "
+            "rows. The number of states may not be the number of regimes. Fit its "
+            "residuals, or try more states."
+        )
+
+
+def warn(message):
+    warn_user(message, ConvergenceWarning)

@@ -1,0 +1,161 @@
+"""Regressions with which the states are compared, and the warnings about them."""
+
+import numpy as np
+import pytest
+from hmm_rows import markov, short_runs
+from numpy.testing import assert_allclose
+from scipy.signal import lfilter
+from scipy.stats import norm, poisson
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import PoissonRegressor
+
+from skpacbayes.hmm._dirichlet_process_product_model import ProductUnits
+from skpacbayes.hmm._dirichlet_process_regression import _Response, best_regression
+from skpacbayes.hmm._dirichlet_process_selection import CHANCE
+from skpacbayes.hmm._dirichlet_process_series import units_of
+
+
+def rows_of(X, kinds, bounds):
+    units = units_of(X)
+    if "poisson" in kinds:
+        units = ProductUnits.of(X, kinds)
+    return units.learning_rows(X, bounds)
+
+
+@pytest.mark.parametrize("is_count", [False, True])
+def test_evidence_is_the_largest_likelihood_less_a_penalty(is_count):
+    rng = np.random.default_rng(0)
+    variables = rng.normal(size=(150, 2))
+    level = 0.5 + variables @ [0.5, -0.8]
+    column = rng.poisson(np.exp(level)) * 1.0 if is_count else rng.normal(level)
+    column[20:30] = np.nan
+    seen = ~np.isnan(column)
+    design = np.column_stack([np.ones(140), variables[seen]])
+    penalty = 1.5 * np.log(140)
+    if is_count:
+        model = PoissonRegressor(alpha=0.0, tol=1e-10, max_iter=1000)
+        means = model.fit(variables[seen], column[seen]).predict(variables[seen])
+        expected = poisson.logpmf(column[seen], means).sum()
+    else:
+        means = design @ np.linalg.lstsq(design, column[seen])[0]
+        deviation = np.sqrt(np.mean((column[seen] - means) ** 2) + 0.01)
+        expected = norm.logpdf(column[seen], means, deviation).sum()
+        # Rounding adds to the squares, too.
+        expected -= 0.5 * 140 * 0.01 / deviation**2
+        penalty += 0.5 * np.log(140)
+    found = _Response(column, is_count, 0.01).log_evidence(list(variables.T))
+    assert_allclose(found, expected - penalty, rtol=1e-6)
+    before = _Response(column, is_count, 0.0).averages(np.array([0, 50, 150]))
+    assert before[0][0] == before[0][50] == before[2][50] == 0
+    assert before[0][1] == _Response(column, is_count, 0.0).centered[0]
+
+
+def true_log_likelihood(densities, transitions):
+    """Of rows with given densities in the states, (n_rows, n_states)."""
+    now, total = np.full(len(transitions), 1 / len(transitions)), 0.0
+    for density in densities:
+        joint = now * density
+        total += np.log(joint.sum())
+        now = joint @ transitions / joint.sum()
+    return total
+
+
+@pytest.mark.parametrize("kind", ["normal", "poisson"])
+def test_no_regression_is_better_than_true_states(kind):
+    """A gain above `CHANCE` has a probability below 1 / 100; 25 draws have none."""
+    transitions = np.array([[0.95, 0.05], [0.05, 0.95]])
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        states = (rng.random(120) < 0.05).cumsum() % 2
+        means = np.array([0.0, 1.5]) if kind == "normal" else np.array([1.0, 4.0])
+        if kind == "normal":
+            X = rng.normal(means[states])[:, None]
+            densities = norm.pdf(X, means)
+        else:
+            X = rng.poisson(means[states])[:, None] * 1.0
+            densities = poisson.pmf(X, means)
+        volume = units_of(X).log_volume(X).sum() if kind == "normal" else 0.0
+        truth = true_log_likelihood(densities, transitions) + volume
+        rows = rows_of(X, (kind,), np.array([0, 120]))
+        assert best_regression(rows, (kind,), truth).gain < CHANCE
+
+
+def decaying(rng, times):
+    return 0.5 * lfilter([1.0], [1.0, -0.9], rng.normal(size=len(times)))
+
+
+SERIES = {  # level of the rows; whether it has a season, and depends on rows before
+    "trend": (lambda rng, times: 0.01 * times, (False, False)),
+    "season": (lambda rng, times: np.sin(2 * np.pi * times / 17.5 + 1), (True, False)),
+    "autoregression": (decaying, (False, True)),
+}
+
+
+@pytest.mark.parametrize("name", SERIES)
+@pytest.mark.parametrize("kind", ["normal", "poisson"])
+def test_the_regression_that_made_the_rows_is_found(name, kind):
+    """With missing rows, in several sequences, and in other units."""
+    draw, (seasonal, on_rows) = SERIES[name]
+    rng = np.random.default_rng(1)
+    bounds = np.array([0, 150, 400])
+    times = np.concatenate([np.arange(150), np.arange(250)])
+    level = draw(rng, times)
+    X = rng.poisson(np.exp(0.5 + level)) if kind == "poisson" else rng.normal(2 * level)
+    X = np.where(rng.random(400) < 0.05, np.nan, X)[:, None]
+    found = best_regression(rows_of(X, (kind,), bounds), (kind,), -np.inf)
+    assert found.gain > 15
+    assert (found.period is not None, found.on_rows) == (seasonal, on_rows)
+    if seasonal:
+        assert abs(found.period / 17.5 - 1) < 0.03
+    if kind == "normal":
+        moved = rows_of(1e4 + 1e-3 * X, (kind,), bounds)
+        other = best_regression(moved, (kind,), -np.inf)
+        assert_allclose(other.gain, found.gain, rtol=1e-6)
+    flat = np.column_stack([X, np.ones(400)])
+    flat = best_regression(rows_of(flat, (kind,) * 2, bounds), (kind,) * 2, -np.inf)
+    assert flat.gain > 15  # a constant feature adds no gain, only a penalty
+    assert flat.gain < found.gain
+
+
+def test_nothing_is_said_of_constant_rows():
+    for kind in ("normal", "poisson"):
+        rows = rows_of(np.ones((60, 2)), (kind,) * 2, np.array([0, 1, 60]))
+        assert best_regression(rows, (kind,) * 2, -np.inf).gain == 0
+
+
+@short_runs
+@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1e4, 1e-3), (-1e6, 1e3)])
+def test_a_noisy_season_of_numbers_is_reported(shift, scale):
+    rng = np.random.default_rng(3)
+    X = 1.5 * np.sin(np.arange(200) * 2 * np.pi / 30)[:, None] + rng.normal(
+        size=(200, 1)
+    )
+    with pytest.warns(ConvergenceWarning, match="a season of (29|30)"):
+        markov(3, emission="per_state").fit(shift + scale * X)
+
+
+@short_runs
+def test_a_noisy_season_of_counts_is_reported():
+    rng = np.random.default_rng(3)
+    wave = np.sin(np.arange(200) * 2 * np.pi / 30)
+    X = rng.poisson(np.exp(1.0 + 0.7 * wave))[:, None] * 1.0
+    with pytest.warns(ConvergenceWarning, match="a season of"):
+        markov("auto", n_iter=60, burn_in=60).fit(X)
+
+
+@short_runs
+@pytest.mark.parametrize("step", [2, 3])
+@pytest.mark.parametrize("duration", ["geometric", "negative_binomial"])
+def test_rows_that_are_observed_at_a_step_are_reported(step, duration):
+    """As each transition matrix has others with the same power."""
+    states = np.arange(240) // 24 % 2
+    X = np.full((240, 2), np.nan)
+    rng = np.random.default_rng(0)
+    for first in (1, 120):  # another place in each sequence
+        places = np.arange(first, first + 117, step)
+        X[places] = 5.0 * states[places, None] + rng.normal(size=(len(places), 2))
+    model = markov(duration=duration, n_iter=20, burn_in=20)
+    with pytest.warns(ConvergenceWarning, match=f"are {step} rows apart"):
+        model.fit(X, lengths=[120, 120])
+    X[60] = 0.0  # one neighbour suffices to tell them apart
+    model.fit(X, lengths=[120, 120])
