@@ -104,8 +104,8 @@ class DirichletProcessHMM(
     n_iter : int, default=400
         Number of sweeps of each chain after the burn-in.
     burn_in : int, default=200
-        Number of first sweeps of each chain that are dropped. They include
-                those that choose its start and, in the first chain, the model.
+        Number of first sweeps of each chain that are dropped. They include those that
+        choose its start and, in the first chain, the model.
     thin : int, default=1
         Keep every `thin`-th sweep after the burn-in.
     n_chains : int, default=2
@@ -241,16 +241,26 @@ class DirichletProcessHMM(
     best mode found, not whether there are other modes. Labels of states are matched
     after each sweep to those of the draw before, and between chains.
 
-    `fit` warns in these cases. R-hat is above 1.1; then only the draws of the chain
-        with the largest mean log-likelihood are kept. Less than 95 % of the rows have
-        the same most probable state in all chains. The states are hardly separated.
-        "translated" predicts clearly worse than "per_state" would, or "poisson" than
-        "categorical". Rows depend on earlier rows beyond their states, as with an
-        autoregression or a season: neighbouring rows of a state have a correlation
-        above 1/2, or rows up to 400 apart one above 0.4. Rows have a correlation above
-        0.15 with time beyond their states, a trend. The order of the rows gains at most
-        5 nats in total over a mixture of the states. The first states of sequences
-        contradict the stationary distribution, which distorts the transitions.
+    `fit` warns in these cases:
+
+    - R-hat is above 1.1. Only the draws of the chain with the largest mean
+      log-likelihood are then kept.
+    - Less than 95 % of the rows have the same most probable state in all chains, or the
+      states are hardly separated.
+    - "translated" predicts clearly worse than "per_state" would, or "poisson" than
+      "categorical".
+    - Rows depend on earlier rows beyond their states, as with an autoregression, a
+      season or a drift: neighbouring rows of a state have a correlation above 1/2, rows
+      up to 400 apart one above 0.4, or rows one above 0.1 with the residuals of the 1,
+      5 or 20 rows before. Or a linear or Poisson regression on time, a season and the
+      rows before has a log evidence that is above the mean log-likelihood of the model
+      by more than 5 nats in total.
+    - Rows have a correlation above 0.15 with time beyond their states, a trend.
+    - The order of the rows gains at most 5 nats in total over a mixture of the states.
+    - The first states of sequences contradict the stationary distribution, which
+      distorts the transitions.
+    - Observed rows are a number of rows apart, or multiples of it, so that different
+      transition matrices have the same likelihood.
 
     Results for new rows are means over at most 100 draws. An atom without rows has its
     prior predictive distribution, Student's with 4 degrees of freedom, so that the

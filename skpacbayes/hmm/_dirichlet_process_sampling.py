@@ -15,9 +15,9 @@ from ._dirichlet_process_selection import (
     simplest_of,
 )
 from ._dirichlet_process_warnings import (
-    warn,
     warn_of_chains,
     warn_of_dependence,
+    warn_of_emission,
     warn_of_gaps,
     warn_of_names,
     warn_of_order,
@@ -180,16 +180,7 @@ def choose_model(tried, settings, seed):
     if rivals:
         rival = _best_model(tried, rivals)
         if rival.clearly_better(best, _GAIN):
-            chosen, other = best.model.emission, rival.model.emission
-            reason = "The values are underdispersed counts; use"
-            if other == "per_state":
-                reason = "States differ in more than their location; use 'auto' or"
-            warn(
-                f"The rows contradict emission={chosen!r}: with emission={other!r} "
-                "the predictive score is higher by "
-                f"{(rival.scores - best.scores).mean():.2f} nats per row. {reason} "
-                f"emission={other!r}."
-            )
+            warn_of_emission(best, rival)
     return Choice(best.model, best.chain, scores)
 
 

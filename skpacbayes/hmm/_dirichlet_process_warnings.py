@@ -16,12 +16,28 @@ _LEAST_SAME = 0.95  # least share of rows with the same state in all chains
 _LEAST_TOLD = 0.2  # least separation of states, from 0 (guessing) to 1
 
 
+def warn_of_emission(best, rival):
+    """Warn that an emission predicts clearly better than the best one allowed.
+
+    Both arguments are of type `Candidate`.
+    """
+    chosen, other = best.model.emission, rival.model.emission
+    reason = "The values are underdispersed counts; use"
+    if other == "per_state":
+        reason = "States differ in more than their location; use 'auto' or"
+    _warn(
+        f"The rows contradict emission={chosen!r}: with emission={other!r} the "
+        f"predictive score is higher by {(rival.scores - best.scores).mean():.2f} nats "
+        f"per row. {reason} emission={other!r}."
+    )
+
+
 def warn_of_chains(runs):
     """Warn if chains of equal log-likelihood assign rows to different states."""
     states = np.array([run.votes.argmax(axis=0) for run in runs])
     same = (states == states[0]).all(axis=0).mean()
     if same < _LEAST_SAME:
-        warn(
+        _warn(
             "The chains disagree about the states: for "
             f"{same:.0%} of the rows the most probable state is the same in all "
             f"{len(runs)} chains. Increase n_iter and burn_in, or n_chains."
@@ -33,7 +49,7 @@ def warn_of_states(votes):
     shares = votes / votes.sum(axis=0)
     known, guessed = shares.max(axis=0).mean(), shares.mean(axis=1).max()
     if known - guessed < _LEAST_TOLD * (1 - guessed):
-        warn(
+        _warn(
             f"The rows hardly tell {len(votes)} states apart: the most probable states "
             f"are expected to be right for {known:.0%} of the rows, and the most "
             f"frequent state for {guessed:.0%}. Try fewer states, or another emission."
@@ -52,14 +68,14 @@ def warn_of_order(runs, settings, rng):
         if not no_order and not other_starts:
             return
     if no_order:
-        warn(
+        _warn(
             f"The order of the rows gains {of_order:.1f} nats in all {len(rows)} rows "
             f"over a mixture of the {model.n_states} states, which may be chance. "
             "There may be no regimes, or too few rows to find them. Choose the number "
             "of states by n_states='auto'."
         )
     if other_starts:
-        warn(
+        _warn(
             "The first states of sequences contradict startprob='stationary': a free "
             f"distribution of first states fits {of_starts:.0f} nats better. This "
             "distorts the transitions: use startprob='dirichlet'."
@@ -73,7 +89,7 @@ def warn_of_gaps(X, bounds):
     gaps = np.diff(observed)[np.diff(sequences) == 0]
     step = int(np.gcd.reduce(gaps)) if len(gaps) > 1 else 1
     if step > 1:
-        warn(
+        _warn(
             f"All observed rows of a sequence are {step} rows apart, or a multiple of "
             f"{step}: the transitions from a row to the next are not identified, as "
             f"different ones agree after {step} rows. Leave out the rows that are "
@@ -81,7 +97,7 @@ def warn_of_gaps(X, bounds):
         )
     unseen = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
     if unseen:
-        warn(
+        _warn(
             f"Nothing was observed of the features {unseen} (NaN in all rows): results "
             "about them are those of the prior. Remove them."
         )
@@ -94,7 +110,7 @@ def warn_of_names(X, units):
             seen = X[~np.isnan(X[:, f]), f]
             alone = (np.unique(seen, return_counts=True)[1] == 1).sum()
             if 2 * alone > len(seen):
-                warn(
+                _warn(
                     f"{alone} of {len(seen)} values in column {f} are in one row only: "
                     "such categories are not informative about states. Use another "
                     "emission for numbers, or merge rare categories."
@@ -109,21 +125,21 @@ def warn_of_dependence(states, paths, rows):
     """
     found, lag = strongest_dependence(rows.numbers, states, rows.bounds)
     if found and lag == 1:
-        warn(
+        _warn(
             "Rows depend on the rows before them beyond their states: neighbours in a "
             f"state have a correlation of {found:.2f}. There may be more states, or an "
             "autoregression, with which states are missed or last too short. Try more "
             "states, or model differences or residuals."
         )
     elif found:
-        warn(
+        _warn(
             "Rows depend on the rows before them beyond their states: rows that are "
             f"{lag} apart have a correlation of {found:.2f} about the medians of their "
             f"states. If {lag} rows are a season, states may be parts of the season: "
             "model differences to the season before, or residuals."
         )
     elif trend := strongest_trend(rows.numbers, states, rows.bounds):
-        warn(
+        _warn(
             "Rows have a trend: about the medians of their states they have a "
             f"correlation of {trend:.2f} with time. States may be periods of the "
             "trend, which forecasts do not follow. Model differences, or residuals "
@@ -139,7 +155,7 @@ def _warn_of_memory(paths, rows):
     found, span = strongest_memory(rows.numbers, paths, rows.bounds)
     if found:
         before = "the row" if span == 1 else f"the {span} rows"
-        warn(
+        _warn(
             "Rows depend on the rows before them beyond their states: a row has a "
             f"correlation of {found:.2f} with the residuals of {before} before it. "
             "The number of states may not be the number of regimes. Subtract a trend "
@@ -163,7 +179,7 @@ def warn_of_regression(model, rows, log_likelihood):
             variables = f"a season of {period:.3g} rows"
         if on_rows:
             variables = f"{variables} and the rows before"
-        warn(
+        _warn(
             "Rows depend on the rows before them beyond their states: a regression on "
             f"{variables} predicts them better, by {gain:.0f} nats in all {len(rows)} "
             "rows. The number of states may not be the number of regimes. Fit its "
@@ -171,5 +187,5 @@ def warn_of_regression(model, rows, log_likelihood):
         )
 
 
-def warn(message):
+def _warn(message):
     warn_user(message, ConvergenceWarning)
