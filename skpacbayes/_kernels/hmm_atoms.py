@@ -1,15 +1,18 @@
-"""Hidden Markov models: moves of the rows among the atoms of their shape.
+"""Hidden Markov models: updates of the atoms of the emission mixtures.
 
-Weights, means and covariances of the atoms are integrated out. Numbers of rows have the
-probability under stick-breaking weights; rows of an atom have Student's
-predictive density given those before. Features come in blocks that are independent
-given the atom: all features with full covariances, else each feature by itself, a
-value of which may be missing. What is known of three groups of rows is `counts` and
-`means` (3, n_features), and `factors` (3, n_features, n_features): Cholesky factors of
-the scatters of the blocks, the prior's included. `size` is the number of features of a
-block, `mean_count` the number of rows that the prior mean counts for, `shape` that of
-the inverse gamma distribution, and `rounding` (n_features,) what rounding adds to the
-square of a value.
+`share_out` divides the rows of an atom, for a split or a merge: weights, means and
+covariances are integrated out, so that a row has Student's predictive density given the
+rows before it. `exchange_neighbors` changes the stick-breaking order. The other kernels
+draw weights, means and covariances.
+
+Features come in blocks that are independent given the atom: all features with full
+covariances, else each feature by itself, of which values may be missing. `share_out`
+summarises three groups of rows (the first part, the second part, and both) by `counts`
+and `means` (3, n_features), and `factors` (3, n_features, n_features), the Cholesky
+factors of the scatters of the blocks, including the prior's. `size` is the number of
+features of a block, `mean_count` the number of rows that the prior mean counts for,
+`shape` that of the inverse gamma distribution, and `rounding` (n_features,) the
+variance of rounding errors, which is added to the square of each value.
 """
 
 import math
@@ -64,9 +67,10 @@ def _join(
 ):
     """Add a row to a group.
 
-    The Cholesky factor is updated by the gap from the mean, then by what rounding adds
-    to each feature: one vector after the other, all zero before feature `first`. The
-    constants of the predictive density are those of the first two groups.
+    The Cholesky factor is updated by the gap from the mean, then by the rounding error
+    of each feature: one vector after the other, all zero before feature `first`. The
+    constants of the predictive density are updated for the first two groups only, as
+    the third has none.
     """
     for start in range(0, row.shape[0], size):
         if math.isnan(row[start]):
@@ -120,16 +124,17 @@ def share_out(
 ):
     """Divide rows into two groups; return the log density ratio of split over merged.
 
-    The first row goes to the first group, the second to the other, and the rest one
-    after the other by their predictive densities: in a `split` as ``uniforms[t]`` says,
-    else as ``to_first[t]`` says. All rows go to the third group as well. The ratio is
-    divided by the probability of the shares.
+    The first row goes to the first group, the second row to the second group. Each
+    further row is assigned given the rows before it: in a `split` at random, by its
+    predictive densities and ``uniforms[t]``, else as `to_first` prescribes. All rows
+    are also added to the third group. The ratio is divided by the probability of the
+    assignment.
 
-    `rows` (n_rows, n_features); `to_first` (n_rows,): whether a row goes to the first
-    group, receives that in a split. ``table[n]``: log ratio of the gamma functions of
-    Student's density given n rows. `counts`, `means` and `factors` of empty groups
-    receive those of the groups; `constants` (2, n_features) and `work` (n_features +
-    2,) are work space.
+    `rows` (n_rows, n_features); `to_first` (n_rows,): whether each row is in the first
+    group, which a split overwrites. ``table[n]``: log ratio of the gamma functions of
+    Student's density given n rows. `counts`, `means` and `factors` are those of empty
+    groups, and are overwritten by those of the groups. `constants` (2, n_features) and
+    `work` (n_features + 2,) are work space.
     """
     n_first, last = 0.0, rows.shape[1]
     degrees = 2.0 * shape + size - 1.0
@@ -456,22 +461,22 @@ def update_mixtures(
     scales,
     rng,
 ):
-    """Draw the parameters of mixtures given the atoms of rows; then alternate both.
+    """Draw the parameters of mixtures and the atoms of rows, in turn.
 
-    The first update draws the weights, and the means and factors. The others first draw
-    the atoms of the rows, and the scales and, unless `full`, the origin given the atoms
-    with rows. The conditionals are those of `_dirichlet_process_conditionals`.
+    The first update draws weights, means and factors given the atoms. Each further
+    update begins with the atoms of the rows, the scales and, unless `full`, the origin.
+    The conditionals are those of `_dirichlet_process_conditionals`.
 
-    `columns` (n_features, n_rows), without missing values: those of mixture g end
-    before ``stops[g]``, where the next ones begin. `atoms` (n_rows,) is changed.
+    `columns` (n_features, n_rows), without missing values, ordered by mixture: the rows
+    of mixture g end before ``stops[g]``. `atoms` (n_rows,) is changed.
     `rounding` (n_features,): variances of rounding errors. `prior`: mean count, shape,
     shape and rate of the scales, concentration, and the precision of the origin, which
-    is not drawn if that is 0. The uniform variables `uniforms` (n_updates, n_rows) and
-    the normal variables `noise` (n_shapes, n_updates, 1, n_atoms + 1, n_features) and
-    `triangles` (n_shapes, n_updates, 1, n_atoms, n_features, n_features), of which the
-    latter are read if `full`, are used in the updates in turn.
+    is not drawn if that is 0. Each update uses its own uniform variables, `uniforms`
+    (n_updates, n_rows), and normal variables, `noise` (n_shapes, n_updates, 1, n_atoms
+    + 1, n_features) and, if `full`, `triangles` (n_shapes, n_updates, 1, n_atoms,
+    n_features, n_features).
 
-    The other arrays are changed: `log_weights` (n_shapes, n_atoms), `factors`
+    The other arrays are overwritten: `log_weights` (n_shapes, n_atoms), `factors`
     (n_shapes, n_atoms, n_features, n_features), `means` (n_shapes, n_atoms,
     n_features), `origins` and `scales` (n_shapes, n_features).
     """

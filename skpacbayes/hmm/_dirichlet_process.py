@@ -26,7 +26,6 @@ from ._dirichlet_process_forecast import (
     states_now,
 )
 from ._dirichlet_process_inputs import InputUnits
-from ._dirichlet_process_model_choice import Models
 from ._dirichlet_process_online import Online
 from ._dirichlet_process_product_answers import (
     category_probabilities,
@@ -42,7 +41,6 @@ from ._dirichlet_process_product_model import (
 from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 
-_LARGEST = 12  # largest number of states that "auto" tries
 # Exponentials may underflow to zero, also after `np.seterr`.
 _small_is_zero = np.errstate(under="ignore")
 
@@ -495,7 +493,7 @@ class DirichletProcessHMM(
             X = self._rows(X, reset=True)
             self._begin_inputs(None, X)
             self._check_counts(X)
-            self._settings(X)
+            Settings.of(self, X)
             series = Series(X[:1], sequence_bounds(1))
             self._series = series.extended(X[1:], self.window)
             self._seed, self._before, self._online = self._draw_seed(), None, None
@@ -889,40 +887,11 @@ class DirichletProcessHMM(
     def _sample(self, tasks):
         """Sample from the posterior, continuing existing chains."""
         series = self._series
-        settings = self._settings(series.rows, series.inputs is not None)
+        settings = Settings.of(self, series.rows, series.inputs is not None)
         found = sample_posterior(series, settings, self._seed, self._before, tasks)
         if self.window is None:
             return found
         return found._replace(online=Online.after_run(found, series))
-
-    def _settings(self, X, driven=False):
-        """Return the settings; raise ValueError for conflicting parameters."""
-        auto = self.n_states == "auto"
-        least = self.min_transition
-        if not auto and least * self.n_states > 1 + 1e-12:
-            raise ValueError(
-                f"min_transition={least} should be at most 1 / n_states = "
-                f"{1 / self.n_states:.6g}, for rows of transitions to sum to 1."
-            )
-        models = Models(self, X, driven)
-        kinds = models.kinds or ()
-        if self.covariance_type == "full" and 1 < kinds.count("normal") < len(kinds):
-            raise ValueError(
-                "covariance_type='full' needs features of one kind: those of "
-                f"emission={list(kinds)} are independent given their atom. Use "
-                "covariance_type='auto' or 'diag'."
-            )
-        return Settings(
-            models=models.allowed,
-            rivals=models.rivals,
-            n_states=None if auto else self.n_states,
-            largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
-            burn_in=self.burn_in,
-            n_iter=self.n_iter,
-            thin=self.thin,
-            n_chains=self.n_chains,
-            n_jobs=self.n_jobs,
-        )
 
     def _begin_inputs(self, inputs, X):
         """Validate inputs of `fit`, and return them in standard units."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
+from ._dirichlet_process_model_choice import Models
 from ._dirichlet_process_run import Run, leave_lower_modes, stacked
 from ._dirichlet_process_selection import (
     CandidatesOf,
@@ -25,6 +26,7 @@ from ._dirichlet_process_warnings import (
     warn_of_states,
 )
 
+_LARGEST = 12  # largest number of states that "auto" tries
 N_USED = 100  # largest number of draws used for new rows
 _GROWTH = 1.5  # growth of the number of rows after which the model is chosen again
 _GAIN = 0.01  # gain of another emission, in nats per row, from which there is a warning
@@ -49,6 +51,41 @@ class Settings(NamedTuple):
     thin: int
     n_chains: int
     n_jobs: int | None
+
+    @classmethod
+    def of(cls, estimator, X, driven=False):
+        """Return the settings of an estimator for rows X.
+
+        `driven`: whether there are inputs to the transitions. Raises ValueError for
+        conflicting parameters.
+        """
+        auto = estimator.n_states == "auto"
+        least = estimator.min_transition
+        if not auto and least * estimator.n_states > 1 + 1e-12:
+            raise ValueError(
+                f"min_transition={least} should be at most 1 / n_states = "
+                f"{1 / estimator.n_states:.6g}, for rows of transitions to sum to 1."
+            )
+        models = Models(estimator, X, driven)
+        kinds = models.kinds or ()
+        full = estimator.covariance_type == "full"
+        if full and 1 < kinds.count("normal") < len(kinds):
+            raise ValueError(
+                "covariance_type='full' needs features of one kind: those of "
+                f"emission={list(kinds)} are independent given their atom. Use "
+                "covariance_type='auto' or 'diag'."
+            )
+        return cls(
+            models=models.allowed,
+            rivals=models.rivals,
+            n_states=None if auto else estimator.n_states,
+            largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
+            burn_in=estimator.burn_in,
+            n_iter=estimator.n_iter,
+            thin=estimator.thin,
+            n_chains=estimator.n_chains,
+            n_jobs=estimator.n_jobs,
+        )
 
 
 class Choice(NamedTuple):
