@@ -69,8 +69,9 @@ class Exact:
         """Return the posterior probability of values below that of a parameter."""
         logs = self.logs[..., number]
         masses = np.exp(logs - logs.max()).sum(axis=1 - axis)
-        middles = (masses.cumsum() - masses / 2) / masses.sum()
-        return float(np.interp(value, self.axes[axis], middles))
+        sums = np.append(0.0, masses.cumsum()) / masses.sum()
+        place = list(PRIORS.values())[axis].cdf(value)
+        return float(np.interp(place, np.linspace(0, 1, len(sums)), sums))
 
     def in_profile(self, number, axis, value):
         """Return whether the profile likelihood interval covers a value."""
@@ -176,7 +177,7 @@ def main():
     n_all, n_first, n_chains, n_rows = (4, 2, 2, 20) if quick else (120, 50, 20, 60)
     sets = [data_set(seed, n_rows) for seed in range(n_all)]
     truths = [truth for truth, _, _ in sets]
-    exact = Exact(np.array([X[:, 0] for _, _, X in sets]), 6 if quick else 20)
+    exact = Exact(np.array([X[:, 0] for _, _, X in sets]), 6 if quick else 32)
     exact_coverage(report, exact, truths, n_first)
     sizes = [(10, 20)] if quick else [(100, 300), (300, 1000)]
     chains(report, exact, truths, n_chains, n_rows, sizes)
