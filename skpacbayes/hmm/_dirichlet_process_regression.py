@@ -6,7 +6,7 @@ a probability of at most 1 / c. So a regression that does is a sign that the sta
 a season or a drift into pieces.
 """
 
-from itertools import pairwise, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -72,13 +72,14 @@ def best_regression(rows, kinds, log_likelihood):
         for harmonic in (1, 2)
         for wave in (np.cos, np.sin)
     ]
+    before = [own.averages(times) for own in responses]
     least = max(log_likelihood, sum(own.log_evidence([]) for own in responses))
     best = Regression(0.0, None, False)
     for n_waves, on_rows in product((0, 2, 4), (False, True)):
         gain = -least - (np.log(len(values)) if n_waves else 0.0)
-        for own in responses:
-            before = own.averages(bounds) if on_rows else []
-            gain += own.log_evidence(trend + season[:n_waves] + before)
+        shared = trend + season[:n_waves]
+        for own, averages in zip(responses, before, strict=True):
+            gain += own.log_evidence(shared + averages if on_rows else shared)
         if gain > best.gain:
             period = 2 * np.pi / frequency if n_waves else None
             best = Regression(float(gain), period, on_rows)
@@ -101,13 +102,16 @@ class _Response:
         if len(scaled):
             self.centered[self.seen] = scaled - scaled.mean()
 
-    def averages(self, bounds):
-        """Return averages of the rows before, weighted geometrically."""
-        found = [np.zeros(len(self.centered)) for _ in _DECAYS]
-        for first, stop in pairwise(bounds):
-            past = self.centered[first : stop - 1]
-            for average, decay in zip(found, _DECAYS, strict=True):
-                average[first + 1 : stop] = lfilter([1 - decay], [1, -decay], past)
+    def averages(self, times):
+        """Return averages of the rows before, weighted geometrically.
+
+        `times` (n_rows,): numbers of rows before in the same sequence.
+        """
+        found, first = [], np.arange(len(times)) - times
+        for decay in _DECAYS:
+            average = lfilter([0, 1 - decay], [1, -decay], self.centered)
+            # Without the share of the sequences before.
+            found.append(average - decay**times * average[first])
         return found
 
     def log_evidence(self, variables):

@@ -10,7 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 
 from skpacbayes.hmm._dirichlet_process_product_model import ProductUnits
-from skpacbayes.hmm._dirichlet_process_regression import _Response, best_regression
+from skpacbayes.hmm._dirichlet_process_regression import (
+    _DECAYS,
+    _Response,
+    best_regression,
+)
 from skpacbayes.hmm._dirichlet_process_selection import CHANCE
 from skpacbayes.hmm._dirichlet_process_series import units_of
 
@@ -45,9 +49,21 @@ def test_evidence_is_the_largest_likelihood_less_a_penalty(is_count):
         penalty += 0.5 * np.log(140)
     found = _Response(column, is_count, 0.01).log_evidence(list(variables.T))
     assert_allclose(found, expected - penalty, rtol=1e-6)
-    before = _Response(column, is_count, 0.0).averages(np.array([0, 50, 150]))
-    assert before[0][0] == before[0][50] == before[2][50] == 0
-    assert before[0][1] == _Response(column, is_count, 0.0).centered[0]
+
+
+def test_averages_of_the_rows_before():
+    """Each is a loop over the rows, from zero at the first row of a sequence."""
+    column = np.random.default_rng(0).normal(size=60)
+    column[5] = np.nan
+    response = _Response(column, False, 0.0)
+    times = np.concatenate([np.arange(25), [0], np.arange(34)])
+    for decay, found in zip(_DECAYS, response.averages(times), strict=True):
+        now, expected = 0.0, []
+        for t, value in zip(times, response.centered, strict=True):
+            now = 0.0 if t == 0 else now
+            expected.append(now)
+            now = decay * now + (1 - decay) * value
+        assert_allclose(found, expected, atol=1e-12)
 
 
 def true_log_likelihood(densities, transitions):
