@@ -67,6 +67,9 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
     Choose the number of particles so that the variance of `log_likelihood_` over seeds,
     at central parameters, is between 1 and 3: with fewer particles chains mix slowly.
 
+    Draws are dependent: 1,000 iterations of a chain are worth some tens of independent
+    draws. Do not use the intervals of chains that disagree.
+
     References
     ----------
     .. [1] C. Andrieu, A. Doucet and R. Holenstein, "Particle Markov chain Monte Carlo

@@ -17,6 +17,8 @@ from scipy.special import gammaln
 _DECAYS = 0.0, 0.8, 0.95  # of averages of the rows before; 0 is the last row
 _FINER = 4  # number of frequencies per Fourier frequency
 _LEAST_PERIODS = 2  # least number of periods in the longest sequence
+_DEGREES = np.inf, 4.0, 2.0  # of freedom, of the errors; infinite: normal
+_N_WEIGHTS = 15  # weightings of the rows, for Student errors
 _N_STEPS, _LOWEST = 8, 30.0  # Newton steps; lowest logarithm of a mean count
 _LEAST = np.finfo(float).tiny
 
@@ -37,7 +39,8 @@ def best_regression(rows, kinds, log_likelihood):
     """Return the regression with the largest evidence.
 
     All features have the same variables: time, possibly a season of one or two
-    harmonics and, of the feature itself, averages of the rows before. The evidence is
+    harmonics and, of the feature itself, averages of the rows before. Counts have
+    Poisson distributions, and other features normal or Student errors. The evidence is
     approximated by the Bayesian information criterion.
 
     Parameters
@@ -123,10 +126,35 @@ class _Response:
         penalty = 0.5 * design.shape[1] * np.log(n)
         if self.is_count:
             return _log_poisson(self.values, design) - penalty
-        found = np.linalg.lstsq(design, self.values)[0]
-        variance = np.mean((self.values - design @ found) ** 2) + self.rounding
-        log_variance = np.log(2 * np.pi * max(variance, _LEAST))
-        return -0.5 * n * (log_variance + 1.0) - penalty - 0.5 * np.log(n)
+        found = max(
+            _log_student(self.values, design, degrees, self.rounding)
+            for degrees in _DEGREES
+        )
+        return found - penalty - 0.5 * np.log(n) - np.log(len(_DEGREES))
+
+
+def _log_student(values, design, degrees, rounding):
+    """Return the largest log-likelihood of a regression with Student errors, by EM.
+
+    `degrees` of freedom, infinite for normal errors. The variance of rounding errors is
+    added to the squares.
+    """
+    normal, n = np.isinf(degrees), len(values)
+    weights = np.ones(n)
+    for _ in range(1 if normal else _N_WEIGHTS):
+        weighted = weights[:, None] * design
+        found = np.linalg.lstsq(design.T @ weighted, weighted.T @ values)[0]
+        squares = (values - design @ found) ** 2
+        variance = max(np.mean(weights * (squares + rounding)), _LEAST)
+        if not normal:
+            weights = (degrees + 1.0) / (degrees + squares / variance)
+    constant = -0.5 * np.log(2 * np.pi * variance)
+    total = -0.5 * squares.sum() / variance
+    if not normal:
+        constant = gammaln(0.5 * (degrees + 1)) - gammaln(0.5 * degrees)
+        constant -= 0.5 * np.log(degrees * np.pi * variance)
+        total = -0.5 * (degrees + 1) * np.log1p(squares / (degrees * variance)).sum()
+    return float(n * constant + total - 0.5 * weights.sum() * rounding / variance)
 
 
 def _log_poisson(counts, design):

@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from hmm_rows import markov, short_runs
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from scipy.signal import lfilter
-from scipy.stats import norm, poisson
+from scipy.stats import norm, poisson, t
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 
 from skpacbayes.hmm._dirichlet_process_product_model import ProductUnits
 from skpacbayes.hmm._dirichlet_process_regression import (
     _DECAYS,
+    _log_student,
     _Response,
     best_regression,
 )
@@ -44,11 +46,27 @@ def test_evidence_is_the_largest_likelihood_less_a_penalty(is_count):
         means = design @ np.linalg.lstsq(design, column[seen])[0]
         deviation = np.sqrt(np.mean((column[seen] - means) ** 2) + 0.01)
         expected = norm.logpdf(column[seen], means, deviation).sum()
-        # Rounding adds to the squares, too.
+        # Rounding adds to the squares, too; there are three kinds of errors.
         expected -= 0.5 * 140 * 0.01 / deviation**2
-        penalty += 0.5 * np.log(140)
+        penalty += 0.5 * np.log(140) + np.log(3)
     found = _Response(column, is_count, 0.01).log_evidence(list(variables.T))
     assert_allclose(found, expected - penalty, rtol=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [2.0, 4.0])
+def test_the_largest_likelihood_with_student_errors(degrees):
+    """No other coefficients or scales have a higher one, without rounding."""
+    rng = np.random.default_rng(0)
+    design = np.column_stack([np.ones(200), rng.normal(size=(200, 2))])
+    values = design @ [1.0, -2.0, 0.5] + 0.7 * rng.standard_t(degrees, 200)
+
+    def loss(u):
+        return -t.logpdf(values, degrees, design @ u[:3], np.exp(u[3])).sum()
+
+    best = minimize(loss, [1.0, -2.0, 0.5, 0.0], method="BFGS").fun
+    assert_allclose(_log_student(values, design, degrees, 0.0), -best, atol=1e-3)
+    rounded = _log_student(values, design, degrees, 0.01)
+    assert rounded < _log_student(values, design, degrees, 0.0)
 
 
 def test_averages_of_the_rows_before():
@@ -59,8 +77,8 @@ def test_averages_of_the_rows_before():
     times = np.concatenate([np.arange(25), [0], np.arange(34)])
     for decay, found in zip(_DECAYS, response.averages(times), strict=True):
         now, expected = 0.0, []
-        for t, value in zip(times, response.centered, strict=True):
-            now = 0.0 if t == 0 else now
+        for place, value in zip(times, response.centered, strict=True):
+            now = 0.0 if place == 0 else now
             expected.append(now)
             now = decay * now + (1 - decay) * value
         assert_allclose(found, expected, atol=1e-12)
@@ -108,7 +126,7 @@ SERIES = {  # level of the rows; whether it has a season, and depends on rows be
 
 
 @pytest.mark.parametrize("name", SERIES)
-@pytest.mark.parametrize("kind", ["normal", "poisson"])
+@pytest.mark.parametrize("kind", ["normal", "heavy", "poisson"])
 def test_the_regression_that_made_the_rows_is_found(name, kind):
     """With missing rows, in several sequences, and in other units."""
     draw, (seasonal, on_rows) = SERIES[name]
@@ -117,6 +135,8 @@ def test_the_regression_that_made_the_rows_is_found(name, kind):
     times = np.concatenate([np.arange(150), np.arange(250)])
     level = draw(rng, times)
     X = rng.poisson(np.exp(0.5 + level)) if kind == "poisson" else rng.normal(2 * level)
+    if kind == "heavy":
+        X, kind = 4 * level + rng.standard_t(1.5, 400), "normal"
     X = np.where(rng.random(400) < 0.05, np.nan, X)[:, None]
     found = best_regression(rows_of(X, (kind,), bounds), (kind,), -np.inf)
     assert found.gain > 15
