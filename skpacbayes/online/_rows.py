@@ -60,15 +60,18 @@ class OnlineEstimator(StreamingEstimator):
         if sample_weight is not None:
             return False
         rows = self._convert(X)
-        if rows is None or rows.size > BLOCK or len(rows) > self._n_at_once():
+        if rows is None:
             return False
-        targets = self._convert_targets(y, len(rows))
+        n_rows = len(rows)
+        if n_rows > 1 and (rows.size > BLOCK or n_rows > self._n_at_once()):
+            return False
+        targets = self._convert_targets(y, n_rows)
         if targets is None:
             return False
         with self._state_locks.changing:
             learnt = self._learn(rows, targets, NO_WEIGHTS)
         if learnt:
-            self._doubt(len(rows))
+            self._doubt(n_rows)
         return learnt
 
     def _convert(self, X):
