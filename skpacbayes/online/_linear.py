@@ -101,15 +101,24 @@ class OnlineLinearModel(OnlineEstimator):
         return not exact or self._state.n_experts > 1 or self.forgetting > 0.0
 
     def _doubt_change(self):
-        """Warn if a stream changes and nothing is forgotten; return whether it did."""
-        if self.forgetting != 0.0 or not self._regression():
+        """Warn if a stream changes and too little is forgotten; return whether so."""
+        if self.forgetting == "auto" or not self._regression():
             return False
         if self._state.full and self.loss == "squared_error":
-            best = int(self._state.shares()[0].argmax())
-            remedy = "and nothing is forgotten: use forgetting='auto'"
-            foretold, n_rows = self._state.foretold[best], self._state.n_steps
-            return warn_of_change(foretold, n_rows, remedy)
-        return warn_of_standstill(self._state)
+            remedy = "and nothing is forgotten"
+            if self.forgetting > 0.0:
+                remedy = f"faster than forgetting={self.forgetting:g} forgets"
+            remedy += ": use forgetting='auto'"
+            return warn_of_change(self._foretold(), self._state.n_steps, remedy)
+        return self.forgetting == 0.0 and warn_of_standstill(self._state)
+
+    def _remembers_rows(self):
+        """Return whether a model is flexible enough to remember single rows."""
+        return self._state.phases.size > 0
+
+    def _foretold(self):
+        """Return what the errors of the best model tell of the next ones."""
+        return self._state.foretold[int(self._state.shares()[0].argmax())]
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit.

@@ -11,8 +11,11 @@ from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
 from ._doubts import (
     order_found,
+    warn_of_copies,
+    warn_of_light_rows,
     warn_of_narrow_columns,
     warn_of_order,
+    warn_of_passes,
     warn_of_weights,
 )
 
@@ -194,15 +197,24 @@ class OnlineEstimator(StreamingEstimator):
             effect = "determines the scale and the coefficients"
             warn_of_far_rows(some, n_rows, [*columns, "y"], effect)
             warn_of_narrow_columns(some, [*columns, "y"])
+            warn_of_light_rows(self._total_weight(), n_rows)
             found = order_found(state)
             matters = self._depends_on_order()
             if found is not None and matters:
                 warn_of_order(found)
+            elif (matters and warn_of_copies(state)) or (
+                self._remembers_rows() and warn_of_passes(state)
+            ):
+                pass  # what follows would be due to the copies
             elif found is None and not self._doubt_change() and matters:
                 rows = self._remembered() if rows is None else rows
                 if rows is not None:
                     self._doubt_fit(*rows)
         return self
+
+    def _remembers_rows(self):
+        """Return whether a model is flexible enough to remember single rows."""
+        return False
 
     def _doubt_change(self):
         """Warn if a stream changes and nothing is forgotten; return whether it did."""
