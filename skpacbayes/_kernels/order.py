@@ -12,14 +12,15 @@ import numpy as np
 from . import kernel, part
 from .state import named
 
-N_ORDER = 9
+N_ORDER = 10
 (
     ROWS,  # of positive weight
     LAST,  # target
-    RUN,  # length of its current run, for numerical targets
+    RUN,  # length of its current run
     SQUARES,  # sum over the labels, or over runs of numbers, of the squared counts
     INCREASES,  # from one row to the next
     DECREASES,
+    LONGEST,  # run
     REPEATS,  # rows that equal the one before, target included
     ECHOES,  # rows that equal the one N_KEPT before
     RETURNS,  # of the first N_KEPT rows, those that a later row equals
@@ -62,6 +63,7 @@ class NotedOrder:
     noted_squares = named("order", SQUARES)
     noted_increases = named("order", INCREASES)
     noted_decreases = named("order", DECREASES)
+    longest_run = named("order", LONGEST)
     noted_repeats = named("order", REPEATS)
     noted_echoes = named("order", ECHOES)
     noted_returns = named("order", RETURNS)
@@ -188,15 +190,16 @@ def note_order(X, y, sample_weight, order):
             continue
         target = y[i]
         last = order[LAST] if order[ROWS] > 0.0 else target
+        place, run = RUN, order[RUN] if target == last else 0.0
+        order[RUN] = run
         if labels:
             place = before_labels + (np.int64(target) if target > 0.0 else 0)
-        else:
-            place = RUN
-            order[RUN] = order[RUN] if target == last else 0.0
         _note_ends(X[i], target, order)
         _note_repeats(X[i], target, order)
         order[SQUARES] += 2.0 * order[place] + 1.0
         order[place] += 1.0
+        order[RUN] = run + 1.0
+        order[LONGEST] = run + 1.0 if run >= order[LONGEST] else order[LONGEST]
         order[INCREASES] += target > last
         order[DECREASES] += target < last
         order[LAST] = target

@@ -28,6 +28,15 @@ LEAST_AVOIDABLE = (
 # A target that stays the same in few runs, and changes in others, has so many times the
 # sum of squared lengths of runs that it has where its changes are spread at random.
 CLUMPED = 10.0
+# A label stays the same for this share of the rows, and would in random order only with
+# this probability.
+LONG = 0.1
+BY_CHANCE = 1e-6
+# Levels as near to 0 or 1 as this have their share of rows below the predictions
+# checked: it is wrong by so much of the level, and so many standard errors.
+EXTREME = 0.1
+AMISS = 0.3
+STANDARD_ERRORS = 4.0
 # Copies follow each other where so many rows equal the row before, from FEWEST rows on,
 # and so many times as many as equal one that is further back.
 COPIES = 0.3
@@ -261,3 +270,37 @@ def warn_of_light_rows(total, n_rows):
         f"as those of AdaBoost, multiply them by {n_rows / total:g}, so that they are "
         "1 on average."
     )
+
+
+def warn_of_long_run(state):
+    """Warn where a label stays the same for much longer than in random order.
+
+    state : with the order of the labels (see `_kernels.order`).
+    """
+    run, n_rows = state.longest_run, state.n_noted
+    share = state.label_counts.max() / max(n_rows, 1)
+    if run < max(SEVERAL, LONG * n_rows) or n_rows * share**run > BY_CHANCE:
+        return
+    warn_user(
+        f"A label stays the same for {run:.0f} rows in a row, and others come before or "
+        "after. Such a run is learnt as evidence against all other labels. If the "
+        "order has no meaning, shuffle the rows (sklearn.utils.shuffle)."
+    )
+
+
+def warn_of_level(level, errors, weights):
+    """Warn where too few or too many rows are below their predicted quantile."""
+    near = min(level, 1.0 - level)
+    if near > EXTREME or len(errors) < FEWEST:
+        return
+    weights = np.ones(len(errors)) if weights is None else weights
+    below = np.average(errors < 0.0, weights=weights)
+    several = weights.sum() * weights.sum() / np.square(weights).sum()
+    deviation = np.sqrt(level * (1.0 - level) / several)
+    if abs(below - level) > max(AMISS * near, STANDARD_ERRORS * deviation):
+        warn_user(
+            f"{below:.1%} of the rows are below their predicted quantile of level "
+            f"{level:g}: the noise may end there, or have equal values, and the "
+            "posterior is wider. Compare with forgetting='auto', or with the quantile "
+            "of the errors of OnlineVIRegressor()."
+        )

@@ -312,7 +312,11 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         best = self.estimators_[weights.argmax()]
         if type(best) is OnlineVIRegressor and best._streaming():
             state = best._state
-            if state.full and "squared_error" == best.loss and best.forgetting != "auto":
+            if (
+                state.full
+                and "squared_error" == best.loss
+                and best.forgetting != "auto"
+            ):
                 remedy = (
                     "faster than the experts forget: add the expert "
                     "OnlineVIRegressor(forgetting='auto')"

@@ -21,6 +21,7 @@ from ._doubts import (
     depend_on_order,
     warn_of_change,
     warn_of_fit,
+    warn_of_level,
     warn_of_standstill,
 )
 from ._rows import NO_WEIGHTS, OnlineEstimator
@@ -136,9 +137,12 @@ class OnlineLinearModel(OnlineEstimator):
         some = slice(None, None, -(-len(X) // SHUFFLED))
         scores = X[some] @ coefficients.T + intercepts
         found = [self._losses(y[some], scores), *self._errors(y[some], scores).T]
-        if not any(map(depend_on_order, found)):
-            return
         weights = sample_weight if len(sample_weight) else None
+        if not any(map(depend_on_order, found)):
+            if self.loss == "quantile":
+                own = None if weights is None else weights[some]
+                warn_of_level(self.quantile, y[some] - scores[:, 0], own)
+            return
         loss = np.average(self._losses_of(X, y), weights=weights)
         rng, shuffled = np.random.default_rng(0), 0.0
         for _ in range(2):  # of few rows, one random order may be a lucky one
@@ -162,6 +166,11 @@ class OnlineLinearModel(OnlineEstimator):
         linear = self.n_fourier in (0, "auto")
         simple = linear and self.clip is None and not self.average
         return simple and self.forgetting in (0.0, "on_label_change")
+
+    def _doubt_labels(self):
+        """Warn of a label that stays the same, where the fit is not checked."""
+        if not self._doubts_fit():
+            super()._doubt_labels()
 
     def _room(self, n_features):
         """Return how many rows are remembered, to check the fit of a stream."""

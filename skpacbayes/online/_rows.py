@@ -13,6 +13,7 @@ from ._doubts import (
     order_found,
     warn_of_copies,
     warn_of_light_rows,
+    warn_of_long_run,
     warn_of_narrow_columns,
     warn_of_order,
     warn_of_passes,
@@ -210,6 +211,8 @@ class OnlineEstimator(StreamingEstimator):
                 rows = self._remembered() if rows is None else rows
                 if rows is not None:
                     self._doubt_fit(*rows)
+                if self._n_labels():
+                    self._doubt_labels()
         return self
 
     def _remembers_rows(self):
@@ -224,6 +227,10 @@ class OnlineEstimator(StreamingEstimator):
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit."""
+
+    def _doubt_labels(self):
+        """Warn of a label that stays the same for long."""
+        warn_of_long_run(self._state)
 
     def _depends_on_order(self):
         """Return whether the posterior depends on the order of the rows."""

@@ -34,6 +34,8 @@ def test_note_order(kernel, labels, arranged):
     own = codes[weights > 0]
     assert state.n_noted == len(own)
     assert state.noted_increases == np.count_nonzero(np.diff(own) > 0)
+    changes = np.flatnonzero(np.diff(own, prepend=np.nan, append=np.nan) != 0)
+    assert state.longest_run == np.diff(changes).max()
     assert state.noted_decreases == np.count_nonzero(np.diff(own) < 0)
     counts = np.unique(own, return_counts=True)[1]
     if labels != "numbers":

@@ -204,3 +204,51 @@ def test_a_change_that_is_faster_than_forgetting_is_named(model, season):
         own = clone(model).fit(X, y)
     best = OnlineVIRegressor(forgetting="auto").fit(X, y)
     assert best.cumulative_loss_ < 0.5 * own.cumulative_loss_
+
+
+RUNS = [
+    OnlineVIClassifier(forgetting="auto", random_state=0),
+    OnlineVIClassifier(forgetting="auto", n_fourier=0, clip=5),
+    OnlineVIMLPClassifier(random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", RUNS, ids=repr)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_label_that_stays_the_same_is_named(model, classes):
+    """First, or in the middle; a frequent label in random order is not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 4))
+    y = (X[:, 0] + rng.logistic(size=1000) > 0) + (X[:, 1] > 1) * (classes == 3)
+    alone = np.flatnonzero(y == 0)[:300]
+    others = rng.permutation(np.setdiff1d(np.arange(1000), alone))
+    for order in (
+        np.concatenate([alone, others]),
+        np.concatenate([others[:300], alone, others[300:]]),
+    ):
+        for unit in (1.0, 1e4):
+            said = learn(model, unit * X[order], y[order], 100)
+            assert any("A label stays the same for" in message for message in said)
+    rare = (rng.random(1000) < 0.003).astype(int)
+    for labels in (y, rare):
+        assert not learn(model, X, labels, 100)
+
+
+def test_a_level_that_is_missed_is_named():
+    """With noise that ends; not with normal noise, nor for the upper quantile."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    line, edge, normal = (
+        X.sum(axis=1),
+        rng.exponential(size=3000),
+        rng.normal(size=3000),
+    )
+    low = OnlineVIRegressor(loss="quantile", quantile=0.05)
+    for unit, origin in ((1.0, 0.0), (1e-3, 1e4)):
+        for noise in (normal, -edge):
+            clone(low).fit(unit * X, unit * (line + noise) + origin)  # no warning
+        y = unit * (line + edge) + origin
+        clone(low).set_params(quantile=0.9).fit(unit * X, y)
+        with pytest.warns(UserWarning, match="are below their predicted quantile"):
+            fitted = clone(low).fit(unit * X, y)
+        assert np.mean(y < fitted.predict(unit * X)) < 0.03
