@@ -124,7 +124,7 @@ def _differ(x, y, other):
 
 @part
 def _note_repeats(x, y, order):
-    """Compare a row with earlier ones, then keep it: see REPEATS, ECHOES and RETURNS."""
+    """Compare a row with earlier ones, and keep it: see REPEATS, ECHOES, RETURNS."""
     d, n_rows = x.shape[0], np.int64(order[ROWS])
     start, stop = N_ORDER + N_ENDS * (d + 1), N_ORDER + (N_ENDS + 2 * N_KEPT) * (d + 1)
     kept = order[start:stop].reshape(2 * N_KEPT, d + 1)

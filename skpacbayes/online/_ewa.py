@@ -314,7 +314,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             state = best._state
             if (
                 state.full
-                and "squared_error" == best.loss
+                and best.loss == "squared_error"
                 and best.forgetting != "auto"
             ):
                 remedy = (
