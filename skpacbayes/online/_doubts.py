@@ -282,8 +282,8 @@ def warn_of_long_run(state):
     if run < max(SEVERAL, LONG * n_rows) or n_rows * share**run > BY_CHANCE:
         return
     warn_user(
-        f"A label stays the same for {run:.0f} rows in a row, and others come "
-        "before or after. Such a run is learnt as evidence against all other labels. If the "
+        f"A label stays the same for {run:.0f} rows in a row, and others come before "
+        "or after. Such a run is learnt as evidence against all other labels. If the "
         "order has no meaning, shuffle the rows (sklearn.utils.shuffle)."
     )
 
