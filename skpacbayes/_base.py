@@ -350,7 +350,8 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _watched(self):
         """Whether the estimator has callbacks."""
-        return not {"_skl_callbacks", "_parent_callback_ctx"}.isdisjoint(vars(self))
+        state = vars(self)
+        return "_skl_callbacks" in state or "_parent_callback_ctx" in state
 
     def _tasks(self, steps, name, X=None):
         """Yield each of `steps`, as a subtask for callbacks, which may stop it.

@@ -18,10 +18,9 @@ from .online_state import (
     SMALLEST,
     SQUARED_ERRORS,
     STEPS,
-    WEIGHT,
 )
 
-MEMORY = 0.98  # decay of the sums of errors: 50 rows
+MEMORY = 0.96  # decay of the sums of errors: 25 rows
 RECENT = 2.0  # the sums are over the last 1 / RECENT of the rows
 FARTHEST = 100.0  # standard deviations to which errors are clipped
 
@@ -57,11 +56,12 @@ def note_error(z, gain, residual, v, weight, shift, model, numbers):
     """Compare the error of row z with its prediction by earlier errors.
 
     With V the posterior covariance, about 1 / n times the inverse second moment of the
-    rows, and S the decaying sum of their errors times them, n z'V S is, but for a
-    constant, the correction of this row's prediction by a step of Newton's method on
-    the recent rows. The products of errors and corrections have mean zero where the
-    model is right. The error is that of least squares, to first order: the error of the
-    posterior mean m minus z'V P m, where P holds the prior precisions, which shrink m.
+    n rows that are not forgotten, and S the decaying sum of their errors times them,
+    n z'V S is, but for a constant, the correction of this row's prediction by a step of
+    Newton's method on the recent rows. The products of errors and corrections have mean
+    zero where the model is right, and with forgetting at most zero. The error is that
+    of least squares, to first order: the error of the posterior mean m minus z'V P m,
+    where P holds the prior precisions, which shrink m.
 
     gain : V z; v : z'V z, in units of the noise, whose estimate does not yet include
     the row; shift : the step of the mean along V z since, as a multiple of the
@@ -77,4 +77,4 @@ def note_error(z, gain, residual, v, weight, shift, model, numbers):
     residual -= pull
     error = residual / math.sqrt(noise * (1.0 / weight + v))
     sums, steps = numbers[PRODUCTS : SQUARED_ERRORS + 1], numbers[STEPS]
-    note_standard_error(z, gain, numbers[WEIGHT], error, steps, model[SCORES], sums)
+    note_standard_error(z, gain, numbers[COUNT], error, steps, model[SCORES], sums)

@@ -92,7 +92,7 @@ def _learn_full(
             forget_covariance(model, covariance, owed, gain, axis, numbers, stream)
             residual = y[i] - inner_product(mean, z)
         v = condition(model, covariance, owed, gain, z, residual, precision)
-        if keep == 1.0 and numbers[TEMPERATURE] == 0.0:
+        if numbers[TEMPERATURE] == 0.0:
             shift = 1.0 / (1.0 / weight + v)
             note_error(z, gain, residual, v, weight, shift, model, numbers)
         squared = residual * residual / (1.0 + weight * v)

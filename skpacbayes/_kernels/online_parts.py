@@ -210,12 +210,25 @@ def inner_product(x, y):
 
 @part
 def score_moments(mean, variance, z):
-    """Return mean and variance of <theta, z>, for independent entries of theta."""
-    a = v = 0.0
-    for j in range(z.shape[0]):
-        a += mean[j] * z[j]
-        v += variance[j] * z[j] * z[j]
-    return a, v
+    """Return mean and variance of <theta, z>, for independent entries of theta.
+
+    Each is four partial sums, which vectorise, as in `inner_product`.
+    """
+    a0 = a1 = a2 = a3 = v0 = v1 = v2 = v3 = 0.0
+    n = z.shape[0] // LANES * LANES
+    for k in range(0, n, LANES):
+        a0 += mean[k] * z[k]
+        a1 += mean[k + 1] * z[k + 1]
+        a2 += mean[k + 2] * z[k + 2]
+        a3 += mean[k + 3] * z[k + 3]
+        v0 += variance[k] * z[k] * z[k]
+        v1 += variance[k + 1] * z[k + 1] * z[k + 1]
+        v2 += variance[k + 2] * z[k + 2] * z[k + 2]
+        v3 += variance[k + 3] * z[k + 3] * z[k + 3]
+    for k in range(n, z.shape[0]):
+        a0 += mean[k] * z[k]
+        v0 += variance[k] * z[k] * z[k]
+    return (a0 + a1) + (a2 + a3), (v0 + v1) + (v2 + v3)
 
 
 @kernel
@@ -236,9 +249,9 @@ def scale_row(z, scaled):
 def deviation_along(model, covariances, k, scaled, product):
     """Return the standard deviation of <theta, scaled>; `product` is scratch."""
     width = scaled.shape[0]
-    for j in range(width):
-        product[j] = model[VARIANCE, j] * scaled[j]
-    if covariances is not None:
+    if covariances is None:
+        square = score_moments(model[MEAN], model[VARIANCE], scaled)[1]
+    else:
         for j in range(width):
             product[j] = 0.0
         for p in range(covariances.shape[1]):
@@ -247,7 +260,7 @@ def deviation_along(model, covariances, k, scaled, product):
                 for c in range(PANEL if width - first > PANEL else width - first):
                     entry = covariances[k, p, PANEL * j + c]
                     product[first + c] += scaled[j] * entry
-    square = inner_product(scaled, product)
+        square = inner_product(scaled, product)
     return math.sqrt(square if square > 0.0 else 0.0)
 
 

@@ -1,7 +1,8 @@
 """Notes on the rows of a stream: the order of the targets, and extreme values.
 
-`order` holds N_ORDER counts; N_ENDS numbers for each feature, then for the target; and
-one count for each label, none where targets are numbers.
+`order` holds N_ORDER counts; N_ENDS numbers for each feature, then for the target; the
+first N_KEPT rows and the last N_KEPT, with their targets; and one count for each label,
+none where targets are numbers.
 """
 
 import math
@@ -11,23 +12,28 @@ import numpy as np
 from . import kernel, part
 from .state import named
 
-N_ORDER = 6
+N_ORDER = 10
 (
     ROWS,  # of positive weight
     LAST,  # target
-    RUN,  # length of its current run, for numerical targets
+    RUN,  # length of its current run
     SQUARES,  # sum over the labels, or over runs of numbers, of the squared counts
     INCREASES,  # from one row to the next
     DECREASES,
+    LONGEST,  # run
+    REPEATS,  # rows that equal the one before, target included
+    ECHOES,  # rows that equal the one N_KEPT before
+    RETURNS,  # of the first N_KEPT rows, those that a later row equals
 ) = range(N_ORDER)
 # Of x and of -x: the least value, its rows, and the least of the other values.
 N_ENDS = 6
 END, END_COUNT, NEXT = range(N_ENDS // 2)
+N_KEPT = 16
 
 
 def order_shape(n_features, n_labels):
     """Shape of `order`."""
-    return (N_ORDER + N_ENDS * (n_features + 1) + n_labels,)
+    return (N_ORDER + (N_ENDS + 2 * N_KEPT) * (n_features + 1) + n_labels,)
 
 
 # A memory of rows that spans the stream holds each row, its target and its weight.
@@ -57,6 +63,10 @@ class NotedOrder:
     noted_squares = named("order", SQUARES)
     noted_increases = named("order", INCREASES)
     noted_decreases = named("order", DECREASES)
+    longest_run = named("order", LONGEST)
+    noted_repeats = named("order", REPEATS)
+    noted_echoes = named("order", ECHOES)
+    noted_returns = named("order", RETURNS)
 
     @property
     def n_noted(self):
@@ -72,7 +82,7 @@ class NotedOrder:
     @property
     def ends(self):
         """END, END_COUNT and NEXT of x, then of -x, (n_features + 1, 2, 3)."""
-        stop = order_shape(self.n_features, 0)[0]
+        stop = N_ORDER + N_ENDS * (self.n_features + 1)
         return self.order[N_ORDER:stop].reshape(-1, 2, N_ENDS // 2)
 
 
@@ -100,6 +110,44 @@ def _note_ends(x, y, order):
     for k in range(n_sides):
         value, p = x[k // 2] if k // 2 < x.shape[0] else y, N_ORDER + n_numbers * k
         _note_end(value if k % 2 == 0 else -value, 1.0, order, p)
+
+
+@part
+def _differ(x, y, other):
+    """Return whether a row or its target differs from another row."""
+    d = x.shape[0]
+    differs = y != other[d]
+    for j in range(d):
+        differs |= x[j] != other[j]
+    return differs
+
+
+@part
+def _note_repeats(x, y, order):
+    """Compare a row with earlier ones, and keep it: see REPEATS, ECHOES, RETURNS."""
+    d, n_rows = x.shape[0], np.int64(order[ROWS])
+    start, stop = N_ORDER + N_ENDS * (d + 1), N_ORDER + (N_ENDS + 2 * N_KEPT) * (d + 1)
+    kept = order[start:stop].reshape(2 * N_KEPT, d + 1)
+    first, last = kept[:N_KEPT], kept[N_KEPT:]
+    own = last[n_rows % N_KEPT]
+    if n_rows > 0 and not _differ(x, y, last[(n_rows - 1) % N_KEPT]):
+        order[REPEATS] += 1.0
+    if n_rows >= N_KEPT:
+        if not _differ(x, y, own):
+            order[ECHOES] += 1.0
+        for k in range(N_KEPT):
+            likely = x[0] == first[k, 0] and y == first[k, d]
+            if likely and not _differ(x, y, first[k]):
+                order[RETURNS] += 1.0
+                first[k, d] = math.nan  # it has returned
+                break
+    else:
+        first[n_rows, d] = y
+        for j in range(d):
+            first[n_rows, j] = x[j]
+    own[d] = y
+    for j in range(d):
+        own[j] = x[j]
 
 
 @part
@@ -135,21 +183,23 @@ def note_order(X, y, sample_weight, order):
 
     Labels are -1 and 1, or numbers from 0.
     """
-    before_labels = N_ORDER + N_ENDS * (X.shape[1] + 1)
+    before_labels = N_ORDER + (N_ENDS + 2 * N_KEPT) * (X.shape[1] + 1)
     labels = order.shape[0] > before_labels
     for i in range(y.shape[0]):
         if sample_weight.shape[0] and sample_weight[i] == 0.0:
             continue
         target = y[i]
         last = order[LAST] if order[ROWS] > 0.0 else target
+        place, run = RUN, order[RUN] if target == last else 0.0
+        order[RUN] = run
         if labels:
             place = before_labels + (np.int64(target) if target > 0.0 else 0)
-        else:
-            place = RUN
-            order[RUN] = order[RUN] if target == last else 0.0
         _note_ends(X[i], target, order)
+        _note_repeats(X[i], target, order)
         order[SQUARES] += 2.0 * order[place] + 1.0
         order[place] += 1.0
+        order[RUN] = run + 1.0
+        order[LONGEST] = run + 1.0 if run >= order[LONGEST] else order[LONGEST]
         order[INCREASES] += target > last
         order[DECREASES] += target < last
         order[LAST] = target

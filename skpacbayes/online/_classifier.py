@@ -308,8 +308,10 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
 
     def _learn(self, X, y, sample_weight, predictions=None):
         state = self._state
-        if self._drops(state) and (not len(sample_weight) or sample_weight.any()):
-            state = state.without_waves()
+        drops = self._drops(state) and (not len(sample_weight) or sample_weight.any())
+        if not drops:
+            return super()._learn(X, y, sample_weight, predictions)
+        state = state.without_waves()
         if predictions is None:
             predictions = np.empty((state.n_experts, len(X)))
         learn = self._learner_of_rows()
@@ -329,11 +331,12 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
 
     def _drops(self, state):
         """Return whether models with Fourier features are dropped at the next row."""
-        n_rows, curved = state.n_steps, state.curved
-        if self.n_fourier != "auto" or not curved.any():
+        if not state.phases.size or self.n_fourier != "auto":
             return False
+        n_rows = state.n_steps
         if n_rows < FIRST_ORDER or n_rows & (n_rows - 1):
             return False
+        curved = state.curved
         weights = state.shares()[:, curved].sum(axis=1)
         vanished = n_rows >= FIRST_DROP and weights.max() < VANISHED
         return vanished or order_found(state) is not None

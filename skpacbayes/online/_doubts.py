@@ -5,6 +5,7 @@ from scipy.stats import rankdata
 
 from .._base import warn_user
 from .._kernels.online_change import RECENT
+from .._kernels.order import N_KEPT
 from .._kernels.standardize import LEAST_SPREAD
 
 # Labels come in long runs where they change so many times as rarely as in random order:
@@ -14,6 +15,7 @@ MOST_CHANGES = 0.5  # the same share, where each of many classes makes one chang
 MANY_CHANGES = 20.0  # expected in random order; with fewer, the order shows nothing
 HEAVY = 0.25  # share of one row in the total weight
 SEVERAL = 20  # rows beside it
+LIGHT = 0.1  # total weight per row, where it is below that of SEVERAL rows
 # Errors are foretold by those before them where their products are so many standard
 # errors above zero, and foretell at least this share of the squared errors.
 SURE = 5.0
@@ -26,6 +28,20 @@ LEAST_AVOIDABLE = (
 # A target that stays the same in few runs, and changes in others, has so many times the
 # sum of squared lengths of runs that it has where its changes are spread at random.
 CLUMPED = 10.0
+# A label stays the same for this share of the rows, and would in random order only with
+# this probability.
+LONG = 0.1
+BY_CHANCE = 1e-6
+# Levels as near to 0 or 1 as this have their share of rows below the predictions
+# checked: it is wrong by so much of the level, and so many standard errors.
+EXTREME = 0.1
+AMISS = 0.3
+STANDARD_ERRORS = 4.0
+# Copies follow each other where so many rows equal the row before, from FEWEST rows on,
+# and so many times as many as equal one that is further back.
+COPIES = 0.3
+NEAR = 3.0
+FEWEST = 128
 MUCH = 3.0  # times the loss of the best expert, and more, is that of the average;
 SPIKE = 100.0  # a row has cost an expert so many times the best one's mean loss,
 CLEAR = 0.9  # and the best one's weight is still below this
@@ -124,6 +140,45 @@ def warn_of_fit(loss, shuffled, n_shuffled):
     )
 
 
+def warn_of_copies(state):
+    """Warn where rows follow copies of themselves; return whether they do.
+
+    state : with the order of the rows (see `_kernels.order`). In random order, a row
+    equals the row before as often as one that is further back.
+    """
+    repeats, n_rows = state.noted_repeats, state.n_noted
+    few = repeats < COPIES * n_rows or repeats < NEAR * state.noted_echoes
+    if n_rows < FEWEST or few:
+        return False
+    warn_user(
+        f"{repeats / n_rows:.0%} of the rows equal the row before, target included. A "
+        "copy is predicted by what was just learnt from it, so that losses are too "
+        "small, and models that forget fast or fit too closely seem the best. Learn "
+        "each row once, with its number of copies as sample_weight, or shuffle the "
+        "rows (sklearn.utils.shuffle)."
+    )
+    return True
+
+
+def warn_of_passes(state):
+    """Warn where rows are learnt again by models that can remember them.
+
+    state : with the order of the rows (see `_kernels.order`). Where rows are equal by
+    chance, as with few distinct ones, some equal those shortly before them by the time
+    that all of the first ones have returned.
+    """
+    if state.noted_returns < N_KEPT or state.noted_echoes > 1.0:
+        return False
+    warn_user(
+        f"Rows are learnt again: later rows equal each of the first {N_KEPT}, target "
+        "included. Models with Fourier features remember rows, so that they "
+        "predict them too well and seem the best. Learn each row once, as a second "
+        "pass has no benefit, with its number of copies as sample_weight; or use "
+        "n_fourier=0."
+    )
+    return True
+
+
 def warn_of_standstill(state):
     """Warn of numbers that were the same for a tenth of the rows, and then changed.
 
@@ -203,3 +258,49 @@ def warn_of_weights(sample_weight, total, n_rows):
         "scales of the features and the coefficients. Check sample_weight, or bound "
         "it."
     )
+
+
+def warn_of_light_rows(total, n_rows):
+    """Warn where the weights of many rows add up to a few rows."""
+    if n_rows <= SEVERAL or total >= min(SEVERAL, LIGHT * n_rows):
+        return
+    warn_user(
+        f"The weights of all {n_rows} rows add up to {total:g}: they count as that "
+        "many rows, and the model stays near its prior. If the weights are relative, "
+        f"as those of AdaBoost, multiply them by {n_rows / total:g}, so that they are "
+        "1 on average."
+    )
+
+
+def warn_of_long_run(state):
+    """Warn where a label stays the same for much longer than in random order.
+
+    state : with the order of the labels (see `_kernels.order`).
+    """
+    run, n_rows = state.longest_run, state.n_noted
+    share = state.label_counts.max() / max(n_rows, 1)
+    if run < max(SEVERAL, LONG * n_rows) or n_rows * share**run > BY_CHANCE:
+        return
+    warn_user(
+        f"A label stays the same for {run:.0f} rows in a row, and others come before "
+        "or after. Such a run is learnt as evidence against all other labels. If the "
+        "order has no meaning, shuffle the rows (sklearn.utils.shuffle)."
+    )
+
+
+def warn_of_level(level, errors, weights):
+    """Warn where too few or too many rows are below their predicted quantile."""
+    near = min(level, 1.0 - level)
+    if near > EXTREME or len(errors) < FEWEST:
+        return
+    weights = np.ones(len(errors)) if weights is None else weights
+    below = np.average(errors < 0.0, weights=weights)
+    several = weights.sum() * weights.sum() / np.square(weights).sum()
+    deviation = np.sqrt(level * (1.0 - level) / several)
+    if abs(below - level) > max(AMISS * near, STANDARD_ERRORS * deviation):
+        warn_user(
+            f"{below:.1%} of the rows are below their predicted quantile of level "
+            f"{level:g}: the noise may end there, or have equal values, and the "
+            "posterior is wider. Compare with forgetting='auto', or with the quantile "
+            "of the errors of OnlineVIRegressor()."
+        )

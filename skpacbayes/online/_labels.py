@@ -44,7 +44,8 @@ class LabelStream:
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, which multiply their losses. A row of weight 0 is
-            ignored. None: 1 each.
+            ignored. None: 1 each. Weights that add up to one count as one row, which
+            leaves the model near its prior.
 
         Returns
         -------

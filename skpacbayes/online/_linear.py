@@ -21,6 +21,7 @@ from ._doubts import (
     depend_on_order,
     warn_of_change,
     warn_of_fit,
+    warn_of_level,
     warn_of_standstill,
 )
 from ._rows import NO_WEIGHTS, OnlineEstimator
@@ -101,15 +102,24 @@ class OnlineLinearModel(OnlineEstimator):
         return not exact or self._state.n_experts > 1 or self.forgetting > 0.0
 
     def _doubt_change(self):
-        """Warn if a stream changes and nothing is forgotten; return whether it did."""
-        if self.forgetting != 0.0 or not self._regression():
+        """Warn if a stream changes and too little is forgotten; return whether so."""
+        if self.forgetting == "auto" or not self._regression():
             return False
         if self._state.full and self.loss == "squared_error":
-            best = int(self._state.shares()[0].argmax())
-            remedy = "and nothing is forgotten: use forgetting='auto'"
-            foretold, n_rows = self._state.foretold[best], self._state.n_steps
-            return warn_of_change(foretold, n_rows, remedy)
-        return warn_of_standstill(self._state)
+            remedy = "and nothing is forgotten"
+            if self.forgetting > 0.0:
+                remedy = f"faster than forgetting={self.forgetting:g} forgets"
+            remedy += ": use forgetting='auto'"
+            return warn_of_change(self._foretold(), self._state.n_steps, remedy)
+        return self.forgetting == 0.0 and warn_of_standstill(self._state)
+
+    def _remembers_rows(self):
+        """Return whether a model is flexible enough to remember single rows."""
+        return self._state.phases.size > 0
+
+    def _foretold(self):
+        """Return what the errors of the best model tell of the next ones."""
+        return self._state.foretold[int(self._state.shares()[0].argmax())]
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit.
@@ -127,9 +137,12 @@ class OnlineLinearModel(OnlineEstimator):
         some = slice(None, None, -(-len(X) // SHUFFLED))
         scores = X[some] @ coefficients.T + intercepts
         found = [self._losses(y[some], scores), *self._errors(y[some], scores).T]
-        if not any(map(depend_on_order, found)):
-            return
         weights = sample_weight if len(sample_weight) else None
+        if not any(map(depend_on_order, found)):
+            if self.loss == "quantile":
+                own = None if weights is None else weights[some]
+                warn_of_level(self.quantile, y[some] - scores[:, 0], own)
+            return
         loss = np.average(self._losses_of(X, y), weights=weights)
         rng, shuffled = np.random.default_rng(0), 0.0
         for _ in range(2):  # of few rows, one random order may be a lucky one
@@ -153,6 +166,11 @@ class OnlineLinearModel(OnlineEstimator):
         linear = self.n_fourier in (0, "auto")
         simple = linear and self.clip is None and not self.average
         return simple and self.forgetting in (0.0, "on_label_change")
+
+    def _doubt_labels(self):
+        """Warn of a label that stays the same, where the fit is not checked."""
+        if not self._doubts_fit():
+            super()._doubt_labels()
 
     def _room(self, n_features):
         """Return how many rows are remembered, to check the fit of a stream."""

@@ -262,7 +262,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, which multiply their losses. A row of weight 0 is
-            ignored. None: 1 each.
+            ignored. None: 1 each. Weights that add up to one count as one row, which
+            leaves the model near its prior.
 
         Returns
         -------

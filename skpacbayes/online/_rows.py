@@ -11,8 +11,12 @@ from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
 from ._doubts import (
     order_found,
+    warn_of_copies,
+    warn_of_light_rows,
+    warn_of_long_run,
     warn_of_narrow_columns,
     warn_of_order,
+    warn_of_passes,
     warn_of_weights,
 )
 
@@ -60,15 +64,18 @@ class OnlineEstimator(StreamingEstimator):
         if sample_weight is not None:
             return False
         rows = self._convert(X)
-        if rows is None or rows.size > BLOCK or len(rows) > self._n_at_once():
+        if rows is None:
             return False
-        targets = self._convert_targets(y, len(rows))
+        n_rows = len(rows)
+        if n_rows > 1 and (rows.size > BLOCK or n_rows > self._n_at_once()):
+            return False
+        targets = self._convert_targets(y, n_rows)
         if targets is None:
             return False
         with self._state_locks.changing:
             learnt = self._learn(rows, targets, NO_WEIGHTS)
         if learnt:
-            self._doubt(len(rows))
+            self._doubt(n_rows)
         return learnt
 
     def _convert(self, X):
@@ -191,15 +198,26 @@ class OnlineEstimator(StreamingEstimator):
             effect = "determines the scale and the coefficients"
             warn_of_far_rows(some, n_rows, [*columns, "y"], effect)
             warn_of_narrow_columns(some, [*columns, "y"])
+            warn_of_light_rows(self._total_weight(), n_rows)
             found = order_found(state)
             matters = self._depends_on_order()
             if found is not None and matters:
                 warn_of_order(found)
+            elif (matters and warn_of_copies(state)) or (
+                self._remembers_rows() and warn_of_passes(state)
+            ):
+                pass  # what follows would be due to the copies
             elif found is None and not self._doubt_change() and matters:
                 rows = self._remembered() if rows is None else rows
                 if rows is not None:
                     self._doubt_fit(*rows)
+                if self._n_labels():
+                    self._doubt_labels()
         return self
+
+    def _remembers_rows(self):
+        """Return whether a model is flexible enough to remember single rows."""
+        return False
 
     def _doubt_change(self):
         """Warn if a stream changes and nothing is forgotten; return whether it did."""
@@ -209,6 +227,10 @@ class OnlineEstimator(StreamingEstimator):
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit."""
+
+    def _doubt_labels(self):
+        """Warn of a label that stays the same for long."""
+        warn_of_long_run(self._state)
 
     def _depends_on_order(self):
         """Return whether the posterior depends on the order of the rows."""

@@ -27,19 +27,30 @@ def test_note_order(kernel, labels, arranged):
         codes = np.where(y > 1, 1.0, -1.0)
     codes = np.sort(codes) if arranged == "sorted" else codes
     weights = rng.choice([0.0, 0.5, 2.0], 60)
-    X = np.column_stack([rng.integers(0, 9, 60), rng.normal(size=60)])
+    X = np.column_stack([rng.integers(0, 3, 60), rng.integers(0, 2, 60)]) / 3.0
     state = State({"numbers": 0, "two": 2, "five": 5}[labels])
     for rows in np.split(np.arange(60), [1, 2, 17]):
         kernel(X[rows], codes[rows], weights[rows], state.order)
     own = codes[weights > 0]
     assert state.n_noted == len(own)
     assert state.noted_increases == np.count_nonzero(np.diff(own) > 0)
+    changes = np.flatnonzero(np.diff(own, prepend=np.nan, append=np.nan) != 0)
+    assert state.longest_run == np.diff(changes).max()
     assert state.noted_decreases == np.count_nonzero(np.diff(own) < 0)
     counts = np.unique(own, return_counts=True)[1]
     if labels != "numbers":
         assert_array_equal(state.label_counts, counts)
     if labels != "numbers" or arranged == "sorted":  # runs are then the labels
         assert state.noted_squares == counts @ counts
+    rows = np.column_stack([X[weights > 0], own])
+    later, first = rows[order.N_KEPT :], rows[: order.N_KEPT]
+    waiting = first.tolist()
+    for row in later.tolist():
+        if row in waiting:
+            waiting.remove(row)
+    assert state.noted_repeats == (rows[1:] == rows[:-1]).all(axis=1).sum()
+    assert state.noted_echoes == (later == rows[: len(later)]).all(axis=1).sum()
+    assert state.noted_returns == len(first) - len(waiting) > 0
     columns = [*X[weights > 0].T, own]
     for column, noted in zip(columns, state.ends, strict=True):
         for values, (end, count, after) in zip((column, -column), noted, strict=True):
