@@ -170,7 +170,7 @@ def test_rows_that_are_learnt_one_at_a_time_are_looked_at(model):
 
 @pytest.mark.parametrize("model", [*STREAMS, ADDITIVE[3]], ids=repr)
 def test_rows_whose_warning_is_an_error_are_not_learnt(model):
-    """Up to row 512, at which the rows have doubled, or beyond; then they are learnt."""
+    """Up to row 512, at which the rows have doubled; without the error they are."""
     X, y = rows_for(model, 600)
     X[300::20, 1] = -999.0
     first = {"classes": [0, 1]} if is_classifier(model) else {}
