@@ -69,7 +69,7 @@ class OnlineEstimator(StreamingEstimator):
             return self._learn(rows, targets, NO_WEIGHTS)
 
     def _doubles_with(self, n_new):
-        """Return whether new rows need `_doubt`, on a draft as warnings may be errors."""
+        """Return whether new rows need `_doubt`: its warnings may be errors."""
         n_rows = self._state.n_noted
         return has_doubled(n_rows, n_rows + n_new)
 
