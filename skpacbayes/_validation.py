@@ -87,10 +87,15 @@ def refuse_hidden(values, asked):
 def refuse_missing_labels(name, labels, *, numbers=False):
     """Raise ValueError for masked labels, or labels that are None, NaN, NaT or NA.
 
+    Strings beside other labels raise it, too: of a list, NumPy would make strings of
+    all, and "nan" a label.
+
     numbers : whether NaN among numbers raises it, too, as in scikit-learn.
     """
     refuse_hidden(labels, name)
-    labels = np.asarray(labels)
+    listed = isinstance(labels, (list, tuple))
+    words = listed and any(isinstance(label, (str, bytes)) for label in labels)
+    labels = np.asarray(labels, dtype=object if words else None)
     if labels.dtype.kind not in ("mMOfc" if numbers else "mMO") or not labels.ndim:
         return
     for label in labels.ravel():
@@ -98,6 +103,14 @@ def refuse_missing_labels(name, labels, *, numbers=False):
             raise ValueError(
                 f"{name} contains {label!r}, which is not a label: remove the row, or "
                 "use a label such as 'missing'."
+            )
+    if labels.ndim == 1 and labels.dtype.kind == "O":
+        words = [isinstance(label, str) for label in labels]
+        if any(words) and not all(words):
+            word, other = labels[words.index(True)], labels[words.index(False)]
+            raise ValueError(
+                f"{name} has the labels {word!r} and {other!r}: make all labels "
+                "strings, or all numbers."
             )
 
 

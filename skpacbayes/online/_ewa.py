@@ -290,16 +290,16 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         targets = None if rows is None else self._convert_targets(y, len(rows))
         if targets is None or not (are_small(rows) and are_small(targets)):
             return False
+        if self._doubles_with(len(rows)):
+            return False
         if self._state in _COMPILED:
             self._learn_in_place(rows, targets)
-            self._doubt(len(rows))
             return True
         draft = self._draft(forgets=False)
         draft._learn(rows, targets, NO_WEIGHTS)
         if draft._all_in_place():
             _COMPILED.add(draft._state)
         self._take(draft)
-        self._doubt(len(rows))
         return True
 
     def _doubt_change(self):

@@ -70,13 +70,15 @@ class OnlineEstimator(StreamingEstimator):
         if n_rows > 1 and (rows.size > BLOCK or n_rows > self._n_at_once()):
             return False
         targets = self._convert_targets(y, n_rows)
-        if targets is None:
+        if targets is None or self._doubles_with(n_rows):
             return False
         with self._state_locks.changing:
-            learnt = self._learn(rows, targets, NO_WEIGHTS)
-        if learnt:
-            self._doubt(n_rows)
-        return learnt
+            return self._learn(rows, targets, NO_WEIGHTS)
+
+    def _doubles_with(self, n_new):
+        """Return whether new rows need `_doubt`: its warnings may be errors."""
+        n_rows = self._state.n_noted
+        return has_doubled(n_rows, n_rows + n_new)
 
     def _convert(self, X):
         """Return X as an array for a kernel if one conversion suffices, or None."""

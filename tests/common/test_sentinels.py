@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from states import changes, state_of
 
 from skpacbayes import (
     ABCPosteriorKDE,
@@ -165,6 +166,26 @@ def test_rows_that_are_learnt_one_at_a_time_are_looked_at(model):
         ]
     assert [t + 1 for t, _ in told] == [128, 256]  # at 64 rows two had it
     assert told[0][1].startswith("Column 1 of X has the value -999 in 3.1 % of the")
+
+
+@pytest.mark.parametrize("model", [*STREAMS, ADDITIVE[3]], ids=repr)
+def test_rows_whose_warning_is_an_error_are_not_learnt(model):
+    """Up to row 512, at which the rows have doubled; without the error they are."""
+    X, y = rows_for(model, 600)
+    X[300::20, 1] = -999.0
+    first = {"classes": [0, 1]} if is_classifier(model) else {}
+    stop = 512 if model in ONLINE else 600
+    rest = X[511:stop], y[511:stop]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stream = clone(model).partial_fit(X[:511], y[:511], **first)
+        before = state_of(stream)
+        warnings.filterwarnings("error", ".*is a code for a")
+        with pytest.raises(UserWarning, match="is a code for a"):
+            stream.partial_fit(*rest)
+        assert not changes(before, state_of(stream))
+        warnings.simplefilter("ignore")
+        assert changes(before, state_of(stream.partial_fit(*rest)))
 
 
 def test_the_ends_of_a_stream_are_those_of_its_table():
