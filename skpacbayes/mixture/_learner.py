@@ -73,14 +73,19 @@ class Learner:
             surprises(parameters["component_prior"], self.max_components), seed, self.to
         )
 
-    def learn(self, X, weight, tasks=range, last=None, *, first_block=False):
+    def learn(
+        self, X, weight, tasks=range, last=None, *, rival=None, first_block=False
+    ):
         """Fit the rows, for each requested number of components.
 
-        The search starts from the `last` solution, if there is one. `first_block` says
-        whether the rows are the first block of a stream, which warnings then name.
+        The search starts from the `last` solution, if there is one. The `rival`, an
+        earlier fit of the same rows, is kept if its criterion is larger. `first_block`
+        says whether the rows are the first of a stream, which warnings then name.
         """
         if last is None:
             fit, path, fits = self.found(X, weight, tasks, first_block)
+            if rival is not None and self.choice.of(rival) > self.choice.of(fit):
+                fit = rival
         else:
             fit = self.followed(last, X, weight, tasks)
             self.warn_if_more(fit, X, weight)

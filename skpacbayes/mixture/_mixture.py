@@ -848,13 +848,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def _block_and_window(self, X):
         """Return the numbers of rows of a block and of the window."""
         block_size, window = self.block_size, self.window
+        auto = self.n_components == "auto"
+        K = self.max_components if auto else self.n_components
+        rows = min(LARGEST_BLOCK, self._rows_of_a_block(K, X.shape[1]))
         if block_size == "auto":
-            auto = self.n_components == "auto"
-            K = self.max_components if auto else self.n_components
-            rows = self._rows_of_a_block(K, X.shape[1])
-            block_size = min(LARGEST_BLOCK, max(500, rows))
+            block_size = max(500, rows)
         if window == "auto":
-            window = 0 if block_size is None else AUTO_WINDOW * block_size
+            window = 0 if block_size is None else max(AUTO_WINDOW * block_size, rows)
         return block_size, window
 
     def _rows_of_a_block(self, n_components, n_features):
