@@ -79,8 +79,8 @@ class Stream:
     also change whenever a quarter of the window is new.
 
     If the window is longer than four blocks, a block may have too few rows for the
-    prior and for the number of components. At the first two of the three times, as long
-    as no row has settled, the rows are therefore fitted again like any data set.
+    prior and for the number of components. As long as no row has settled, the rows are
+    then fitted again like any data set, whenever their number has grown by half.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Stream:
         self.block_size = block_size
         self.window_size = window
         self.learned = None
-        self.n_blocks = self.n_new = 0  # n_new: rows since the number last changed
+        self.n_blocks = self.n_new = 0  # n_new: rows since the last fit or choice
         self.pending, self.window = Rows(), Rows()
         self.settled = self.state = self.history = None
         self.bound = None  # set if all rows have settled
@@ -162,12 +162,11 @@ class Stream:
             self._settle_old_rows()
             self.window = self.window + self.pending
             self.n_new += len(self.pending)
-            doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
-            due = doubled or self._last_chance()
-            if due and self._is_long() and not self.settled.any():
+            grows = self._is_long() and not self.settled.any()
+            if grows and (self._last_chance() or self._is_new(1 / 3)):
                 self._begin(learner)
             else:
-                self._continue(learner, due, doubled)
+                self._continue(learner, grows)
         self.pending = Rows()
 
     def _begin(self, learner):
@@ -189,14 +188,20 @@ class Stream:
         self.state, self.history = fit.state, fit.history
         self.settled, self.n_new = np.zeros_like(fit.statistics), 0
 
-    def _continue(self, learner, due, doubled):
-        """Sweep over the window, and exchange or choose components if it is time."""
-        chosen = learner.chooses and self._is_partly_new()
+    def _continue(self, learner, grows):
+        """Sweep over the window, and exchange or choose components if it is time.
+
+        While the window `grows`, new fits to all rows do this.
+        """
+        doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
+        due = not grows and (doubled or self._last_chance())
+        chosen = learner.chooses and not grows
+        chosen &= not self._is_long() or self._is_new(1 / 4)
         watched = not (due or chosen)
         before = self._log_density_of_block() if watched else 0.0
         self._sweep(learner.n_sweeps)
         news = watched and self._is_news(before)
-        if doubled:
+        if doubled and not grows:
             fit = Fit(self.learned.mixture, self.state, None, [], False)
             learner.warn_of_values(fit, *self.window.joined())
         if due or news:
@@ -237,10 +242,9 @@ class Stream:
         full = len(self.window) > self.window_size
         return full and not usual and not self.settled.any()
 
-    def _is_partly_new(self):
-        """Return whether a quarter of a full window is new since the last choice."""
-        size = min(len(self.window), self.window_size)
-        return not self._is_long() or AUTO_WINDOW * self.n_new >= size
+    def _is_new(self, share):
+        """Return whether a share of the window is new since the last fit to it."""
+        return self.n_new >= share * min(len(self.window), self.window_size)
 
     def _log_density_of_block(self):
         """Return the log-normaliser of the E-step, summed over the pending rows."""
@@ -284,7 +288,6 @@ class Stream:
             self.learned.mixture, self.state, *self.window.joined(), self.settled
         )
         self.state, self.history = fit.state, self.history + fit.history
-        self.n_new = 0
 
     def _renumber(self, learner):
         """Let the number of components change, if it is chosen."""
