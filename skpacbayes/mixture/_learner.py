@@ -1,5 +1,6 @@
 """Fits of mixtures to a data set, for the parameters of an estimator."""
 
+from copy import copy
 from functools import partial
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
 
-MORE = 2  # other families are tried with up to MORE * K + MORE**2 components
+MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried
 NEARLY = 0.01  # deficit of another family after one start, in nats per row
 
 
@@ -83,7 +84,8 @@ class Learner:
         says whether the rows are the first of a stream, which warnings then name.
         """
         if last is None:
-            fit, path, fits = self.found(X, weight, tasks, first_block)
+            search = self if rival is None else self.near(rival)
+            fit, path, fits = search.found(X, weight, tasks, first_block)
             if rival is not None and self.choice.of(rival) > self.choice.of(fit):
                 fit = rival
         else:
@@ -93,6 +95,12 @@ class Learner:
             fits, path = {K: fit}, {K: self.choice.of(fit)}
         self.warn_of(fit, fits, X, weight, first_block)
         return Learned(fit.mixture, fit, path)
+
+    def near(self, fit):
+        """Return a learner that tries few more components than those of a fit."""
+        learner, K = copy(self), len(fit.state.concentration)
+        learner.n_components = min(self.n_components, few_more(K))
+        return learner
 
     def mixtures(self, X, weight, inverse_temperature):
         """Return the mixtures to compare, with their priors."""
@@ -148,7 +156,9 @@ class Learner:
                 paths = self.searched(mixture, self.n_components, X, weight, range)
         if self.chooses:
             fits = best_by_number(paths)
-            return *self.choice.best_of(paths, X, weight, first_block), fits
+            fit, path = self.choice.best_of(paths, X, weight, first_block)
+            self.warn_if_more(fit, X, weight)
+            return fit, path, fits
         fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
         return fit, {self.n_components: self.choice.of(fit)}, {self.n_components: fit}
 
@@ -235,7 +245,7 @@ class Learner:
 
         found = [first_criteria(mixtures[0], K)]
         if self.chooses:
-            K = min(K, MORE * max(found[0], key=found[0].get) + MORE**2)
+            K = min(K, few_more(max(found[0], key=found[0].get)))
         found += [first_criteria(each, K) for each in mixtures[1:]]
         best = [max(criteria.values()) for criteria in found]
         near = max(best) - mixtures[0].enough(X, weight, NEARLY)
@@ -318,6 +328,11 @@ class Learner:
         """Warn if "auto" chose the largest number, and one more is better."""
         if self.chooses and len(fit.state.concentration) == self.max_components:
             self.choice.warn_if_more(fit, X, weight, settled)
+
+
+def few_more(n_components):
+    """Return the largest number that is tried where a search has found this one."""
+    return MORE * n_components + MORE**2
 
 
 def surprises(component_prior, most):

@@ -76,8 +76,6 @@ class Choice:
         best = max(fits, key=lambda K: self.of(fits[K]))
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
         self.warn_if_undecided(paths, criteria, gains[best], first_block)
-        if best == max(fits):
-            self.warn_if_more(fits[best], X, sample_weight)
         return fits[best], criteria
 
     def improved(self, paths, X, sample_weight):
