@@ -141,13 +141,12 @@ def components_of(fit, rows):
     return joint.argmax(axis=1)
 
 
-def warn_of_outliers(fit, X, weight, surprise, first_block=False):
+def warn_of_outliers(fit, X, weight, choice):
     """Warn if a uniform distribution instead of a component raises the bound.
 
-    The component is small and the broadest one. Bounds are compared with the log prior
-    `surprise` of the number of components; the bound must also be smaller with one
-    component fewer and no uniform distribution. `first_block` says whether the rows
-    are the first block of a stream.
+    The component is small and the broadest one. Bounds are compared with the prior of
+    the number of components in `choice`; the bound must also be smaller with one
+    component fewer and no uniform distribution.
     """
     mixture, K = fit.mixture, len(fit.state.concentration)
     family = mixture.family
@@ -168,7 +167,7 @@ def warn_of_outliers(fit, X, weight, surprise, first_block=False):
     to = {"max_iter": OUTLIER_SWEEPS, "tol": 1e-5}
     other = mixture.with_family(OutlierFamily.around(family, rows))
     found = other.ascend(state, rows, w, **to).bound
-    gain = found - to_beat + surprise(K) - surprise(K - 1)
+    gain = found - to_beat + choice.surprise(K) - choice.surprise(K - 1)
     if gain < DECISIVE:
         return
     merged, _ = best_merge(fit, rows, w)
@@ -176,12 +175,12 @@ def warn_of_outliers(fit, X, weight, surprise, first_block=False):
         return  # one component fewer is better, even without outliers
     tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
     heavy = "" if isinstance(family, StudentComponents) else tails
-    rows = "rows of the stream's first block" if first_block else "rows"
+    rows = "first rows of the stream" if choice.of_stream else "rows"
     warn_user(
         f"Component {k}, with {100 * share:.2g} % of the {rows}, seems to be outliers: "
         f"with a uniform distribution in its place, the bound is {gain:.3g} nats "
         "larger. Set outliers=True for such a distribution beside the other "
-        f"components{heavy}.{' Later blocks may show a group.' * first_block}",
+        f"components{heavy}.{' Later rows may show a group.' * choice.of_stream}",
     )
 
 

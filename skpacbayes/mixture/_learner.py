@@ -54,9 +54,11 @@ class Learner:
         Seed of the starts and of the split-merge moves.
     parameters : dict
         Parameters of the estimator, by name.
+    of_stream : bool, default=False
+        Whether the rows to fit are the first of a stream, which warnings then say.
     """
 
-    def __init__(self, begin, seed, parameters):
+    def __init__(self, begin, seed, parameters, of_stream=False):
         self.begin = begin
         self.seed = seed
         self.names = parameters.get("feature_names_in_", ())
@@ -70,22 +72,18 @@ class Learner:
         self.n_init, self.n_jobs = parameters["n_init"], parameters["n_jobs"]
         self.n_sweeps, self.found_atoms = parameters["n_sweeps"], False
         self.to = {"max_iter": parameters["max_iter"], "tol": parameters["tol"]}
-        self.choice = Choice(
-            surprises(parameters["component_prior"], self.max_components), seed, self.to
-        )
+        surprise = surprises(parameters["component_prior"], self.max_components)
+        self.choice = Choice(surprise, seed, self.to, of_stream)
 
-    def learn(
-        self, X, weight, tasks=range, last=None, *, rival=None, first_block=False
-    ):
+    def learn(self, X, weight, tasks=range, last=None, rival=None):
         """Fit the rows, for each requested number of components.
 
-        The search starts from the `last` solution, if there is one. The `rival`, an
-        earlier fit of the same rows, is kept if its criterion is larger. `first_block`
-        says whether the rows are the first of a stream, which warnings then name.
+        The search starts from the `last` solution, if there is one. The `rival`,
+        another fit of the same rows, is kept if its criterion is larger.
         """
         if last is None:
             search = self if rival is None else self.near(rival)
-            fit, path, fits = search.found(X, weight, tasks, first_block)
+            fit, path, fits = search.found(X, weight, tasks)
             if rival is not None and self.choice.of(rival) > self.choice.of(fit):
                 fit = rival
         else:
@@ -93,7 +91,7 @@ class Learner:
             self.warn_if_more(fit, X, weight)
             K = len(fit.state.concentration)
             fits, path = {K: fit}, {K: self.choice.of(fit)}
-        self.warn_of(fit, fits, X, weight, first_block)
+        self.warn_of(fit, fits, X, weight)
         return Learned(fit.mixture, fit, path)
 
     def near(self, fit):
@@ -138,7 +136,7 @@ class Learner:
         fit, _ = self.exchanged(fit, *rows)
         return self.renumber(fit, *rows, None)[0]
 
-    def found(self, X, weight, tasks, first_block):
+    def found(self, X, weight, tasks):
         """Return the best fit, and a criterion and a fit for each number."""
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
@@ -156,13 +154,13 @@ class Learner:
                 paths = self.searched(mixture, self.n_components, X, weight, range)
         if self.chooses:
             fits = best_by_number(paths)
-            fit, path = self.choice.best_of(paths, X, weight, first_block)
+            fit, path = self.choice.best_of(paths, X, weight)
             self.warn_if_more(fit, X, weight)
             return fit, path, fits
         fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
         return fit, {self.n_components: self.choice.of(fit)}, {self.n_components: fit}
 
-    def warn_of(self, fit, fits, X, weight, first_block):
+    def warn_of(self, fit, fits, X, weight):
         """Warn of a fit, chosen among those of some numbers of components.
 
         Parameters
@@ -171,8 +169,6 @@ class Learner:
             The fit that is kept.
         fits : dict of int to Fit
             The best fits before their improvement, by their number of components.
-        first_block : bool
-            Whether the rows are the first block of a stream.
         """
         alpha = self.inverse_temperature
         if self.chooses and alpha != "auto":
@@ -198,7 +194,7 @@ class Learner:
         if self.chooses and not self.found_atoms:
             warn_of_copies(fit, X, weight, alpha == "auto")
         if not self.found_atoms:
-            warn_of_outliers(fit, X, weight, self.choice.surprise, first_block)
+            warn_of_outliers(fit, X, weight, self.choice)
 
     def warn_of_values(self, fit, X, weight):
         """Warn of values that many rows share; return whether there are any."""

@@ -178,12 +178,8 @@ class Stream:
             rows = self.window.joined()
             rival = self.learned.mixture.ascend(self.state, *rows, **learner.to)
         X, weight = self.window.joined()
-        self.learned = learner.learn(
-            X,
-            None if (weight == 1).all() else weight,
-            rival=rival,
-            first_block=self.block_size is not None,
-        )
+        weight = None if (weight == 1).all() else weight
+        self.learned = learner.learn(X, weight, rival=rival)
         fit = self.learned.fit
         self.state, self.history = fit.state, fit.history
         self.settled, self.n_new = np.zeros_like(fit.statistics), 0
