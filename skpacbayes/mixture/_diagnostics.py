@@ -38,7 +38,7 @@ def warn_of_atoms(fit, X, weight, names):
     """Warn of a column with repeated values, for which a density is not meaningful.
 
     Either a tenth of all rows have the value and other values are much rarer, or
-    nearly all rows of a component have it.
+    nearly all rows of a component have the value.
 
     Parameters
     ----------
@@ -188,9 +188,9 @@ def warn_of_copies(fit, X, weight, chosen):
     """Warn if nearly all rows are repeated.
 
     Real numbers that are equal due to rounding are evenly spaced. Rows of counts and
-    categories may be equal by chance, but a prime p divides their number of repetitions
-    with a probability of at most about 1 / p, if these numbers are Poisson.
-    `chosen`: whether copies of real numbers were accounted for.
+    categories may be equal by chance, but a prime p divides a Poisson number of
+    repetitions with a probability of at most about 1 / p. `chosen` says whether the
+    inverse temperature was chosen, which accounts for copies of real numbers.
     """
     counts = multiplicities(X, weight)
     if counts[counts >= 2].sum() < COPIED * counts.sum() or len(counts) < FEWEST:
@@ -347,10 +347,10 @@ def warn_of_heavy_row(weight):
 
 
 def inflation_in(fits, X, weight):
-    """Return the inflation of the evidence of rows, from the largest of several fits.
+    """Return the factor by which the evidence of rows is overstated.
 
-    With too few components rows differ more within a component; too many components
-    reduce the differences only a little.
+    Use the fit with the most components: with too few, rows differ more within a
+    component, and too many reduce the differences only a little.
     """
     fit = fits[max(fits)]
     if not fit.mixture.family.may_repeat:
@@ -387,7 +387,7 @@ def broad_component(fit, rows, weight):
 def with_learnt_shapes(fit):
     """Return the fit with estimated shapes, at the same responsibilities.
 
-    Its bound is a lower bound on that after an ascent.
+    An ascent would increase its bound.
     """
     other = fit.mixture.with_family(fit.mixture.family.less_assuming())
     state = other.m_step(fit.statistics, fit.state)

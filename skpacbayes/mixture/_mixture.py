@@ -914,7 +914,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
 
 def ones_for(X, weight):
-    """Return the weights, ones if they are None."""
+    """Return the weights, or ones if they are None."""
     return np.ones(X.shape[0]) if weight is None else weight
 
 
