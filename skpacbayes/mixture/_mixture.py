@@ -27,6 +27,7 @@ from ._regression import has_target, regression_of
 from ._stream import AUTO_WINDOW, Stream
 
 LARGEST_BLOCK = 10_000
+FEW = 0.4  # least share of a default block in a window, with which few streams fail
 MOST_ROWS = 1e10  # largest total weight: log Gamma of more is inaccurate
 
 
@@ -425,8 +426,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             At the first call, if `n_components` is larger than the number of rows of a
             block.
         UserWarning
-            At the first call, if `n_components="auto"` and `window` is a number of rows
-            that is too small for two components.
+            At the first call, if `window` is a number of rows that is too small for the
+            components; for two if `n_components="auto"`.
         ConvergenceWarning, UserWarning
             When the first rows are fitted, as in `fit`, except about the number of rows
             and the covariance type. While the block is incomplete, these warnings are
@@ -870,17 +871,18 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return block_size, window
 
     def _warn_of_short_window(self, block_size, window, n_features):
-        """Warn if the rows of a window that was given are few for two components."""
-        if self.window == "auto" or self.n_components != "auto":
+        """Warn if the rows of a window that was given are few for the components."""
+        K = 2 if self.n_components == "auto" else self.n_components
+        if self.window == "auto" or block_size is None or K == 1:
             return
-        needed = min(LARGEST_BLOCK, self._rows_of_a_block(2, n_features))
-        kept = needed if block_size is None else block_size + window
+        needed = int(FEW * min(LARGEST_BLOCK, self._rows_of_a_block(K, n_features)))
+        kept = block_size + window
         if kept < needed:
             warn_user(
                 f"window={window} and block_size={block_size} keep {kept} rows, fewer "
-                f"than the {needed} that two components with {n_features} columns "
-                "need: n_components='auto' may find too few components. Increase "
-                "window or block_size, or leave window='auto'.",
+                f"than the {needed} that {K} components with {n_features} columns "
+                "need: groups may be merged. Increase window or block_size, or leave "
+                "window='auto'.",
             )
 
     def _rows_of_a_block(self, n_components, n_features):

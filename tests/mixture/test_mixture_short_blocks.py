@@ -100,9 +100,11 @@ def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
 def test_a_window_too_short_for_two_components_is_named():
     X = np.random.default_rng(0).normal(size=(30, 50))
     mixture = TemperedVBGaussianMixture("auto", block_size=100, window=400)
-    with pytest.warns(UserWarning, match="keep 500 rows, fewer than the 2040"):
+    with pytest.warns(UserWarning, match="keep 500 rows, fewer than the 816"):
         mixture.partial_fit(X)
-    for options in ({"window": 2000}, {"window": "auto"}, {"n_components": 2}):
+    with pytest.warns(UserWarning, match="the 1632 that 4 components"):
+        clone(mixture).set_params(n_components=4).partial_fit(X)
+    for options in ({"window": 800}, {"window": "auto"}, {"n_components": 1}):
         clone(mixture).set_params(**options).partial_fit(X)
 
 
