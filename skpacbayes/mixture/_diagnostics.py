@@ -38,7 +38,7 @@ def warn_of_atoms(fit, X, weight, names):
     """Warn of a column with repeated values, for which a density is not meaningful.
 
     Either a tenth of all rows have the value and other values are much rarer, or
-    nearly all rows of a component have it.
+    nearly all rows of a component have the value.
 
     Parameters
     ----------
@@ -141,13 +141,12 @@ def components_of(fit, rows):
     return joint.argmax(axis=1)
 
 
-def warn_of_outliers(fit, X, weight, surprise, first_block=False):
+def warn_of_outliers(fit, X, weight, choice):
     """Warn if a uniform distribution instead of a component raises the bound.
 
-    The component is small and the broadest one. Bounds are compared with the log prior
-    `surprise` of the number of components; the bound must also be smaller with one
-    component fewer and no uniform distribution. `first_block` says whether the rows
-    are the first block of a stream.
+    The component is small and the broadest one. Bounds are compared with the prior of
+    the number of components in `choice`; the bound must also be smaller with one
+    component fewer and no uniform distribution.
     """
     mixture, K = fit.mixture, len(fit.state.concentration)
     family = mixture.family
@@ -168,7 +167,7 @@ def warn_of_outliers(fit, X, weight, surprise, first_block=False):
     to = {"max_iter": OUTLIER_SWEEPS, "tol": 1e-5}
     other = mixture.with_family(OutlierFamily.around(family, rows))
     found = other.ascend(state, rows, w, **to).bound
-    gain = found - to_beat + surprise(K) - surprise(K - 1)
+    gain = found - to_beat + choice.surprise(K) - choice.surprise(K - 1)
     if gain < DECISIVE:
         return
     merged, _ = best_merge(fit, rows, w)
@@ -176,12 +175,12 @@ def warn_of_outliers(fit, X, weight, surprise, first_block=False):
         return  # one component fewer is better, even without outliers
     tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
     heavy = "" if isinstance(family, StudentComponents) else tails
-    rows = "rows of the stream's first block" if first_block else "rows"
+    rows = "first rows of the stream" if choice.of_stream else "rows"
     warn_user(
         f"Component {k}, with {100 * share:.2g} % of the {rows}, seems to be outliers: "
         f"with a uniform distribution in its place, the bound is {gain:.3g} nats "
         "larger. Set outliers=True for such a distribution beside the other "
-        f"components{heavy}.{' Later blocks may show a group.' * first_block}",
+        f"components{heavy}.{' Later rows may show a group.' * choice.of_stream}",
     )
 
 
@@ -189,9 +188,9 @@ def warn_of_copies(fit, X, weight, chosen):
     """Warn if nearly all rows are repeated.
 
     Real numbers that are equal due to rounding are evenly spaced. Rows of counts and
-    categories may be equal by chance, but a prime p divides their number of repetitions
-    with a probability of at most about 1 / p, if these numbers are Poisson.
-    `chosen`: whether copies of real numbers were accounted for.
+    categories may be equal by chance, but a prime p divides a Poisson number of
+    repetitions with a probability of at most about 1 / p. `chosen` says whether the
+    inverse temperature was chosen, which accounts for copies of real numbers.
     """
     counts = multiplicities(X, weight)
     if counts[counts >= 2].sum() < COPIED * counts.sum() or len(counts) < FEWEST:
@@ -348,10 +347,10 @@ def warn_of_heavy_row(weight):
 
 
 def inflation_in(fits, X, weight):
-    """Return the inflation of the evidence of rows, from the largest of several fits.
+    """Return the factor by which the evidence of rows is overstated.
 
-    With too few components rows differ more within a component; too many components
-    reduce the differences only a little.
+    Use the fit with the most components: with too few, rows differ more within a
+    component, and too many reduce the differences only a little.
     """
     fit = fits[max(fits)]
     if not fit.mixture.family.may_repeat:
@@ -388,7 +387,7 @@ def broad_component(fit, rows, weight):
 def with_learnt_shapes(fit):
     """Return the fit with estimated shapes, at the same responsibilities.
 
-    Its bound is a lower bound on that after an ascent.
+    An ascent would increase its bound.
     """
     other = fit.mixture.with_family(fit.mixture.family.less_assuming())
     state = other.m_step(fit.statistics, fit.state)

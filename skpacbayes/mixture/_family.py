@@ -1,4 +1,4 @@
-"""What a family of components is, and the exponential families among them."""
+"""Base classes of the families of components, and the check of a new family."""
 
 from copy import copy
 from functools import partial
@@ -28,38 +28,39 @@ class Family:
     """
 
     allows_missing = False
-    continuous = False  # outliers may be told by a density of their own
-    independent = False  # columns are, given the component
-    squared = False  # values are, and the squares must be numbers
-    nominal = False  # values are names without an order
-    completes_rows = False  # missing values have a posterior, not only no term
-    shared = False  # whether components have parameters in common, but for the prior
-    may_repeat = False  # whether `inflation` may be more than 1
+    continuous = False  # values have a density, so that outliers may be uniform
+    independent = False  # columns are independent given the component
+    squared = False  # values are squared, and their squares must not overflow
+    nominal = False  # values are categories without an order
+    completes_rows = False  # missing values have a posterior; else they are left out
+    shared = False  # components have parameters in common, besides the prior
+    may_repeat = False  # `inflation` may be more than 1
 
     def check_rows(self, X):
-        """Raise a ValueError that names the column if X has impossible values."""
+        """Raise a ValueError that names the column if X has values of density zero."""
 
     def check_new_rows(self, X):
         """Raise a ValueError if the family, which has begun, cannot learn from X."""
 
     def warn_of(self, posterior):
-        """Warn if the posterior of rows shows that the family should change."""
+        """Warn if the posterior indicates that another family should be used."""
 
     def warn_of_news(self):
-        """Warn if a group that a stream shows late may be missed where rows settle."""
+        """Warn that a new group of a stream may have no component of its own."""
 
     def has_settled_well(self, statistics):
-        """Return whether statistics of rows that have left the window can be right."""
+        """Return whether components described rows well before they left the window."""
         return True
 
     def described(self, columns):
-        """Return those of the columns of which the density is; others are given."""
+        """Return the columns that have a density; it is conditional on the others."""
         return columns
 
     def columns_that_are(self, kind, columns):
-        """Return those of the columns that are "continuous", "independent", "nominal".
+        """Return the columns of a kind.
 
-        Or "ordered": numbers, also those that are given and not described.
+        Kinds are "continuous", "independent", "squared", "nominal" and "ordered":
+        numbers, with or without a density.
         """
         if kind == "ordered":
             return [] if self.nominal else list(columns)
@@ -70,36 +71,36 @@ class Family:
         return copy(self)
 
     def origin(self, X, sample_weight=None):
-        """Point about which the first statistics are taken."""
+        """Return the point about which the first statistics are taken."""
         return np.zeros(X.shape[1])
 
     def profile(self, X, sample_weight=None):
-        """Points whose Euclidean distances mean something, for k-means."""
+        """Return points for k-means, whose Euclidean distances are comparable."""
         return X
 
     def initial_labels(self, X, weight, n_components, seed):
-        """Return labels to start from besides those of k-means, and weights; or None.
+        """Return labels and weights for a start besides k-means, or None.
 
-        A row of weight zero starts in no component.
+        A row of weight zero is not used in the start.
         """
         return None
 
     def inflation(self, X, labels, sample_weight):
-        """How often a row repeats what it says: its evidence is divided by that.
+        """Return the factor by which the evidence of a row is overstated.
 
-        The variance of a row's statistics within a component, in units of that under
-        the family. 1 where the family has a parameter for it.
+        It is the variance of a row's statistics within a component over the variance
+        under the family, or 1 if the family has a parameter for this variance.
         """
         return 1.0
 
     def adapted(self, posterior):
-        """Return the family, with another prior if the bound may choose it."""
+        """Return the family with the prior that the bound chooses, if it may."""
         return self
 
     def missing_gains(self, posterior):
-        """Return by how much the bound rises if missing values are integrated out.
+        """Return the rise of the bound if missing values are integrated out.
 
-        An approximation, by which fits are compared: (n_components,), to be summed.
+        It is approximated for each component. Fits are compared with it.
         """
         return np.zeros(n_components_of(posterior))
 
@@ -108,30 +109,30 @@ class Family:
         return []
 
     def refinements(self):
-        """Return families of which only a sweep over the rows can tell the bound."""
+        """Return families whose bound can only be compared after sweeps over rows."""
         return []
 
     def opened(self):
-        """Return the family, with a prior that expects groups not seen so far."""
+        """Return the family with a prior that allows for groups not seen so far."""
         return self
 
     def less_assuming(self):
-        """Return a family of the same statistics that assumes less; None if none."""
+        """Return a more general family with the same statistics, or None."""
         return None
 
     def divergences(self, posterior):
-        """Kullback-Leibler divergences from the prior, one for each component."""
+        """Return the Kullback-Leibler divergence from the prior of each component."""
         each = range(n_components_of(posterior))
         return np.array([self.divergence(take(posterior, [k])) for k in each])
 
     def expected_log_likelihoods(self, posterior, statistics):
-        """E log q_k of rows known by their statistics, one for each component."""
+        """Return E log q_k for each component, from statistics of rows."""
         one = self.expected_log_likelihood
         each = range(len(statistics))
         return np.array([one(take(posterior, [k]), statistics[[k]]) for k in each])
 
     def recentred(self, posterior):
-        """Return the posterior, with other origins of the statistics if need be."""
+        """Return the posterior, with new origins of the statistics if necessary."""
         return posterior
 
     def aligned(self, statistics, posterior, gone, kept):
@@ -139,32 +140,33 @@ class Family:
         return statistics[gone]
 
     def check_statistics(self, statistics, posterior):
-        """Raise a ValueError if no rows could have such statistics."""
+        """Raise a ValueError if statistics cannot be those of rows."""
 
     def scorer(self, posterior, log_weights):
-        """Return what writes E log p_k + E log q_k(x) for rows."""
+        """Return the scorer of E log p_k + E log q_k(x)."""
         density = self.density(posterior, log_weights)
         return FunctionScorer(density.log_joint, len(log_weights))
 
     def predictive_density(self, posterior):
         """Return `log_predictive` as a function of rows.
 
-        A family that computes once what does not depend on rows does it here, and
-        `log_predictive` by calling it.
+        A family may define this method to compute terms that do not depend on rows
+        only once. Its `log_predictive` then calls this method.
         """
         return partial(self.log_predictive, posterior)
 
     def prepared_density(self, posterior):
         """Return `predictive_density`, unless a subclass has another `log_predictive`.
 
-        Which class defined it last says whether both are the same.
+        If a subclass overrides only `log_predictive`, the inherited
+        `predictive_density` does not apply to it.
         """
         if defines_last(self, "predictive_density", "log_predictive"):
             return self.predictive_density(posterior)
         return partial(self.log_predictive, posterior)
 
     def predictive_scorer(self, posterior):
-        """Return what writes the log predictive densities of the components."""
+        """Return the scorer of the log predictive densities of the components."""
         density = self.prepared_density(posterior)
 
         def write(X, out):
@@ -173,11 +175,11 @@ class Family:
         return FunctionScorer(write, n_components_of(posterior))
 
     def completed(self, posterior, k, rows, generator):
-        """Draw rows of component k, given those columns that are not described."""
+        """Draw rows of component k, given the columns without a density."""
         return self.draw(posterior, k, len(rows), generator)
 
     def attributes(self, posterior):
-        """Arrays that describe the components, by name."""
+        """Return arrays that describe the components, by name."""
         return posterior._asdict()
 
 
@@ -230,7 +232,7 @@ class ExponentialFamily(Family, BaseEstimator):
     """
 
     def blank(self, n_components, origin):
-        """Posterior of `n_components` components that have seen no row."""
+        """Return the posterior of `n_components` components without rows."""
         width = self.statistics(origin[None]).shape[1]
         return self.update(np.zeros((n_components, 2 + width)), None)
 
@@ -245,10 +247,10 @@ class ExponentialFamily(Family, BaseEstimator):
         )
 
     def statistics_of_complete_rows(self, width):
-        """Return `common_statistics`, and what writes those that vary.
+        """Return `common_statistics`, and a function that writes the others.
 
-        They save the ascent to multiply by ones and zeros. A subclass with other
-        `statistics` need not know of them.
+        With them the ascent need not multiply by ones and zeros. They are not used if
+        a subclass overrides only `statistics`.
         """
         if defines_last(self, "write_varying", "statistics"):
             return self.common_statistics(width), self.write_varying
@@ -257,48 +259,48 @@ class ExponentialFamily(Family, BaseEstimator):
         return base.common_statistics(self, width), write
 
     def common_statistics(self, width):
-        """Return what all rows without missing values have; NaN where they differ."""
+        """Return the statistics that complete rows share; NaN where they differ."""
         return np.full(width, np.nan)
 
     def write_varying(self, X, out):
-        """Write the other statistics of such rows, (n_others, n_rows)."""
+        """Write the other statistics of complete rows, (n_others, n_rows)."""
         out[:] = self.statistics(X).T
 
     def expected_log_likelihoods(self, posterior, statistics):
-        """E log q_k of rows known by their statistics, one for each component."""
+        """Return E log q_k for each component, from statistics of rows."""
         constants, coefficients = self.expected(posterior)
         linear = (statistics[:, 1:-1] * coefficients).sum(axis=1)
         return statistics[:, 0] * constants + linear
 
     def expected_log_likelihood(self, posterior, statistics):
-        """Sum over components of E log q_k, for rows known by their statistics."""
+        """Return the sum over components of E log q_k, from statistics of rows."""
         return self.expected_log_likelihoods(posterior, statistics).sum()
 
     def scorer(self, posterior, log_weights):
-        """Return what writes E log p_k + E log q_k(x) for rows."""
+        """Return the scorer of E log p_k + E log q_k(x)."""
         constants, coefficients = self.expected(posterior)
         return LinearScorer(log_weights + constants, coefficients, self.statistics)
 
 
 def defines_last(family, name, *others):
-    """Whether the last class to define one of these methods has defined the first."""
+    """Return whether the last class that defines one of the methods defines `name`."""
     names = {name, *others}
     owners = (vars(c) for c in type(family).__mro__)
     return name in next(own for own in owners if not names.isdisjoint(own))
 
 
 def are_all(flags):
-    """Whether all are true: `flags.all()` in a fifth of its time where they are few."""
+    """Return `flags.all()`, in a fifth of the time for short arrays."""
     return np.count_nonzero(flags) == flags.size
 
 
 def take(posterior, components):
-    """Posterior of some of the components, which an index or a mask selects."""
+    """Return the posterior of some of the components, given an index or a mask."""
     return taken(posterior, components, n_components_of(posterior))
 
 
 def taken(value, components, size):
-    """Take from every array whose first axis is that of the components."""
+    """Return the entries of every array whose first axis is that of components."""
     if isinstance(value, tuple):
         fields = [taken(field, components, size) for field in value]
         return value._make(fields) if hasattr(value, "_make") else tuple(fields)
@@ -316,8 +318,7 @@ def n_components_of(posterior):
 def check_family(family, X, *, seed=0, conjugate=True):
     """Check that the methods of a family agree with one another, on some rows.
 
-    With the bound J at `inverse_temperature=1` for one component, and responsibilities
-    one:
+    The bound J is that of one component at `inverse_temperature=1`:
 
     - for a conjugate family, before any row the divergence is zero;
     - for a conjugate family, J of the rows is the logarithm of their evidence: the sum
@@ -330,9 +331,9 @@ def check_family(family, X, *, seed=0, conjugate=True):
     Parameters
     ----------
     family : Family
-        The family to be checked.
+        The family to check.
     X : ndarray of shape (n_samples, n_features)
-        Rows; some tens suffice.
+        Rows, of which a few tens suffice.
     seed : int, default=0
         Seed of the draws.
     conjugate : bool, default=True

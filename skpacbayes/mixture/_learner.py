@@ -1,5 +1,6 @@
 """Fits of mixtures to a data set, for the parameters of an estimator."""
 
+from copy import copy
 from functools import partial
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
 
-MORE = 2  # other families are tried with up to MORE * K + MORE**2 components
+MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried
 NEARLY = 0.01  # deficit of another family after one start, in nats per row
 
 
@@ -53,9 +54,11 @@ class Learner:
         Seed of the starts and of the split-merge moves.
     parameters : dict
         Parameters of the estimator, by name.
+    of_stream : bool, default=False
+        Whether the rows to fit are the first of a stream, which warnings then say.
     """
 
-    def __init__(self, begin, seed, parameters):
+    def __init__(self, begin, seed, parameters, of_stream=False):
         self.begin = begin
         self.seed = seed
         self.names = parameters.get("feature_names_in_", ())
@@ -69,25 +72,33 @@ class Learner:
         self.n_init, self.n_jobs = parameters["n_init"], parameters["n_jobs"]
         self.n_sweeps, self.found_atoms = parameters["n_sweeps"], False
         self.to = {"max_iter": parameters["max_iter"], "tol": parameters["tol"]}
-        self.choice = Choice(
-            surprises(parameters["component_prior"], self.max_components), seed, self.to
-        )
+        surprise = surprises(parameters["component_prior"], self.max_components)
+        self.choice = Choice(surprise, seed, self.to, of_stream)
 
-    def learn(self, X, weight, tasks=range, last=None, *, first_block=False):
+    def learn(self, X, weight, tasks=range, last=None, rival=None):
         """Fit the rows, for each requested number of components.
 
-        The search starts from the `last` solution, if there is one. `first_block` says
-        whether the rows are the first block of a stream, which warnings then name.
+        The search starts from the `last` solution, if there is one. The `rival`,
+        another fit of the same rows, is kept if its criterion is larger.
         """
         if last is None:
-            fit, path, fits = self.found(X, weight, tasks, first_block)
+            search = self if rival is None else self.near(rival)
+            fit, path, fits = search.found(X, weight, tasks)
+            if rival is not None and self.choice.of(rival) > self.choice.of(fit):
+                fit = rival
         else:
             fit = self.followed(last, X, weight, tasks)
             self.warn_if_more(fit, X, weight)
             K = len(fit.state.concentration)
             fits, path = {K: fit}, {K: self.choice.of(fit)}
-        self.warn_of(fit, fits, X, weight, first_block)
+        self.warn_of(fit, fits, X, weight)
         return Learned(fit.mixture, fit, path)
+
+    def near(self, fit):
+        """Return a learner that tries few more components than those of a fit."""
+        learner, K = copy(self), len(fit.state.concentration)
+        learner.n_components = min(self.n_components, few_more(K))
+        return learner
 
     def mixtures(self, X, weight, inverse_temperature):
         """Return the mixtures to compare, with their priors."""
@@ -125,7 +136,7 @@ class Learner:
         fit, _ = self.exchanged(fit, *rows)
         return self.renumber(fit, *rows, None)[0]
 
-    def found(self, X, weight, tasks, first_block):
+    def found(self, X, weight, tasks):
         """Return the best fit, and a criterion and a fit for each number."""
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
@@ -143,11 +154,13 @@ class Learner:
                 paths = self.searched(mixture, self.n_components, X, weight, range)
         if self.chooses:
             fits = best_by_number(paths)
-            return *self.choice.best_of(paths, X, weight, first_block), fits
+            fit, path = self.choice.best_of(paths, X, weight)
+            self.warn_if_more(fit, X, weight)
+            return fit, path, fits
         fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
         return fit, {self.n_components: self.choice.of(fit)}, {self.n_components: fit}
 
-    def warn_of(self, fit, fits, X, weight, first_block):
+    def warn_of(self, fit, fits, X, weight):
         """Warn of a fit, chosen among those of some numbers of components.
 
         Parameters
@@ -156,8 +169,6 @@ class Learner:
             The fit that is kept.
         fits : dict of int to Fit
             The best fits before their improvement, by their number of components.
-        first_block : bool
-            Whether the rows are the first block of a stream.
         """
         alpha = self.inverse_temperature
         if self.chooses and alpha != "auto":
@@ -183,7 +194,7 @@ class Learner:
         if self.chooses and not self.found_atoms:
             warn_of_copies(fit, X, weight, alpha == "auto")
         if not self.found_atoms:
-            warn_of_outliers(fit, X, weight, self.choice.surprise, first_block)
+            warn_of_outliers(fit, X, weight, self.choice)
 
     def warn_of_values(self, fit, X, weight):
         """Warn of values that many rows share; return whether there are any."""
@@ -230,7 +241,7 @@ class Learner:
 
         found = [first_criteria(mixtures[0], K)]
         if self.chooses:
-            K = min(K, MORE * max(found[0], key=found[0].get) + MORE**2)
+            K = min(K, few_more(max(found[0], key=found[0].get)))
         found += [first_criteria(each, K) for each in mixtures[1:]]
         best = [max(criteria.values()) for criteria in found]
         near = max(best) - mixtures[0].enough(X, weight, NEARLY)
@@ -313,6 +324,11 @@ class Learner:
         """Warn if "auto" chose the largest number, and one more is better."""
         if self.chooses and len(fit.state.concentration) == self.max_components:
             self.choice.warn_if_more(fit, X, weight, settled)
+
+
+def few_more(n_components):
+    """Return the largest number that is tried where a search has found this one."""
+    return MORE * n_components + MORE**2
 
 
 def surprises(component_prior, most):

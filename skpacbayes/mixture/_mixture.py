@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count, check_share
-from .._base import fit_context, updates_state
+from .._base import fit_context, updates_state, warn_user
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -27,6 +27,7 @@ from ._regression import has_target, regression_of
 from ._stream import AUTO_WINDOW, Stream
 
 LARGEST_BLOCK = 10_000
+FEW = 0.4  # least share of a default block in a window, with which few streams fail
 MOST_ROWS = 1e10  # largest total weight: log Gamma of more is inaccurate
 
 
@@ -61,7 +62,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         blocks of consecutive rows (equal rows of real numbers are in one fold). Values
         other than 0.9 must gain more than a standard error. For overdispersed counts
         within rows, such as words in texts, all values are first divided by the
-        overdispersion. In a stream it is chosen on the first block. A fit takes two to
+        overdispersion. In a stream it is chosen on the first rows. A fit takes two to
         three times as long.
     max_components : int, default=20
         Largest number of components that "auto" tries.
@@ -89,8 +90,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         `fit` on all rows, which are kept.
     window : int or "auto", default="auto"
         Number of the latest rows of the stream that are kept for sweeps. "auto": four
-        blocks; 0: only the current block. Overlapping groups are not separated if the
-        window is too short to show both.
+        blocks, and at least 20 K (n_features + 1) rows, at most 10000; 0: only the
+        current block. Overlapping groups are not separated if the window is too short
+        to show both.
     n_sweeps : int, default=3
         Number of sweeps over the window after each block of the stream. Each time the
         number of blocks has doubled, split-merge moves are tried too. With
@@ -131,13 +133,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         which is judged by a corrected bound.
     elbo_path_ : dict of int to float
         For each number of components tried, the bound minus log(1 / pi_K); in a stream,
-        of the first block. With missing values, a first-order correction of the bound
+        of the first rows. With missing values, a first-order correction of the bound
         is added.
     statistics_ : ndarray of shape (n_components, n_columns)
         Sufficient statistics of all rows: counts, sums of the family's statistics,
         entropies.
     converged_ : bool
-        Whether the best start met `tol`; in a stream, on the first block.
+        Whether the best start met `tol`; in a stream, on the first rows.
     n_iter_ : int
         Number of iterations of the best start and of the moves that improved it.
     n_samples_seen_ : int or float
@@ -387,7 +389,12 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         leaves a window of less than four blocks, and, if `n_components` is a number,
         after a block whose expected log density the sweeps raised by more than 0.1 nats
         per row, which indicates a new group. With `n_components="auto"`, a component is
-        split, or two are merged, after a block in which that raises the criterion. The
+        split, or two are merged, after a block in which that raises the criterion.
+
+        A window of more than four blocks means that a block is short: until the first
+        row leaves the window, the rows so far are instead fitted as by `fit` each time
+        their number has grown by half, and a component is later split or merged when a
+        quarter of the window is new. The
         fitted attributes include all rows, also those of an incomplete block; they are
         computed when first needed.
 
@@ -418,8 +425,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ConvergenceWarning
             At the first call, if `n_components` is larger than the number of rows of a
             block.
+        UserWarning
+            At the first call, if `window` is a number of rows that is too small for the
+            components; for two if `n_components="auto"`.
         ConvergenceWarning, UserWarning
-            When the first block is fitted, as in `fit`, except about the number of rows
+            When the first rows are fitted, as in `fit`, except about the number of rows
             and the covariance type. While the block is incomplete, these warnings are
             given when fitted attributes or predictions are computed.
         UserWarning
@@ -434,13 +444,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             self._seed = self._draw_seed()
             block_size, window = self._block_and_window(X)
             self._stream = Stream(block_size, window, self._product_of_columns())
-            learner = self._learner()
-            learner.warn_if_more_than(block_size, "rows of a block")
+            self._learner().warn_if_more_than(block_size, "rows of a block")
+            self._warn_of_short_window(block_size, window, X.shape[1])
             self.n_samples_seen_ = 0
         vars(self).pop("_computed", None)
         if X.shape[0]:
-            weight = ones_for(X, weight)
-            self._stream = self._stream.extended(X, weight, learner=self._learner())
+            weight, learner = ones_for(X, weight), self._learner_of_stream()
+            self._stream = self._stream.extended(X, weight, learner)
             self.n_samples_seen_ = counted(self.n_samples_seen_, weight)
         return self
 
@@ -823,9 +833,12 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """Yield a task for callbacks for each start."""
         return self._tasks(count, "start")
 
-    def _learner(self):
+    def _learner(self, of_stream=False):
         """Return the learner for the parameters."""
-        return Learner(self._families_with_outliers, self._seed, vars(self))
+        return Learner(self._families_with_outliers, self._seed, vars(self), of_stream)
+
+    def _learner_of_stream(self):
+        return self._learner(of_stream=self.block_size is not None)
 
     # Steps of a stream.
 
@@ -848,14 +861,29 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def _block_and_window(self, X):
         """Return the numbers of rows of a block and of the window."""
         block_size, window = self.block_size, self.window
+        auto = self.n_components == "auto"
+        K = self.max_components if auto else self.n_components
+        rows = min(LARGEST_BLOCK, self._rows_of_a_block(K, X.shape[1]))
         if block_size == "auto":
-            auto = self.n_components == "auto"
-            K = self.max_components if auto else self.n_components
-            rows = self._rows_of_a_block(K, X.shape[1])
-            block_size = min(LARGEST_BLOCK, max(500, rows))
+            block_size = max(500, rows)
         if window == "auto":
-            window = 0 if block_size is None else AUTO_WINDOW * block_size
+            window = 0 if block_size is None else max(AUTO_WINDOW * block_size, rows)
         return block_size, window
+
+    def _warn_of_short_window(self, block_size, window, n_features):
+        """Warn if the rows of a window that was given are few for the components."""
+        K = 2 if self.n_components == "auto" else self.n_components
+        if self.window == "auto" or block_size is None or K == 1:
+            return
+        needed = int(FEW * min(LARGEST_BLOCK, self._rows_of_a_block(K, n_features)))
+        kept = block_size + window
+        if kept < needed:
+            warn_user(
+                f"window={window} and block_size={block_size} keep {kept} rows, fewer "
+                f"than the {needed} that {K} components with {n_features} columns "
+                "need: groups may be merged. Increase window or block_size, or leave "
+                "window='auto'.",
+            )
 
     def _rows_of_a_block(self, n_components, n_features):
         return 20 * n_components * (n_features + 1)
@@ -873,7 +901,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
                 f"This {type(self).__name__} instance has seen no row yet: call "
                 "partial_fit with rows of positive weight."
             )
-        stream = self._stream.current(learner=self._learner())
+        stream = self._stream.current(self._learner_of_stream())
         statistics, bound = stream.summary()
         return Answer(stream, statistics, bound, stream.history or [bound])
 
@@ -888,7 +916,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
 
 def ones_for(X, weight):
-    """Return the weights, ones if they are None."""
+    """Return the weights, or ones if they are None."""
     return np.ones(X.shape[0]) if weight is None else weight
 
 

@@ -12,14 +12,14 @@ from ._search import TILE_ROWS, clusters, hard_statistics, remembered, scaled_pa
 
 MERGE_ROWS = 4000  # rows on which merges are compared
 PAIRS = 6  # pairs of components whose merges are tried
-TURNED = 2.0  # least number of rows, settled and in the window, to separate them
+TURNED = 2.0  # least number of settled rows, and of rows in the window, to separate
 EXCHANGE_SWEEPS = 8  # sweeps between two checks of an exchange
 CUTS = 3  # components whose splits are tried, for each pair
 CUT_STEPS = 5  # steps of k-means, which splits a component
 CUT_SWEEPS = 5  # sweeps of a mixture of two, which improves the best splits
 TRIES = 4  # exchanges that are followed for a few sweeps
 EXCHANGE_ROWS = 4000  # rows for these sweeps
-PATIENCE = 20  # an exchange ends if more rises like its last one are needed
+PATIENCE = 20  # an exchange ends if it needs more rises like the last one
 
 
 class Candidate(NamedTuple):
@@ -166,10 +166,10 @@ def exchange_components(
 ):
     """Exchange components as long as a fit has converged and the bound rises.
 
-    A pair that overlaps is merged and a third component is split. The most promising
-    exchanges are run for a few sweeps over some of the rows. The best of them is run
-    over all rows, as long as it may still exceed the fit. The halves of the components
-    are stored in the dictionary `known`, if there is one.
+    An exchange merges a pair that overlaps and splits a third component. The most
+    promising exchanges are run for a few sweeps over some of the rows. The best of them
+    is run over all rows, as long as it may still exceed the fit. The halves of the
+    components are stored in the dictionary `known`, if it is given.
 
     Returns
     -------
@@ -283,11 +283,11 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
 
 
 def old_and_new(statistics, settled):
-    """Return the components with settled rows, and with most rows in the window.
+    """Return the components with settled rows and the most rows in the window.
 
-    A new group in the window broadens the nearest component. Its settled rows and those
-    in the window should then be two components, or its settled rows should belong to
-    another one.
+    A new group in the window broadens the nearest component. The settled rows of this
+    component and its rows in the window should then be two components, or the settled
+    rows should belong to another component.
     """
     both = (statistics[:, 0] >= TURNED) & (settled[:, 0] >= TURNED)
     order = np.argsort(-statistics[:, 0], kind="stable")
@@ -390,8 +390,8 @@ def shares_and_losses(mixture, state, X, sample_weight):
     shares : ndarray of shape (n_rows, n_components)
         Responsibilities times weights.
     losses : ndarray of shape (n_components, n_components)
-        The decrease of the expected log joint density if the rows of a component
-        (first axis) are assigned to another one, which is not updated.
+        The decrease of the expected log joint density if the rows of one component
+        (first axis) are assigned to another one (second axis), without an update.
     """
     density = mixture.density(state)
     joint = np.empty((X.shape[0], len(density.constants)))

@@ -36,7 +36,7 @@ class TopicPosterior(NamedTuple):
 
 
 class MultinomialFamily(Family):
-    """theta ~ Dirichlet(b0), a row of counts given its total: conjugate.
+    """Rows of counts given their totals, with a conjugate Dirichlet(b0) prior.
 
     Parameters
     ----------
@@ -151,9 +151,10 @@ class MultinomialFamily(Family):
 
 
 class EmpiricalMultinomialFamily(MultinomialFamily):
-    """theta ~ Dirichlet(c f): f the frequencies of all rows; the bound chooses c.
+    """The same with a prior Dirichlet(c f): f are frequencies, the bound chooses c.
 
-    A component is penalised for its difference from the frequencies of all rows only.
+    The frequencies are those of all rows, so that a component is only penalised for its
+    difference from them.
     """
 
     def __init__(self):

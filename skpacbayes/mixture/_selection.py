@@ -26,12 +26,15 @@ class Choice:
         Seed of the split-merge moves.
     options : dict
         `max_iter` and `tol` of the ascents.
+    of_stream : bool, default=False
+        Whether the rows are the first of a stream, which warnings then say.
     """
 
-    def __init__(self, surprise, seed, options):
+    def __init__(self, surprise, seed, options, of_stream=False):
         self.surprise = surprise
         self.seed = seed
         self.options = options
+        self.of_stream = of_stream
 
     def paths(self, mixture, most, seeds, X, sample_weight, *, tasks, n_jobs, known):
         """Return a path for each seed: fits of `most` and all fewer components.
@@ -66,18 +69,15 @@ class Choice:
 
         return in_rounds(run, starts, tasks, n_jobs)
 
-    def best_of(self, paths, X, sample_weight, first_block):
+    def best_of(self, paths, X, sample_weight):
         """Improve the two best fits, and return the best one and all criteria.
 
-        Warns if another seed may choose another number; `first_block` says whether the
-        rows are the first block of a stream.
+        Warns if another seed may choose another number.
         """
         fits, gains = self.improved(paths, X, sample_weight)
         best = max(fits, key=lambda K: self.of(fits[K]))
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
-        self.warn_if_undecided(paths, criteria, gains[best], first_block)
-        if best == max(fits):
-            self.warn_if_more(fits[best], X, sample_weight)
+        self.warn_if_undecided(paths, criteria, gains[best])
         return fits[best], criteria
 
     def improved(self, paths, X, sample_weight):
@@ -154,7 +154,7 @@ class Choice:
         """Return the criterion of a fit."""
         return float(fit.criterion - self.surprise(len(fit.state.concentration)))
 
-    def warn_if_undecided(self, paths, criteria, gain, first_block):
+    def warn_if_undecided(self, paths, criteria, gain):
         """Warn if the paths do not agree, or the two best criteria are close."""
         if len(criteria) == 1:
             return
@@ -168,8 +168,8 @@ class Choice:
         if len(numbers) == 1 and margin > needed:
             return
         searches = f"the {len(paths)} searches" if len(paths) > 1 else "the search"
-        at_first = " for the first block of the stream" if first_block else ""
-        later = " Later blocks may change the number." if first_block else ""
+        at_first = " for the first rows of the stream" if self.of_stream else ""
+        later = " Later rows may change the number." if self.of_stream else ""
         warn_user(
             f"n_components='auto' chose {best}{at_first}, but another random_state may "
             f"choose another number: {second} is {margin:.3g} nats worse, {searches} "

@@ -73,10 +73,14 @@ class Stream:
     data set. Before a later block is added to the window, the rows that exceed the
     window settle: only their statistics are kept, and no longer change. Then `n_sweeps`
     sweeps follow. Components are also exchanged at three times: when the number of
-    blocks has doubled; at the last block before the rows of a short window settle; and
-    at blocks with new groups, whose density rises a lot in their sweeps. Before any row
-    has settled, `n_init` new starts are tried first. If the number of components is
-    chosen, it may change after every block, and new groups need no exchange.
+    blocks has doubled; at the last block before rows settle; and at blocks with new
+    groups, whose density rises a lot in their sweeps. Before any row has settled,
+    `n_init` new starts are tried first. If the number of components is chosen, it may
+    also change whenever a quarter of the window is new.
+
+    If the window is longer than four blocks, a block may have too few rows for the
+    prior and for the number of components. As long as no row has settled, the rows are
+    then fitted again like any data set, whenever their number has grown by half.
 
     Parameters
     ----------
@@ -95,7 +99,7 @@ class Stream:
         self.block_size = block_size
         self.window_size = window
         self.learned = None
-        self.n_blocks = 0
+        self.n_blocks = self.n_new = 0  # n_new: rows since the last fit or choice
         self.pending, self.window = Rows(), Rows()
         self.settled = self.state = self.history = None
         self.bound = None  # set if all rows have settled
@@ -124,7 +128,7 @@ class Stream:
             X, weight = X[room:], weight[room:]
             if len(stream.pending) == self.block_size:
                 stream._commit(learner)
-                if stream.n_blocks == 1 and X.shape[0]:  # its family is now chosen
+                if stream.n_new == 0 and X.shape[0]:  # its family may be another one
                     stream.learned.mixture.family.check_rows(X)
                     stream.check_new_rows(X)
         return stream
@@ -157,34 +161,51 @@ class Stream:
             self._open_prior()
             self._settle_old_rows()
             self.window = self.window + self.pending
-            doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
-            watched = not (doubled or learner.chooses)
-            before = self._log_density_of_block() if watched else 0.0
-            self._sweep(learner.n_sweeps)
-            news = watched and self._is_news(before)
-            if doubled:
-                fit = Fit(self.learned.mixture, self.state, None, [], False)
-                learner.warn_of_values(fit, *self.window.joined())
-            if doubled or news or self._last_chance():
-                self._exchange(learner)
+            self.n_new += len(self.pending)
+            grows = self._is_long() and not self.settled.any()
+            if grows and (self._last_chance() or self._is_new(1 / 3)):
+                self._begin(learner)
             else:
-                self._renumber(learner)
-            if news and self.settled.any() and not self.has_warned:
-                self._warn_if_missed()
+                self._continue(learner, grows)
         self.pending = Rows()
 
     def _begin(self, learner):
-        """Fit the first block like any data set."""
-        X, weight = self.pending.joined()
-        self.learned = learner.learn(
-            X,
-            None if (weight == 1).all() else weight,
-            first_block=self.block_size is not None,
-        )
+        """Fit the rows so far like any data set; an earlier fit of them may be kept."""
+        rival = None
+        if self.learned is None:
+            self.window = self.pending
+        else:
+            rows = self.window.joined()
+            rival = self.learned.mixture.ascend(self.state, *rows, **learner.to)
+        X, weight = self.window.joined()
+        weight = None if (weight == 1).all() else weight
+        self.learned = learner.learn(X, weight, rival=rival)
         fit = self.learned.fit
         self.state, self.history = fit.state, fit.history
-        self.settled = np.zeros_like(fit.statistics)
-        self.window = self.pending
+        self.settled, self.n_new = np.zeros_like(fit.statistics), 0
+
+    def _continue(self, learner, grows):
+        """Sweep over the window, and exchange or choose components if it is time.
+
+        While the window `grows`, new fits to all rows do this.
+        """
+        doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
+        due = not grows and (doubled or self._last_chance())
+        chosen = learner.chooses and not grows
+        chosen &= not self._is_long() or self._is_new(1 / 4)
+        watched = not (due or chosen)
+        before = self._log_density_of_block() if watched else 0.0
+        self._sweep(learner.n_sweeps)
+        news = watched and self._is_news(before)
+        if doubled and not grows:
+            fit = Fit(self.learned.mixture, self.state, None, [], False)
+            learner.warn_of_values(fit, *self.window.joined())
+        if due or news:
+            self._exchange(learner)
+        elif chosen:
+            self._renumber(learner)
+        if news and self.settled.any() and not self.has_warned:
+            self._warn_if_missed()
 
     def _open_prior(self):
         """Widen the prior for groups that are not among the first rows."""
@@ -205,10 +226,21 @@ class Stream:
             self.state, *self.window.joined(), self.settled, n_sweeps=n_sweeps
         )
 
+    def _is_long(self):
+        return self.window_size > AUTO_WINDOW * self.block_size
+
     def _last_chance(self):
-        """Return whether rows of a short window settle next, for the first time."""
-        few = self.window_size < AUTO_WINDOW * self.block_size
-        return few and len(self.window) > self.window_size and not self.settled.any()
+        """Return whether rows of the window settle next, for the first time.
+
+        A window of four blocks has just been exchanged: four is a power of two.
+        """
+        usual = self.window_size == AUTO_WINDOW * self.block_size
+        full = len(self.window) > self.window_size
+        return full and not usual and not self.settled.any()
+
+    def _is_new(self, share):
+        """Return whether a share of the window is new since the last fit to it."""
+        return self.n_new >= share * min(len(self.window), self.window_size)
 
     def _log_density_of_block(self):
         """Return the log-normaliser of the E-step, summed over the pending rows."""
@@ -260,6 +292,7 @@ class Stream:
             self.state, *rows, self.settled, max_iter=1, tol=0.0
         )
         fit, settled = learner.renumber(fit, *rows, self.settled)
+        self.n_new = 0
         if len(fit.state.concentration) != before:
             self.state, self.settled = fit.state, settled
             self.history = self.history + fit.history

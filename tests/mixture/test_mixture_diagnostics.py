@@ -347,6 +347,6 @@ def test_a_stream_says_that_a_warning_is_about_its_first_block():
         TemperedVBGaussianMixture("auto", **options).fit(X[:60])
     assert len(of_stream) == len(of_fit) == 2
     for warning in of_stream:
-        assert "first block" in str(warning.message)
+        assert "first rows" in str(warning.message)
         assert "Later blocks may" in str(warning.message)
     assert not any("block" in str(warning.message) for warning in of_fit)

@@ -31,7 +31,7 @@ from skpacbayes.mixture import (
     _stream,
 )
 
-MANY_BLOCKS = {"block_size": 25, "window": 40, "n_sweeps": 2, "random_state": 0}
+MANY_BLOCKS = {"block_size": 25, "window": 60, "n_sweeps": 2, "random_state": 0}
 
 
 def answers(mixture):
@@ -78,7 +78,7 @@ STREAMS = {
     "full": Stream(lambda: Gaussian(2, **MANY_BLOCKS), normal_rows, missing=True),
     "no window": Stream(
         lambda: Gaussian(
-            2, covariance_type="diag", block_size=25, window=0, random_state=0
+            2, covariance_type="diag", block_size=50, window=0, random_state=0
         ),
         normal_rows,
     ),

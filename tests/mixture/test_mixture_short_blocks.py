@@ -1,0 +1,118 @@
+"""Streams in blocks that have too few rows for several components."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skpacbayes.mixture import (
+    TemperedVBGaussianMixture,
+    TemperedVBMixture,
+    TemperedVBMultinomialMixture,
+)
+
+BLOCK = 40
+SAME = 0.05  # nats per row
+
+
+def gaussians(generator, z, width):
+    return generator.normal(size=(3, width))[z] * 2 + generator.normal(
+        size=(len(z), width)
+    )
+
+
+def counts(generator, z, width):
+    rates = np.exp(generator.normal(1.0, 0.4, size=(3, width)))
+    return generator.poisson(rates[z]).astype(float)
+
+
+def flags(generator, z, width):
+    chances = generator.uniform(0.05, 0.95, size=(3, width))
+    return (generator.random((len(z), width)) < chances[z]).astype(float)
+
+
+def mixed(generator, z, width):
+    half = width // 2
+    return np.hstack([draw(generator, z, half) for draw in (gaussians, counts)])
+
+
+def of_columns(width):
+    half = width // 2
+    return [
+        ("numbers", "normal", list(range(half))),
+        ("counts", "poisson", list(range(half, 2 * half))),
+    ]
+
+
+CASES = {
+    "full": (lambda width: TemperedVBGaussianMixture(), gaussians),
+    "tied": (
+        lambda width: TemperedVBGaussianMixture(covariance_type="tied"),
+        gaussians,
+    ),
+    "diag": (
+        lambda width: TemperedVBGaussianMixture(covariance_type="diag"),
+        gaussians,
+    ),
+    "student": (lambda width: TemperedVBMixture("student"), gaussians),
+    "poisson": (lambda width: TemperedVBMixture("poisson"), counts),
+    "bernoulli": (lambda width: TemperedVBMixture("bernoulli"), flags),
+    "mixed": (lambda width: TemperedVBMixture(of_columns(width)), mixed),
+    "counts": (lambda width: TemperedVBMultinomialMixture(), counts),
+}
+
+
+def quiet_fit(mixture, X, size=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the first rows: too few for many families
+        if size is None:
+            return mixture.fit(X)
+        for start in range(0, len(X), size):
+            mixture.partial_fit(X[start : start + size])
+        mixture._answer()  # while warnings are off
+    return mixture
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "n_components"),
+    [(name, 12, "auto") for name in CASES]
+    + [("full", 12, 3), ("student", 12, 3), ("poisson", 12, 3), ("diag", 4, 3)],
+)
+def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
+    name, width, n_components
+):
+    """The window is long enough, and the first rows do not decide.
+
+    Several of these fail where the window has four blocks.
+    """
+    make, draw = CASES[name]
+    generator = np.random.default_rng(3)
+    X = draw(generator, generator.integers(0, 3, 900), width)
+    X, new = X[:400], X[400:]
+    options = {"n_components": n_components, "max_components": 4, "n_init": 1}
+    part = make(width).set_params(**options, tol=1e-4, random_state=0)
+    stream = clone(part).set_params(block_size=BLOCK)
+    quiet_fit(part, X[: 2 * len(X) // 3])
+    assert quiet_fit(stream, X, BLOCK).score(new) > part.score(new) - SAME
+
+
+def test_a_window_too_short_for_two_components_is_named():
+    X = np.random.default_rng(0).normal(size=(30, 50))
+    mixture = TemperedVBGaussianMixture("auto", block_size=100, window=400)
+    with pytest.warns(UserWarning, match="keep 500 rows, fewer than the 816"):
+        mixture.partial_fit(X)
+    with pytest.warns(UserWarning, match="the 1632 that 4 components"):
+        clone(mixture).set_params(n_components=4).partial_fit(X)
+    for options in ({"window": 800}, {"window": "auto"}, {"n_components": 1}):
+        clone(mixture).set_params(**options).partial_fit(X)
+
+
+def test_the_window_holds_a_default_block_where_blocks_are_short():
+    def window(**options):
+        mixture = TemperedVBGaussianMixture("auto", max_components=4, **options)
+        return mixture.partial_fit(np.ones((1, 12)))._stream.window_size
+
+    assert window() == 4 * 1040
+    assert window(block_size=300) == 4 * 300
+    assert window(block_size=40) == 1040
