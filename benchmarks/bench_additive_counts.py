@@ -117,23 +117,29 @@ def fitted(make, X, y, weights=None):
     return model, seconds
 
 
+def study(design, n_seeds):
+    """Deviance, variables found and selected, and CPU seconds, by method and seed."""
+    compared = methods(DESIGNS[design][1])
+    found = {name: [] for name in compared}
+    for seed in range(n_seeds):
+        X, y, new, expected = simulated(*DESIGNS[design], seed)
+        for name, make in compared.items():
+            model, seconds = fitted(make, X, y)
+            means = np.maximum(model.predict(new), LEAST)
+            deviance = mean_poisson_deviance(expected, means)
+            support = [np.nan, np.nan]
+            if hasattr(model, "get_support"):
+                chosen = model.get_support(indices=True)
+                support = [float((chosen < RELEVANT).sum()), float(len(chosen))]
+            found[name].append([float(deviance), *support, seconds])
+    return found
+
+
 def study_of_simulated(report, names, n_seeds):
     """Deviances of the predictions from the true means, and variables found."""
     rows = []
     for design in names:
-        compared = methods(DESIGNS[design][1])
-        found = {name: [] for name in compared}
-        for seed in range(n_seeds):
-            X, y, new, expected = simulated(*DESIGNS[design], seed)
-            for name, make in compared.items():
-                model, seconds = fitted(make, X, y)
-                means = np.maximum(model.predict(new), LEAST)
-                deviance = mean_poisson_deviance(expected, means)
-                support = np.full(2, np.nan)
-                if hasattr(model, "get_support"):
-                    chosen = model.get_support(indices=True)
-                    support = np.array([(chosen < RELEVANT).sum(), len(chosen)])
-                found[name].append([deviance, *support, seconds])
+        found = report.stage(design, lambda: study(design, n_seeds))  # noqa: B023
         for name, results in found.items():
             deviances, right, chosen, seconds = np.array(results).T
             selects = np.isfinite(right).all()
@@ -148,6 +154,7 @@ def study_of_simulated(report, names, n_seeds):
                     f"{np.median(seconds):.1f}",
                 ]
             )
+            print(" | ".join(rows[-1]), flush=True)
     report.table(
         "Mean Poisson deviance of predictions from the true means at new rows, with "
         f"its standard error over {n_seeds} samples; variables found of four, false "

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array, validation
 
@@ -69,7 +70,10 @@ def is_plain(values, shape, dtype=np.float64):
 
 
 def refuse_hidden(values, asked):
-    """Raise for a lazy table, or a masked array, whose mask scikit-learn ignores."""
+    """Raise for lazy tables, for masked arrays, and for arrays NumPy cannot read.
+
+    scikit-learn ignores masks.
+    """
     if type(values).__name__ == "LazyFrame":
         raise TypeError(
             f"{asked} got a lazy table of type {type(values).__module__}.LazyFrame, "
@@ -82,6 +86,30 @@ def refuse_hidden(values, asked):
             "values.filled(numpy.nan), for an estimator that accepts NaN, or remove "
             "these rows."
         )
+    if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
+        _refuse_foreign(values, asked)
+
+
+def _refuse_foreign(values, asked):
+    """Raise TypeError for an array of another library that NumPy does not read.
+
+    It is in the memory of another device, or scikit-learn would use its library.
+    """
+    kind = f"{type(values).__module__.partition('.')[0]}.{type(values).__name__}"
+    if get_config()["array_api_dispatch"]:
+        raise TypeError(
+            f"{asked} got an array of type {kind} while array_api_dispatch is on, but "
+            "computes with NumPy: pass numpy.asarray of it, or turn "
+            "array_api_dispatch off."
+        )
+    try:
+        np.asarray(values)
+    except (TypeError, RuntimeError) as error:
+        device = getattr(values, "device", "unknown")
+        raise TypeError(
+            f"{asked} got an array of type {kind} on device {device}, which NumPy "
+            "cannot read: copy it to the CPU and pass a NumPy array."
+        ) from error
 
 
 def refuse_missing_labels(name, labels, *, numbers=False):

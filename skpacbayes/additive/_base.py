@@ -41,6 +41,9 @@ class Fitted(NamedTuple):
     intercept: float = 0.0
     n_variables_needed: int = 0  # for many weak effects, if larger than `most`
     weak_gain: float = 0.0  # log evidence for them, if inconclusive
+    # Probability of no variable if the noise variance, which was estimated, is unknown;
+    # 0 if it was not estimated.
+    nothing: float = 0.0
     full: int = 0  # largest number of variables, if a chain reached it; else 0
     noise_variance: float = 0.0
     intercept_variance: float = 0.0

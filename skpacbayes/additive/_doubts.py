@@ -1,8 +1,9 @@
 """Warnings of a fit: chains, selections, models that are too small."""
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
 from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
@@ -17,6 +18,7 @@ LEAST_SHARE, MOST_COMPARED = 0.01, 300  # limits of comparisons
 FEWEST, MOST = 0.1, 20.0  # mean weights that may be numbers of rows
 LEAST_EFFECTIVE = 0.1  # least effective number of rows, as a share
 DISPERSED = 1.2  # dispersion from which counts are overdispersed
+LEAST_NOTHING = 0.05  # probability of no variable from which selections are doubtful
 N_ERRORS_OF_DISPERSION = 5.0  # and standard errors of the dispersion above 1
 POOLED = 0.05  # share of the rows in pooled categories
 LEVEL = 1e-3  # of the joint test of all variables
@@ -31,6 +33,7 @@ TELLS_APART = 0.9  # share of distinct rows or targets: equal rows are copies
 MOST_TESTED = 300  # variables whose products are compared with residuals
 FEW_DISTINCT = 0.4  # share of distinct rows below which most rows are copies
 FEW_WRONG = 0.03  # share of rows of a wrong class up to which classes are separated
+NORMAL_RATIO = 1.0  # of a sum of terms of random signs: below, nearly normal
 PER_LEVEL = 3  # least rows per value of a variable that may be a category
 
 
@@ -75,6 +78,14 @@ def warn_of_doubts(found, n_features, products):
             f"A linear regression on all variables is {np.exp(found.weak_gain):.3g} "
             "times as probable as few clear effects, which is too little evidence to "
             "use all variables. Compare with ridge regression."
+        )
+    inclusion = found.posterior.inclusion()[:n_features, 0]
+    if found.nothing > LEAST_NOTHING and (inclusion >= SELECTED).any():
+        warn_user(
+            f"feature {inclusion.argmax()} may fit the noise: the noise variance, "
+            f"{found.noise_variance:.3g}, was estimated by models with few rows for "
+            "each variable. If it is unknown, no variable matters with probability "
+            f"{found.nothing:.2f}. Give noise_variance, or more rows."
         )
     if any(found.far_rows):
         above, below = found.far_rows
@@ -350,10 +361,10 @@ def _warn_of_roughness(X, feature):
 def _closest_product(X, residuals, width, level, categorical, selected):
     """Return the pair of variables whose product is closest to the residuals, or None.
 
-    The sum of residuals times products, over the root of the sum of their squares, is
-    compared with `_limit`. The product is that of ranks; parts of it that depend on one
-    variable do not count. Half of the level is spent on products of two selected
-    variables, which are few, and half on all products.
+    The sum of residuals times products is compared with its distribution under random
+    signs of the terms, see `sign_level`. The product is that of ranks; parts of it that
+    depend on one variable do not count. Half of the level is spent on products of two
+    selected variables, which are few, and half on all products.
     """
     largest = abs(residuals).max()
     if not largest > 0:
@@ -371,17 +382,17 @@ def _closest_product(X, residuals, width, level, categorical, selected):
         count = np.count_nonzero(among)
         if count < 2:
             continue
-        limit = _limit(0.5 * level / (count * (count - 1)), len(X))
+        each = level / (count * (count - 1))
         some = np.where(np.outer(among, among), scores, 0.0)
         i, j = np.unravel_index(some.argmax(), some.shape)
-        if some[i, j] > limit:
-            gain = _gain(residuals, ranks[:, i], ranks[:, j], limit)
+        if sign_level(residuals * ranks[:, i] * ranks[:, j]) < each:
+            gain = _gain(residuals, ranks[:, i], ranks[:, j], each)
             if gain * (largest / width) ** 2 > LEAST_GAIN:
                 return int(i), int(j)
     return None
 
 
-def _gain(residuals, first, second, limit):
+def _gain(residuals, first, second, level):
     """Return the variance of the residuals along the product of two variables.
 
     Parts of the product that depend on one variable are removed. The result is 0 if the
@@ -392,10 +403,56 @@ def _gain(residuals, first, second, limit):
     )
     product = first * second
     product = product - mains @ np.linalg.lstsq(mains, product, rcond=None)[0]
-    along = abs(residuals @ product)
-    if not along > limit * np.sqrt(np.square(residuals) @ np.square(product)):
+    if not sign_level(residuals * product) < level:
         return 0.0
-    return along**2 / (product @ product) / len(first)
+    return (residuals @ product) ** 2 / (product @ product) / len(first)
+
+
+def sign_level(terms):
+    """Return the probability that random signs of terms give a larger absolute sum.
+
+    The approximation is by the saddlepoint method [1]_. Where few rows are nearly
+    explained by a product, this probability is far smaller than that of a normal
+    distribution: the ratio of the sum to the root of the sum of squares has a bound.
+
+    Parameters
+    ----------
+    terms : ndarray of shape (n_terms,)
+        Terms whose signs are random, given their sizes.
+
+    Returns
+    -------
+    level : float
+        The probability, of both tails.
+
+    References
+    ----------
+    .. [1] R. Lugannani and S. O. Rice (1980). Saddlepoint approximation for the
+       distribution of the sum of independent random variables. Advances in Applied
+       Probability 12.
+    """
+    size = np.sqrt(terms @ terms)
+    if not size > 0:
+        return 1.0
+    sizes, total = abs(terms) / size, abs(terms.sum()) / size
+    if total < NORMAL_RATIO:
+        return float(2 * norm.sf(total))
+    if total > sizes.sum() - sizes[sizes > 0].min():  # all signs are equal
+        return 2.0 ** (1 - np.count_nonzero(sizes))
+
+    def excess(point):
+        return sizes @ np.tanh(point * sizes) - total
+
+    high = 1.0
+    while excess(high) < 0:
+        high *= 2
+    point = brentq(excess, 0.0, high)
+    logs = np.logaddexp(point * sizes, -point * sizes).sum() - len(sizes) * np.log(2)
+    root = np.sqrt(2 * max(point * total - logs, 0.0))
+    spread = np.square(sizes) @ (1 - np.tanh(point * sizes) ** 2)
+    inverse = 1 / (point * np.sqrt(max(spread, 1e-300))) - 1 / root
+    tail = norm.sf(root) + norm.pdf(root) * inverse
+    return float(2 * max(tail, 0.0))
 
 
 def _limit(level, n_rows):

@@ -4,13 +4,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, solve_triangular
 from scipy.special import logsumexp
 
 from .._chains import run_chains
 from ..certificates.additive import log_prior_mass
 from ._base import Fitted
-from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
+from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior, log_binomial
+from ._gram import precision_factor
 from ._posterior import (
     Posterior,
     Run,
@@ -30,6 +31,7 @@ RIDGE = 1e-8  # of the greedy search, relative to the functions' squares
 # variances.
 MARGIN = 8.0
 DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
+MOST_COMPARED = 50  # visited models that are compared with the empty one
 LARGEST = 1000  # largest min(n_rows, n_variables), as the cost is cubic
 RATIOS = np.geomspace(1e-6, 10.0, 60)  # of variances, coefficients over noise
 
@@ -250,6 +252,28 @@ class Setup:
         self.weak = None if self.n_variables_needed else found
         return not self.n_variables_needed
 
+    def probability_of_nothing(self, posterior, temperature):
+        """Return the probability of the empty model if the noise variance is unknown.
+
+        With few rows for each variable the variance is estimated by models that may fit
+        the noise, and the posterior is then too sure of these models. The visited
+        models are compared with the empty one with the variance integrated out. The
+        result is 0 if the variance was not estimated, or with pairs.
+        """
+        settings, problem = self.settings, self.problem
+        given = settings.noise_variance, settings.slab, settings.inverse_temperature
+        if (
+            given != ("auto", "gaussian", "likelihood")
+            or settings.sampler != "collapsed"
+            or may_integrate(settings, problem)
+            or self.weak is not None
+            or self.n_pairs
+        ):
+            return 0.0
+        noise = temperature.noise_variance
+        ratio = self.slab_variance(temperature.unit) / noise
+        return nothing_matters(problem, posterior, settings.beta, ratio)
+
     def every_variable(self, among=None):
         """Return the model of all or some variables, each of order 1."""
         among = (
@@ -311,6 +335,7 @@ def summary(chains, setup, temperature):
         runs=agreement.runs,
         n_variables_needed=setup.n_variables_needed,
         weak_gain=setup.weak_gain,
+        nothing=setup.probability_of_nothing(posterior, temperature),
         full=prior.most if prior.most < n_usable and prior.most in sizes else 0,
         noise_variance=temperature.noise_variance,
         intercept_variance=1 / (2 * temperature.inverse_temperature),
@@ -484,6 +509,45 @@ def weak_effects(problem, recorded, noise, beta, most, least):
     many = linear_evidence(problem, *spectrum, least)
     gain = float(many.log_evidence - math.log(problem.weight) - few)
     return many._replace(gain=gain)
+
+
+def nothing_matters(problem, posterior, beta, ratio):
+    """Return the probability of the empty model among it and the visited models.
+
+    The variance of the noise has the prior 1 / s^2, and the log evidence of a model
+    with q functions is, up to a constant,
+
+        log prior - (n - 1) log(y'y - b' P^-1 b) / 2 - log|P| / 2 - q log(ratio) / 2.
+
+    Parameters
+    ----------
+    problem : Problem
+        The regression.
+    posterior : Posterior
+        The visited models; the `MOST_COMPARED` most probable ones are compared.
+    beta : float
+        Each function multiplies the prior by beta.
+    ratio : float
+        Variance of coefficients over that of the noise.
+    """
+    width, d = problem.gram.diagonal.shape[1], np.count_nonzero(problem.gram.ranks)
+    logs, least = [0.0], 1e-10 * problem.square
+    for model in posterior.columns[np.argsort(-posterior.weights)[:MOST_COMPARED]]:
+        columns = model[model >= 0]
+        n_functions, n_variables = len(columns), len(np.unique(columns // width))
+        if not n_functions:
+            continue
+        factor = precision_factor(problem.gram.among(columns), 1 / ratio)
+        fit = solve_triangular(factor, problem.against[columns], lower=True)
+        share = max(problem.square - fit @ fit, least) / problem.square
+        logs.append(
+            n_functions * math.log(beta)
+            - log_binomial(d, n_variables)
+            - (problem.weight - 1) / 2 * math.log(share)
+            - np.log(np.diag(factor)).sum()
+            - n_functions / 2 * math.log(ratio)
+        )
+    return math.exp(-logsumexp(logs))
 
 
 def explained_squares(problem):

@@ -29,7 +29,7 @@ from .._validation import are_finite, as_numbers, is_plain, refuse_large, valida
 from ._abc_choice import Grid, choose, held_out, held_out_pairs
 from ._abc_settings import Settings
 from ._abc_support import Support, shares_beyond, warn_beyond
-from ._abc_table import Table, refuse_counts, within_reach
+from ._abc_table import Table, refuse_counts, warn_of_impossible, within_reach
 from ._simulate import SimulationTable
 
 FIRST_FIT = 1000  # number of simulations after which a stream fixes its settings
@@ -737,6 +737,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         """
         table, settings = self._table, self._ready()
         X, far = within_reach(X, table)
+        axes = settings.neighbors.axes(table)
+        if axes is not None:
+            far = warn_of_impossible(X, far, axes)
         return np.ascontiguousarray(settings.neighbors.metric.project(X.T).T), far
 
     def _for_each(self, X, function):

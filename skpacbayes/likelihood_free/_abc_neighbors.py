@@ -1,9 +1,11 @@
 """The simulations nearest to an observation, with or without an index."""
 
+from copy import copy
+
 import numpy as np
 
 from ._abc_search import Leaves, Scan
-from ._abc_table import tiles
+from ._abc_table import MOST_SUMMARIES, Axes, tiles
 
 TOGETHER = 8  # number of observations per pass over the table
 # When "auto" uses an index; timings are in benchmarks/bench_abc_speed.py.
@@ -18,8 +20,8 @@ class Neighbors:
     """Search for the nearest rows of a table that may grow.
 
     Distances that differ by less than about 1e-9 of their size tie, so that rounding
-    does not decide, and ties are broken by the lower row. The index is derived from the
-    table, replaced in one assignment, and not pickled.
+    does not decide, and ties are broken by the lower row. The index and the axes are
+    derived from the table, replaced in one assignment, and not pickled.
 
     Parameters
     ----------
@@ -29,13 +31,25 @@ class Neighbors:
 
     def __init__(self, metric):
         self.metric = metric
-        self._index = Index()
+        self._index, self._axes = Index(), None
 
     def __getstate__(self):
         return {"metric": self.metric}
 
     def __setstate__(self, state):
         self.__init__(state["metric"])
+
+    def axes(self, table):
+        """Return the principal axes of a table; None of one or many summaries."""
+        if table.n_rows < 2 or not 2 <= len(table.summaries) <= MOST_SUMMARIES:
+            return None
+        axes = self._axes
+        if axes is None or not axes.covers(table):
+            axes = Axes(table)
+        elif axes.n_rows < table.n_rows:
+            axes = copy(axes).extended(table)
+        self._axes = axes
+        return axes
 
     def nearest(self, table, observations, n_rows, algorithm="brute"):
         """Yield the rows nearest to each observation, the nearest first.

@@ -5,6 +5,9 @@ import numpy as np
 from .._base import warn_user
 
 FAR = 0.5  # distance outside of the range of a summary, in ranges, from which we warn
+MOST_SUMMARIES = 100  # summaries of which combinations are compared
+MOST_OF_AXES = 10_000  # about the largest number of rows that the axes are those of
+LEAST_RANGE = 2e-3  # of a combination, in ranges of summaries: observations are rounded
 FARTHEST = 1e100  # distance to which observations are moved, as squares would overflow
 MOST = 1e10  # largest total weight of the simulations
 
@@ -160,6 +163,86 @@ def within_reach(X, table):
         )
     margin = FARTHEST * np.maximum(1.0, ranges)
     return np.clip(X, table.lowest - margin, table.highest + margin), far
+
+
+def warn_of_impossible(X, far, axes):
+    """Warn of observations whose summaries are possible one by one, but not together.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_observations, n_summaries)
+        Observations.
+    far : ndarray of shape (n_observations,)
+        Observations of which a warning was given.
+    axes : Axes
+        Principal axes of the simulations.
+
+    Returns
+    -------
+    far : ndarray of shape (n_observations,)
+        Whether a warning was given.
+    """
+    ratio = axes.ranges_outside(X)
+    ratio[far] = 0.0
+    impossible = (ratio > FAR).any(axis=1)
+    if impossible.any():
+        row, axis = np.unravel_index(ratio.argmax(), ratio.shape)
+        i, j = np.sort(np.argsort(-abs(axes.directions[:, axis]))[:2])
+        warn_user(
+            f"{np.count_nonzero(impossible)} of {len(X)} "
+            "observations are far outside the simulations, and their posteriors "
+            "are extrapolated: their summaries are simulated one by one, but not "
+            f"together. At row {row} a combination of summaries {i} and {j} is "
+            f"{ratio[row, axis]:.3g} times its simulated range outside of this range."
+        )
+    return far | impossible
+
+
+class Axes:
+    """Principal axes of the summaries, in units of their ranges, and ranges along them.
+
+    Parameters
+    ----------
+    table : Table
+        The simulations, two or more.
+    """
+
+    def __init__(self, table):
+        unit = table.highest - table.lowest
+        varies = (unit > 0) & np.isfinite(unit)
+        self.precisions = np.where(varies, 1 / np.where(varies, unit, 1.0), 0.0)
+        self.center, self.array, self.n_rows = table.lowest, table.summaries, 0
+        step = -(-table.n_rows // MOST_OF_AXES)
+        some = self._scaled(table.summaries[:, : table.n_rows : step])
+        self.directions = np.linalg.eigh(np.cov(some))[1]
+        self.lowest = np.full(len(unit), np.inf)
+        self.highest = -self.lowest
+        self.extended(table)
+
+    def _scaled(self, columns):
+        gaps = columns - self.center[:, None]
+        return gaps * self.precisions[:, None]
+
+    def covers(self, table):
+        """Return whether all rows of the axes are the first rows of the table."""
+        return self.array is table.summaries and self.n_rows <= table.n_rows
+
+    def extended(self, table):
+        """Extend the ranges by further rows of the table."""
+        for rows in tiles(table.n_rows - self.n_rows):
+            some = table.summaries[:, self.n_rows : table.n_rows][:, rows]
+            places = self.directions.T @ self._scaled(some)
+            self.lowest = np.minimum(self.lowest, places.min(axis=1))
+            self.highest = np.maximum(self.highest, places.max(axis=1))
+        self.n_rows = table.n_rows
+        return self
+
+    def ranges_outside(self, X):
+        """Return the distance of observations outside of the ranges, in ranges."""
+        places = (self.directions.T @ self._scaled(X.T)).T
+        beyond = np.maximum(self.lowest - places, places - self.highest)
+        ranges = np.maximum(self.highest - self.lowest, LEAST_RANGE)
+        return np.maximum(beyond, 0.0) / ranges
 
 
 def ranges_outside(X, table):

@@ -12,6 +12,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 from states import changes, state_of
 
+from skpacbayes import _validation
+
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
 KINDS = ["pandas", "polars", "pyarrow"]
 TAKING_MISSING = [
@@ -143,6 +145,45 @@ def test_a_lazy_table_is_collected_by_its_user(name, method):
         if hasattr(estimator, question):
             with pytest.raises(TypeError, match="call its method collect first"):
                 getattr(estimator, question)(table.lazy(), *[Y] * ("suff" in question))
+
+
+class Elsewhere:
+    """An array of another library, as those of the array API, on some device."""
+
+    def __init__(self, values, device):
+        self.values, self.device, self.shape = values, device, values.shape
+
+    def __dlpack__(self):
+        raise NotImplementedError
+
+    def __array__(self, dtype=None, copy=None):
+        if self.device != "cpu":
+            raise RuntimeError(f"no conversion from {self.device}")
+        return np.asarray(self.values, dtype=dtype)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_an_array_that_numpy_does_not_read_is_passed_by_its_user(
+    name, method, monkeypatch
+):
+    """It is on another device, or scikit-learn would compute in its library."""
+    far, near = Elsewhere(X, "cuda:0"), Elsewhere(X, "cpu")
+    wanted = r"Elsewhere on device cuda:0, .*: copy it to the CPU and pass a NumPy arr"
+    with pytest.raises(TypeError, match=wanted):
+        learn(cheap(name), method, far, Y)
+    learnt = fitted(name, method)
+    questions = [q for q in ("predict", "transform") if hasattr(learnt, q)]
+    for question in questions:
+        with pytest.raises(TypeError, match=wanted):
+            getattr(learnt, question)(far)
+        getattr(learnt, question)(near)
+    monkeypatch.setattr(_validation, "get_config", lambda: {"array_api_dispatch": True})
+    wanted = "Elsewhere while array_api_dispatch is on.*: pass numpy.asarray of it"
+    with pytest.raises(TypeError, match=wanted):
+        learn(cheap(name), method, near, Y)
+    for question in questions:
+        with pytest.raises(TypeError, match=wanted):
+            getattr(learnt, question)(near)
 
 
 @pytest.mark.parametrize(("name", "method"), OF_LABELS)

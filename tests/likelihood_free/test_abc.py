@@ -1,6 +1,7 @@
 """Behaviour of ABCPosteriorKDE: parameters that matter, weights, bad input."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -486,3 +487,53 @@ def test_pickle_keeps_the_choice_and_not_the_index():
     before = answers(estimator, X[:5])
     assert len(pickle.dumps(estimator)) == size < 1.01 * (X.nbytes + y.nbytes)
     assert_array_equal(answers(pickle.loads(pickle.dumps(estimator)), X[:5]), before)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e6])
+def test_summaries_that_are_possible_only_one_by_one_are_told_of(unit):
+    """Of equal, correlated and counted summaries; the ranges grow with the table."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=2000)
+    noise = rng.normal(size=(2, 2000))
+    tables = {
+        "equal": (np.stack([y, y, noise[0]], 1), [1.0, -1.0, 0], [1.0, 1.004, 0]),
+        "correlated": (np.stack([y, y + 0.1 * noise[0]], 1), [2.0, -2.0], [2.0, 2.2]),
+        "constant": (np.stack([y, y, 0 * y], 1), [1.0, -1.0, 0], [1.0, 1.0, 0]),
+        "counts": (rng.multinomial(20, [0.2, 0.3, 0.5], 2000), [5, 5, 15], [5, 5, 10]),
+    }
+    for X, impossible, possible in tables.values():
+        X, new = unit * (3 + X), unit * (3 + np.array([impossible, possible]))
+        estimator = ABCPosteriorKDE(50, bandwidth="silverman").fit(X, y)
+        for question in (estimator.predict, estimator.kneighbors):
+            with pytest.warns(
+                UserWarning, match=r"^1 of 2 .*outside.* but not together"
+            ):
+                question(new)
+        estimator.predict(new[1:])  # no warning: errors otherwise
+        estimator.predict(X[:300])
+    assert "combination of summaries 1 and 2" in told_of(estimator, new)
+    estimator.partial_fit(X[:1], y[:1])
+    assert told_of(estimator, new)
+    estimator.partial_fit(new[:1], y[:1])
+    assert not told_of(estimator, new)
+    assert not told_of(pickle.loads(pickle.dumps(estimator)), new)
+
+
+def told_of(estimator, X):
+    """Texts of the warnings of `predict`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.predict(X)
+    return " ".join(str(each.message) for each in caught)
+
+
+def test_ordinary_observations_are_possible_together():
+    """1,000 observations of each of 18 tables of 1,000 simulations."""
+    for seed in range(18):
+        rng = np.random.default_rng(seed)
+        m = (2, 5, 20)[seed % 3]
+        X = rng.normal(size=(2000, m)) @ rng.normal(size=(m, m))
+        X = [X, np.exp(0.3 * X), np.round(X)][seed % 2 + seed // 9]
+        estimator = ABCPosteriorKDE(50, bandwidth="silverman")
+        estimator.fit(X[:1000], X[:1000, 0])
+        assert "but not together" not in told_of(estimator, X[1000:])

@@ -178,7 +178,7 @@ def test_an_observation_like_no_simulation_is_named(unit):
     model.fit(summaries[:800], parameters[:800])
     model.predict(summaries[800:])  # a warning is an error
     for answer in (model.predict, model.sample):
-        with pytest.warns(UserWarning, match="no simulation has such summaries"):
+        with pytest.warns(UserWarning, match="one by one, but not together"):
             answer(unit * np.array([[0.1, 0.1], [2.0, -2.0]]))
 
 
