@@ -202,6 +202,14 @@ class MixtureProblem:
         sound = math.isfinite(state.log_likelihoods[0])
         return state.mixture() if sound and state.keep_alive() == 0 else None
 
+    def surviving(self, start, shape, own, dof):
+        """Run EM, drop the components that lose their rows, and repeat; or None."""
+        state = self.state(start, shape, own, dof)
+        state.run(15, 0.02)
+        while state.keep_alive():
+            state.run(15, 0.02)
+        return state.mixture() if math.isfinite(state.log_likelihoods[0]) else None
+
     def halved(self, mixture, n_clusters):
         """Yield mixtures with one of the `n_clusters` longest clusters cut in two.
 

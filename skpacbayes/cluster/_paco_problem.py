@@ -32,6 +32,8 @@ _CLEAR = 4.0
 # round clusters count; and the same if the rows are not in random order. Before, cells
 # give the number of clusters.
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
+# Number of rows of a stream from which all doubts are stated: before, groups still come.
+_FIRST_DOUBTS = 100
 # Growth of a stream after which all kinds of mixtures are compared again.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
 # Number of flat columns from which their clusters are not searched: it would take as
@@ -391,6 +393,25 @@ class GibbsProblem:
                 spreads=width * rows.spreads,
                 scatter=scatter,
             )
+
+    @property
+    def few_rows_of_stream(self):
+        """Whether the rows are the first few of a stream."""
+        return self._stream is not None and self.n_rows < _FIRST_DOUBTS
+
+    def mixture_of_stream(self):
+        """Return the mixture of largest evidence where cells gave the number, or None.
+
+        Returns
+        -------
+        found : Found or None
+        """
+        varied = np.ptp(self.rows.points, axis=0).any()
+        if self._tracker is None or not self.setting.mixtures or not varied:
+            return None
+        spread = spread_by(self.rows, np.diag(rounding_of(self.rows, self.values)))
+        everything = MixtureProblem.of(spread, spread.scatter)
+        return find_mixture(everything, self.setting.shapes)
 
     def clusters_of_flat_columns(self):
         """Return the columns flatter than normal ones, if few, and their clusters.
