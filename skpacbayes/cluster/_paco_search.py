@@ -301,7 +301,8 @@ class Search:
         normal one, unlike that of pieces of clusters that are not normal.
         """
         k = best.n_clusters
-        if self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1):
+        enough = self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1)
+        if enough and not best.background:  # else far rows would be cut off
             same = [one for one in self.mixtures if one.n_clusters == k > 1]
             for mixture in [one for one in same if one.alike]:
                 self.split(mixture)
