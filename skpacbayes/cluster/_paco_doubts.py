@@ -70,7 +70,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
             f"well: the evidence is {errors} standard errors lower. Set shape, "
             "cluster_penalty or max_clusters to decide."
         )
-    if found is not None and not bound:
+    if not bound:
         yield from _doubts_of_few_rows(problem, n_clusters)
     if found is not None and not bound:
         yield from _doubts_of_columns(problem, n_clusters)
@@ -95,7 +95,7 @@ def _doubts_of_few_rows(problem, n_clusters):
     if others:
         yield (
             f"n_clusters_={n_clusters}, but {' or '.join(others)} may describe "
-            f"the rows better: {problem.n_rows:g} rows are too few to decide."
+            f"the rows better: {problem.n_rows:.0f} rows are too few to decide."
         )
 
 

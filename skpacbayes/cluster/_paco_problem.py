@@ -17,7 +17,7 @@ from ._paco_calibration import (
 from ._paco_chain import CenterPrior, Chain, Proposal, QuasiPosterior
 from ._paco_fitting import MixtureProblem
 from ._paco_path import Path
-from ._paco_rows import ColumnValues, rounding_of, spread_by
+from ._paco_rows import ColumnValues, mean_copies, rounding_of, spread_by
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
@@ -201,6 +201,11 @@ class GibbsProblem:
 
     def __init__(self, setting, rows, rng, stream=None):
         self.setting, self._stream = setting, stream
+        self.n_copies = 1.0
+        if setting.mixtures and setting.calibrated and setting.variance_term == 0:
+            self.n_copies = mean_copies(rows)
+        if self.n_copies > 1:
+            rows = rows.weighing_less(self.n_copies)
         self.n_rows = float(rows.weights.sum())
         self._take_frame(rows)
         self.coordinates = np.eye(self.rows.points.shape[1])
@@ -359,11 +364,13 @@ class GibbsProblem:
                 return
             summary = self._stream.summary
             early = self.n_rows <= _FIRST_ROUND
-            early |= self.n_rows <= _LAST_CELLS and not summary.exchangeable
+            in_turn = not summary.exchangeable and self.n_copies == 1  # as copies are
+            early |= self.n_rows <= _LAST_CELLS and in_turn
             growth = _GROWTH if summary.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
             since = summary.n_rows - tracker.searched_at
             since /= max(tracker.searched_weight, 1.0)
-            if since < growth - 1 and 2 * self.n_rows > tracker.searched_weight:
+            n_read = self.n_rows * self.n_copies
+            if since < growth - 1 and 2 * n_read > tracker.searched_weight:
                 kind = tracker.kind
             if early and kind is not None and kind[0] == "round":
                 return
@@ -377,7 +384,7 @@ class GibbsProblem:
             tracker.kind = found.kind
             if kind is None:
                 tracker.searched_at = summary.n_rows
-                tracker.searched_weight = self.n_rows
+                tracker.searched_weight = n_read
         if early and mixture.shape == "round":
             return
         if tracker is not None and self.n_rows <= _LAST_CELLS:
