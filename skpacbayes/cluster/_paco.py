@@ -249,6 +249,11 @@ class PACOClusterer(
     row. All of this depends on the data, so `certificate` reports that its assumptions
     do not hold; they can hold with `calibration="regret"`.
 
+    If rows are copied or weigh more than 1, their number counts as (sum of the
+    weights)^2 / (sum of their squares) [7]_ in the evidence and in lambda. Rows are
+    copied if the values of two columns or more hardly repeat among the
+    distinct rows; equal rows of ratings, counts or categories are rows of their own.
+
     With more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 of
     them, drawn with a fixed seed and weighted up to the total weight.
     `cumulative_loss_` and the forecasts of a stream use the distance in the coordinates
@@ -271,6 +276,7 @@ class PACOClusterer(
        24.
     .. [6] C. Fraley (1998). Algorithms for model-based Gaussian hierarchical
        clustering. SIAM Journal on Scientific Computing 20.
+    .. [7] L. Kish (1965). Survey Sampling. Wiley.
 
     Examples
     --------
@@ -383,7 +389,8 @@ class PACOClusterer(
         y : None
             Not used.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows: a row of weight 2 counts as two rows. None: 1 each.
+            Weights of the rows: a row of weight 2 counts as two equal rows. Copies of
+            a row are no evidence of more clusters: see Notes. None: 1 each.
 
         Returns
         -------
@@ -458,7 +465,8 @@ class PACOClusterer(
         -----
         ConvergenceWarning
             As in `fit`, about the last chain of the call, when the number of rows
-            passes 100, 200, 400 and so on.
+            passes 100, 200, 400 and so on. When it passes 20, 40 or 80: if other
+            numbers of clusters may describe few rows better.
         UserWarning
             As in `fit`, each time the number of rows has doubled.
         """

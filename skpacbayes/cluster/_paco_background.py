@@ -12,6 +12,9 @@ from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
 # EM stops when an iteration gains less log-likelihood than this.
 _TOLERANCE = 0.05
+# Deficit in log evidence, with the shape of the best mixture, from which no background
+# is tried with other shapes.
+_FAR_BEHIND = 10.0
 
 
 def with_background(search, best, shapes):
@@ -19,7 +22,8 @@ def with_background(search, best, shapes):
 
     Heavy tails, or a wide cluster, may be rows that belong to no cluster. Mixtures of
     as many clusters and fewer are therefore fitted with a component that is uniform on
-    the region of the rows; its share is one more parameter.
+    the region of the rows; its share is one more parameter. Other shapes than that of
+    `best` are tried if a background nearly pays with it, and as long as they gain.
 
     Parameters
     ----------
@@ -35,7 +39,7 @@ def with_background(search, best, shapes):
     fits = {}
     if not _hides_noise(search.problem, best, fits):
         return best
-    chosen = best
+    chosen, least = best, -math.inf
     for shape in sorted(shapes, key=best.shape.__ne__):
         highest = -math.inf
         for k in range(chosen.n_clusters, 0, -1):
@@ -43,9 +47,12 @@ def with_background(search, best, shapes):
             value = -math.inf if mixture is None else search.value(mixture)
             if value > search.value(chosen):
                 chosen = mixture
-            if value < highest:
+            if value < max(highest, least):
                 break
             highest = value
+        least = search.value(chosen)
+        if shape == best.shape and highest <= least - _FAR_BEHIND:
+            break
     return chosen
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import xlogy
 
 from ._paco_fitting import inverse_root, shaped
 from ._paco_mixture import (
@@ -18,6 +18,8 @@ from ._paco_mixture import (
 # Largest number of iterations of EM, and its tolerance; then its number of iterations
 # at each size, before the best mixtures are fitted to convergence.
 _MAX_ITER, _TOLERANCE, _QUICK, _POLISHED = 60, 1e-2, 2, 3
+# Largest number of differences of points and centres that are held at a time.
+_BLOCK = 100_000
 # Number of mixtures of each size that are tried.
 _KINDS = 2
 # Deficit in log evidence, before EM, up to which a mixture is fitted.
@@ -209,34 +211,42 @@ def fit_with_covariances(problem, start, labels, max_iter=_MAX_ITER):
         parts, thick = parts[:, alive], thick[:, alive]
         masses = parts.sum(axis=0)
         centers = (points.T @ thick / thick.sum(axis=0)).T
+        blocks = _blocks(len(masses), points.size)
         covariances = np.empty((len(masses), d, d))
-        for j, center in enumerate(centers):
-            gaps = points - center
-            covariances[j] = (gaps * thick[:, j : j + 1]).T @ gaps / masses[j]
-        covariances += merged
+        for block in blocks:
+            gaps = points - centers[block, None]
+            weighted = (gaps * thick.T[block, :, None]).transpose(0, 2, 1)
+            covariances[block] = weighted @ gaps
+        covariances = covariances / masses[:, None, None] + merged
         common, sizes, eigenvalues = _common_and_own(covariances, masses, start.shape)
         own = masses[:, None, None] * covariances + d * sizes[:, None, None] * common
         factors = np.linalg.cholesky(own / (masses + d)[:, None, None])
+        inverses = np.linalg.inv(factors)
         squares = np.empty((len(points), len(masses)))
-        for j, factor in enumerate(factors):
-            inverse = np.linalg.inv(factor)
-            squares[:, j] = (((points - centers[j]) @ inverse.T) ** 2).sum(axis=1)
-            squares[:, j] += widths * np.vdot(inverse, inverse @ merged)
+        for block in blocks:
+            gaps = points - centers[block, None]
+            white = gaps @ inverses[block].transpose(0, 2, 1)
+            squares[:, block] = np.einsum("jnd,jnd->nj", white, white)
+        widened = (inverses * (inverses @ merged)).sum(axis=(1, 2))
+        squares += widened * np.reshape(widths, (-1, 1))
         log_joint = log_components(squares, 1.0, dof, d)
         log_joint -= np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
         log_joint += np.log(masses / masses.sum() * (1.0 - background))
-        totals, others = logsumexp(log_joint, axis=1), np.zeros(len(points))
+        highest, others = log_joint.max(axis=1), np.zeros(len(points))
+        joint = np.exp(log_joint - highest[:, None])
+        sums = joint.sum(axis=1)
+        totals = highest + np.log(sums)
         if background:
             alone = math.log(background) + start.log_uniform
             totals = np.logaddexp(totals, alone)
             others = np.exp(alone - totals)
             background = max(float(weights @ others) / problem.n_rows, 1e-9)
-        parts = weights[:, None] * np.exp(log_joint - totals[:, None])
+        parts = joint * (weights * (1.0 - others) / sums)[:, None]
         thick = parts * student_weights(squares, dof, d)
         if not weights @ totals - before > _TOLERANCE:
             break
         before = weights @ totals
-    labels, highest = log_joint.argmax(axis=1), log_joint.max(axis=1)
+    labels = log_joint.argmax(axis=1)
     robust = student_weights(squares[np.arange(len(labels)), labels], dof, d)
     if background:
         highest = np.maximum(highest, alone)
@@ -260,6 +270,12 @@ def fit_with_covariances(problem, start, labels, max_iter=_MAX_ITER):
         log_joint=highest,
         price=LEAST_GAIN + share / 2 * masses @ gains - evidence.max(),
     )
+
+
+def _blocks(n_clusters, size):
+    """Return slices of clusters whose differences from all points fit in the cache."""
+    step = max(1, _BLOCK // size)
+    return [slice(j, j + step) for j in range(0, n_clusters, step)]
 
 
 def refit_with_covariances(problem, mixture):

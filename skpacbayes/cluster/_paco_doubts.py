@@ -34,6 +34,9 @@ def doubts_of(problem, n_clusters, visited, rivals):
     """
     setting, found = problem.setting, problem.found
     most = setting.max_clusters
+    if problem.few_rows_of_stream:
+        yield from _doubts_of_few_rows(problem, n_clusters)
+        return
     bound = most is not None and 1 < most == n_clusters < len(problem.rows.points)
     if found is not None and bound and found.mixture.n_clusters > most:
         yield (
@@ -67,11 +70,33 @@ def doubts_of(problem, n_clusters, visited, rivals):
             f"well: the evidence is {errors} standard errors lower. Set shape, "
             "cluster_penalty or max_clusters to decide."
         )
+    if not bound:
+        yield from _doubts_of_few_rows(problem, n_clusters)
     if found is not None and not bound:
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
             yield from _doubts_of_clusters(problem, n_clusters)
+
+
+def _doubts_of_few_rows(problem, n_clusters):
+    """Yield a sentence if other numbers describe few rows better.
+
+    Early in a stream these are those of a mixture where cells gave the number; and
+    clusters of few rows each, by all of the log-likelihood.
+    """
+    found, others = problem.found, []
+    if found is None:
+        found = problem.mixture_of_stream()
+        others = [found.mixture.n_clusters] if found else []
+    if found is not None and found.n_small > n_clusters:
+        others.append(found.n_small)
+    others = [str(k) for k in dict.fromkeys(others) if k != n_clusters]
+    if others:
+        yield (
+            f"n_clusters_={n_clusters}, but {' or '.join(others)} may describe "
+            f"the rows better: {problem.n_rows:.0f} rows are too few to decide."
+        )
 
 
 def _doubts_of_columns(problem, n_clusters):

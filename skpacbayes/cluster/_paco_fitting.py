@@ -19,6 +19,8 @@ _LEAST_WIDTH = 1e-30
 _LEAST_NOISE = 1e-6
 # Largest excess kurtosis of normal noise, in standard errors.
 _NORMAL = 3.0
+# Least statistic of a cluster that is cut in two; one normal cluster in seven has it.
+_LEAST_DEPARTURE = 4.0
 # Number of pseudo-rows that shrink a component's variance to the common one.
 PULL = 5.0
 
@@ -34,6 +36,14 @@ def _hidden_by_rounding(covariance, widths):
     values, vectors = np.linalg.eigh(covariance / roots / roots[:, None])
     vectors = vectors[:, values < _RIDGE * values[-1]] * roots[:, None]
     return _RIDGE * vectors @ vectors.T
+
+
+def _departure(places, weights):
+    """Return the statistic of Jarque and Bera (1980), about 2 for normal places."""
+    n_rows = weights.sum()
+    ratios = places / math.sqrt(max(weights @ places**2 / n_rows, 1e-300))
+    skewness, excess = weights @ ratios**3, weights @ (ratios**4 - 3)
+    return (skewness**2 / 6 + excess**2 / 24) / n_rows
 
 
 class MixtureProblem:
@@ -202,10 +212,19 @@ class MixtureProblem:
         sound = math.isfinite(state.log_likelihoods[0])
         return state.mixture() if sound and state.keep_alive() == 0 else None
 
+    def surviving(self, start, shape, own, dof):
+        """Run EM, drop the components that lose their rows, and repeat; or None."""
+        state = self.state(start, shape, own, dof)
+        state.run(15, 0.02)
+        while state.keep_alive():
+            state.run(15, 0.02)
+        return state.mixture() if math.isfinite(state.log_likelihoods[0]) else None
+
     def halved(self, mixture, n_clusters):
         """Yield mixtures with one of the `n_clusters` longest clusters cut in two.
 
-        The cut is at the mean, across the longest axis.
+        The cut is at the mean, across the longest axis. Clusters that are normal along
+        that axis are not cut.
         """
         points, k = self.points @ mixture.coordinates, mixture.n_clusters
         longest = []
@@ -215,10 +234,13 @@ class MixtureProblem:
             if len(members) > self.d:
                 gaps = points[members] - weights @ points[members] / weights.sum()
                 values, axes = np.linalg.eigh((gaps * weights[:, None]).T @ gaps)
-                length = values[-1] / weights.sum()
-                longest.append((length, members[gaps @ axes[:, -1] > 0]))
+                length, places = values[-1] / weights.sum(), gaps @ axes[:, -1]
+                cut = _departure(places, weights) > _LEAST_DEPARTURE
+                longest.append((length, members[places > 0], cut))
         longest.sort(key=lambda one: -one[0])
-        for _, moved in longest[:n_clusters]:
+        for _, moved, cut in longest[:n_clusters]:
+            if not cut:
+                continue
             labels = mixture.labels.copy()
             labels[moved] = k
             masses, sums = self.sums(points, labels, k + 1)

@@ -117,7 +117,8 @@ def read_chains(problem, chains):
         spreads=problem.out(clusters.spreads),
         coordinates=_coordinates_of_data(problem),
         candidates=np.array([n_clusters, *rivals]),
-        temperature=float(problem.out(problem.posterior.temperature, -setting.power)),
+        temperature=float(problem.out(problem.posterior.temperature, -setting.power))
+        / problem.n_copies,
         acceptance_rate=float(tally[:, 0].sum() / max(tally[:, 1].sum(), 1)),
         n_iter=len(chains[0].trace),
         shape="round" if problem.found is None else problem.found.mixture.shape,

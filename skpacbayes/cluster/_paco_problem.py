@@ -17,7 +17,7 @@ from ._paco_calibration import (
 from ._paco_chain import CenterPrior, Chain, Proposal, QuasiPosterior
 from ._paco_fitting import MixtureProblem
 from ._paco_path import Path
-from ._paco_rows import ColumnValues, rounding_of, spread_by
+from ._paco_rows import ColumnValues, mean_copies, rounding_of, spread_by
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
@@ -32,6 +32,8 @@ _CLEAR = 4.0
 # round clusters count; and the same if the rows are not in random order. Before, cells
 # give the number of clusters.
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
+# Number of rows of a stream from which all doubts are stated: before, groups still come.
+_FIRST_DOUBTS = 100
 # Growth of a stream after which all kinds of mixtures are compared again.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
 # Number of flat columns from which their clusters are not searched: it would take as
@@ -199,6 +201,11 @@ class GibbsProblem:
 
     def __init__(self, setting, rows, rng, stream=None):
         self.setting, self._stream = setting, stream
+        self.n_copies = 1.0
+        if setting.mixtures and setting.calibrated and setting.variance_term == 0:
+            self.n_copies = mean_copies(rows)
+        if self.n_copies > 1:
+            rows = rows.weighing_less(self.n_copies)
         self.n_rows = float(rows.weights.sum())
         self._take_frame(rows)
         self.coordinates = np.eye(self.rows.points.shape[1])
@@ -357,11 +364,13 @@ class GibbsProblem:
                 return
             summary = self._stream.summary
             early = self.n_rows <= _FIRST_ROUND
-            early |= self.n_rows <= _LAST_CELLS and not summary.exchangeable
+            in_turn = not summary.exchangeable and self.n_copies == 1  # as copies are
+            early |= self.n_rows <= _LAST_CELLS and in_turn
             growth = _GROWTH if summary.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
             since = summary.n_rows - tracker.searched_at
             since /= max(tracker.searched_weight, 1.0)
-            if since < growth - 1 and 2 * self.n_rows > tracker.searched_weight:
+            n_read = self.n_rows * self.n_copies
+            if since < growth - 1 and 2 * n_read > tracker.searched_weight:
                 kind = tracker.kind
             if early and kind is not None and kind[0] == "round":
                 return
@@ -375,7 +384,7 @@ class GibbsProblem:
             tracker.kind = found.kind
             if kind is None:
                 tracker.searched_at = summary.n_rows
-                tracker.searched_weight = self.n_rows
+                tracker.searched_weight = n_read
         if early and mixture.shape == "round":
             return
         if tracker is not None and self.n_rows <= _LAST_CELLS:
@@ -391,6 +400,25 @@ class GibbsProblem:
                 spreads=width * rows.spreads,
                 scatter=scatter,
             )
+
+    @property
+    def few_rows_of_stream(self):
+        """Whether the rows are the first few of a stream."""
+        return self._stream is not None and self.n_rows < _FIRST_DOUBTS
+
+    def mixture_of_stream(self):
+        """Return the mixture of largest evidence where cells gave the number, or None.
+
+        Returns
+        -------
+        found : Found or None
+        """
+        varied = np.ptp(self.rows.points, axis=0).any()
+        if self._tracker is None or not self.setting.mixtures or not varied:
+            return None
+        spread = spread_by(self.rows, np.diag(rounding_of(self.rows, self.values)))
+        everything = MixtureProblem.of(spread, spread.scatter)
+        return find_mixture(everything, self.setting.shapes)
 
     def clusters_of_flat_columns(self):
         """Return the columns flatter than normal ones, if few, and their clusters.

@@ -22,7 +22,8 @@ class Found:
     by which its evidence is lower; `kind`: shape, own and dof of the mixture of largest
     evidence, and whether clusters of any size were skewed; `skewed`: whether its own
     clusters are; `densities`: a function that returns the largest evidence of each size
-    by the likelihood of the rows alone.
+    by the likelihood of the rows alone; `n_small`: number of clusters of few rows that
+    describe the rows better if their noise is exactly normal, or 0.
     """
 
     mixture: Mixture
@@ -31,6 +32,7 @@ class Found:
     kind: tuple
     skewed: bool
     densities: Callable
+    n_small: int = 0
 
     def of_other_kinds(self):
         """Rivals whose clusters do not have one normal noise of one scale."""

@@ -16,6 +16,12 @@ from ._units import scaled
 _OF_ROUNDING, _OF_TWO_VALUES, _OF_CATEGORY = 1 / 12, 1 / 10, 1 / 5
 # Number of distinct rows of two-valued columns up to which each may be a cluster.
 FEW_PLACES = 4
+# Weight from which a row may be several copies.
+_SINGLE = 1.0 + 1e-9
+# Share of distinct values in a column from which values hardly repeat.
+_NO_REPEATS = 0.9
+# Number of distinct rows from which copies do not matter: evidence has an upper limit.
+_MANY_ROWS = 6000
 # Least mean number of rows for each value.
 _ROWS_OF_VALUE = 2.0
 # Largest difference of shares that counts as rounding.
@@ -70,6 +76,16 @@ class Rows:
     def mean(self):
         """Weighted mean of the rows."""
         return self.weights @ self.points / self.weights.sum()
+
+    def weighing_less(self, factor):
+        """Return rows whose weights are divided by `factor`."""
+        return replace(
+            self,
+            weights=self.weights / factor,
+            steps=self.steps / factor,
+            step_weights=self.step_weights / factor,
+            scatter=self.scatter / factor,
+        )
 
     def about(self, offset, exponent, power):
         """Return rows minus `offset`, in units of 2^exponent; losses in unit^power."""
@@ -136,6 +152,34 @@ class ColumnValues:
             scaled(self.gaps, -exponent)[columns],
             self.counts[columns],
         )
+
+
+def mean_copies(rows):
+    """Return how often rows were copied or how much they weigh, on average; at least 1.
+
+    Copies of rows, and rows of large weight, are no evidence of clusters. Rows are
+    copied if the values of two or more columns hardly repeat among the distinct rows:
+    in tables of ratings, counts and categories, equal rows are rows of their own. The
+    mean is that over all rows (Kish 1965), so that equal weights above 1 do not count.
+
+    Parameters
+    ----------
+    rows : Rows
+
+    Returns
+    -------
+    n_copies : float
+    """
+    alone = rows.spreads == 0
+    points, weights = rows.points[alone], rows.weights[alone]
+    if not FEW_PLACES < len(points) < _MANY_ROWS or weights.max() <= _SINGLE:
+        return 1.0
+    n_unique = [len(np.unique(column)) for column in points.T]
+    if np.count_nonzero(np.array(n_unique) >= _NO_REPEATS * len(points)) < 2:
+        return 1.0
+    n_rows = rows.weights.sum()
+    n_effective = weights.sum() ** 2 / (weights @ weights) + rows.weights[~alone].sum()
+    return max(n_rows / n_effective, 1.0)
 
 
 def rounding_of(rows, values):

@@ -91,12 +91,14 @@ def find_mixture(everything, shapes, kind=None):
     search = Search(problem)
     if kind is None:
         search.descend(tree.mixture(n_start), tree.shape, False, STUDENT_DOF)
+        search.descend_from_small_clusters(tree, n_clusters, n_start)
         search.polish((tree.shape, False, STUDENT_DOF))
         tried = [(tree.shape, False, STUDENT_DOF)]
         for shape in search.promising(shapes):
             tree, n_clusters = _tree_and_size(everything, shape)
             n_start = max(n_start, _n_start(problem, n_clusters))
             search.descend(tree.mixture(n_start), shape, False, STUDENT_DOF)
+            search.descend_from_small_clusters(tree, n_clusters, n_start)
             for other in tried:
                 search.borrow(other, (shape, False, STUDENT_DOF))
             tried.append((shape, False, STUDENT_DOF))
@@ -108,6 +110,7 @@ def find_mixture(everything, shapes, kind=None):
         search.descend(tree.mixture(n_start), *kind[:3])
         if math.isinf(kind[2]):
             search.begin_with_tails(tree.mixture(n_start), kind[:3])
+        search.descend_from_small_clusters(tree, n_clusters, n_start)
         search.polish(kind[:3])
     if not any(search.solutions.values()):
         search.keep(problem.single(shapes[0]))
@@ -133,7 +136,7 @@ def find_mixture(everything, shapes, kind=None):
     best = max([best, *search.covariances.values()], key=search.value)
     best = search.instead_of_fewer(best)
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
-    densities = partial(search.densities, best)
+    densities, n_small = partial(search.densities, best), search.n_small_clusters(best)
     of_best = (best.shape, best.own, best.dof)
     separate = best.log_joint is not None
     sizes = search.solutions[kind if best.background or separate else of_best]
@@ -148,7 +151,7 @@ def find_mixture(everything, shapes, kind=None):
     if several is not None and best.labels.size == len(everything.points):
         best = fit_with_covariances(everything, best, best.labels)
     kind = (*kind, search.skewed.any, best.background > 0)
-    return Found(best, sizes, rivals, kind, skewed, densities)
+    return Found(best, sizes, rivals, kind, skewed, densities, n_small)
 
 
 def _tree_and_size(everything, shape, columns=None):
@@ -181,7 +184,8 @@ class Search:
     """Mixtures of several kinds and sizes, fitted to the points of a problem.
 
     A kind is a shape, whether components have their own variances, and the degrees of
-    freedom. `solutions`: by kind, the likeliest mixture of each size.
+    freedom. `solutions`: by kind, the likeliest mixture of each size. `small`: mixtures
+    of more clusters than these, with few rows each.
     """
 
     def __init__(self, problem):
@@ -189,6 +193,7 @@ class Search:
         self.skewed = SkewedClusters(problem)
         self.common = CommonColumns(problem)
         self.solutions, self.covariances, self.prices = {}, {}, {}
+        self.small = []
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
@@ -296,7 +301,8 @@ class Search:
         normal one, unlike that of pieces of clusters that are not normal.
         """
         k = best.n_clusters
-        if self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1):
+        enough = self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1)
+        if enough and not best.background:  # else far rows would be cut off
             same = [one for one in self.mixtures if one.n_clusters == k > 1]
             for mixture in [one for one in same if one.alike]:
                 self.split(mixture)
@@ -343,6 +349,35 @@ class Search:
                 above = min((k for k in found if k > top), default=top)
                 below = max((k for k in found if k < top), default=1)
                 self._descend(found[above], kind, below, one_by_one=True)
+
+    def descend_from_small_clusters(self, tree, n_clusters, n_start):
+        """Descend from the tree's number of clusters if it is larger than `n_start`.
+
+        Clusters of so few rows on average mostly describe noise. They are kept in
+        `small`, and the descent is made if they are the best mixture so far.
+        """
+        if n_clusters <= n_start:
+            return
+        kind = tree.shape, False, STUDENT_DOF
+        mixture = self.problem.surviving(tree.mixture(n_clusters), *kind)
+        if mixture is None:
+            return
+        self.small.append(mixture)
+        if self.value(mixture) > max(map(self.value, self.mixtures), default=-math.inf):
+            self._descend(mixture, kind, n_start)
+
+    def n_small_clusters(self, best):
+        """Return the number of small clusters that describe the rows better, or 0.
+
+        If the noise is exactly normal, all of the log-likelihood is evidence.
+        """
+
+        def value(mixture):
+            others = self.value(mixture) - mixture.evidence
+            return mixture.evidence_of(share=1.0) + others
+
+        small = max(self.small, key=value, default=best)
+        return small.n_clusters if value(small) > value(best) + LEAST_GAIN else 0
 
     def _descend(self, start, kind, fewest, one_by_one=False):
         state = self.problem.state(start, *kind)

@@ -16,9 +16,9 @@ _EVERY_ROW = 200
 # the outermost share of rows of its cluster, until the stream has grown by a share.
 _FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
 _COLUMNS = 10
-# Number of rows after which the number of clusters is checked, and again each time the
-# number of rows has doubled.
-_FIRST_DOUBTS = 100
+# Numbers of rows after which the number of clusters is checked for few rows; for all
+# reasons; and again each time the number of rows has doubled.
+_FIRST_DOUBTS, _ALL_DOUBTS = 20, 100
 _GROWTH = 0.1
 # The chain runs early if more rows than expected are in the outermost share of all
 # clusters. The expected share is an exponential mean over the intervals between chains,
@@ -186,7 +186,10 @@ class Stream:
         """Return whether to check the clusters: each time the rows have doubled."""
         due = self.summary.n_rows >= self.doubts_at
         while self.summary.n_rows >= self.doubts_at:
+            early = self.doubts_at < _ALL_DOUBTS
             self.doubts_at *= 2
+            if early:
+                self.doubts_at = min(self.doubts_at, _ALL_DOUBTS)
         return due
 
     def doubles_with(self, n_more):

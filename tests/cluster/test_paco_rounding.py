@@ -1,7 +1,10 @@
 """Rounded rows, ratings and counts have the clusters of what was rounded."""
 
+import warnings
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -13,8 +16,8 @@ from skpacbayes.cluster._paco_rows import ColumnValues, Rows, rounding_of
 pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")  # others are close
 
 
-def in_a_batch(X):
-    return PACOClusterer(random_state=0).fit(X)
+def in_a_batch(X, weights=None):
+    return PACOClusterer(random_state=0).fit(X, sample_weight=weights)
 
 
 def in_a_stream(X):
@@ -246,17 +249,54 @@ def test_clusters_of_categories_alone_are_warned_of():
         assert in_a_batch(X.astype(float)).n_clusters_ == 2
 
 
+def nearly_repeated():
+    """Forty rows, twenty times each, with an error that is no rounding."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(40, 2)), 20, axis=0)
+    return X + 1e-9 * rng.normal(size=X.shape)
+
+
 def test_clusters_of_one_row_repeated_are_warned_of():
     """As copies of a few rows, all alike to the model: one cluster has no noise."""
-    X = np.repeat(np.random.default_rng(0).normal(size=(40, 2)), 20, axis=0)
     with pytest.warns(ConvergenceWarning, match="clusters are one row each, repeated"):
-        assert in_a_batch(X).n_clusters_ > 4
+        assert in_a_batch(nearly_repeated()).n_clusters_ > 4
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_copies_of_rows_and_unequal_weights_are_no_clusters(seed, unit):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=150)
+    X = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])[y] + rng.normal(size=(150, 2))
+    X, places, drawn = unit * X + unit, np.arange(150), rng.integers(150, size=450)
+    copies = places.repeat(3), places.repeat(rng.integers(1, 12, size=150)), drawn
+    for rows in copies:
+        model = in_a_batch(X[rows])
+        assert model.n_clusters_ == 3
+        assert adjusted_rand_score(y[rows], model.labels_) > 0.95
+    weights = 10 ** rng.uniform(-1, 1, size=150)
+    assert in_a_batch(X, weights).n_clusters_ == 3
+    alone, thrice = in_a_batch(X), in_a_batch(X, np.full(150, 3.0))
+    assert_allclose(thrice.cluster_centers_, alone.cluster_centers_)
+    assert_allclose(3 * thrice.inverse_temperature_, alone.inverse_temperature_)
+
+
+def test_a_stream_of_copies_has_the_clusters_of_the_rows():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=120)
+    X = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])[y] + rng.normal(size=(120, 2))
+    rows = X.repeat(rng.integers(1, 12, size=120), axis=0)
+    model = PACOClusterer(random_state=0, n_iter=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few rows
+        for block in np.array_split(rows, 6):
+            model.partial_fit(block)
+    assert model.n_clusters_ == 3
 
 
 def test_clusters_that_may_not_be_more_are_warned_of_as_such():
-    X = np.repeat(np.random.default_rng(0).normal(size=(40, 2)), 20, axis=0)
     with pytest.warns(ConvergenceWarning) as caught:
-        PACOClusterer(max_clusters=5, random_state=0).fit(X)
+        PACOClusterer(max_clusters=5, random_state=0).fit(nearly_repeated())
     messages = [str(warning.message) for warning in caught]
     assert any(message.startswith("all max_clusters=5") for message in messages)
     assert not any("one row each" in message for message in messages)

@@ -1,4 +1,7 @@
-"""Streams warn as `fit` does: at a call that passes 100 rows, 200, and so on."""
+"""Streams warn as `fit` does: at a call that passes 100 rows, 200, and so on.
+
+At 20, 40 and 80 rows they warn only if other numbers describe few rows better.
+"""
 
 import warnings
 
@@ -6,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
 
@@ -33,6 +37,7 @@ def test_a_group_that_is_cut_is_named_whenever_the_rows_double():
     X = banana(450)
     found, model = warned_at(X, 50)
     assert model.n_clusters_ > 2
+    found = [at for at in found if at >= 100]
     assert len(found) == 3
     for at, expected in zip(found, (100, 200, 400), strict=True):
         assert expected <= at <= 1.1 * expected + 50  # chains run at some positions
@@ -64,6 +69,37 @@ def test_of_several_chains_in_a_call_the_last_one_warns():
     model = PACOClusterer(random_state=0).partial_fit(early[:199])
     with pytest.warns(ConvergenceWarning, match="of which 1 are a single row"):
         model.partial_fit(late[:1])
+
+
+def groups_of_few_rows(n_groups, n_rows, seed):
+    """Groups whose centres are 30 times as far apart as their rows, in turn."""
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(n_groups), n_rows)
+    rows = 30 * rng.normal(size=(n_groups, 5))[y] + rng.normal(size=(len(y), 5))
+    return rows, y
+
+
+@pytest.mark.parametrize(("n_groups", "n_rows"), [(12, 2), (20, 3), (40, 2)])
+def test_groups_of_two_or_three_rows_are_found_by_fit(n_groups, n_rows):
+    X, y = groups_of_few_rows(n_groups, n_rows, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rivals: rows are few
+        for table in (X, 1e4 + 1e-3 * X):
+            model = PACOClusterer(random_state=0, n_iter=50).fit(table)
+            assert model.n_clusters_ == n_groups
+            assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+@pytest.mark.parametrize(("n_groups", "n_rows"), [(12, 2), (12, 3), (20, 2)])
+def test_a_stream_of_groups_of_few_rows_is_right_or_warns(n_groups, n_rows):
+    X, _ = groups_of_few_rows(n_groups, n_rows, seed=2)
+    model = PACOClusterer(random_state=0, n_iter=50)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for begin in range(0, len(X), 4):
+            model.partial_fit(X[begin : begin + 4])
+    warned = any("too few to decide" in str(each.message) for each in caught)
+    assert warned or model.n_clusters_ >= n_groups - 1  # the chain ran a row earlier
 
 
 def test_a_copy_of_a_stream_warns_where_the_stream_does():
