@@ -257,7 +257,7 @@ def main():
         "Streams whose relation changes: fits that warn where forgetting='auto' has a "
         "loss lower by a tenth, and where not",
         ["the relation", *(f"{n}: {w}" for n in LEARNERS for w in ("worth", "not"))],
-        changes(range(20, 21 if quick else 24), (1000,) if quick else (1000, 5000)),
+        changes(range(20, 21 if quick else 22), (1000,) if quick else (1000, 2000)),
     )
     report.save()
 

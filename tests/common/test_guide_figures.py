@@ -173,6 +173,27 @@ QUOTED = {
             ],
         ),
         (
+            "online_order",
+            "Both kinds of tables",
+            "{294} of {316} fits that an order has spoilt warn of it, and {43} of {193} "
+            "that it has not; of {320} fits in random order none does",
+            [
+                *2 * ["all fits in other orders > fit: spoilt, told"],
+                *2 * ["all fits in other orders > fit: not spoilt, told"],
+                "all fits in random order > fit: not spoilt, told",
+            ],
+        ),
+        (
+            "online_order",
+            "Both kinds of tables",
+            "these are {286} of {316}, {58} of {193} and {3} of {320}",
+            [
+                *2 * ["all fits in other orders > partial_fit: spoilt, told"],
+                *2 * ["all fits in other orders > partial_fit: not spoilt, told"],
+                *2 * ["all fits in random order > partial_fit: not spoilt, told"],
+            ],
+        ),
+        (
             "online_wide",
             "squared_error",
             "the default has {1.12}, a scale of 1 has {1.41}",
