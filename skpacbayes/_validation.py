@@ -105,11 +105,13 @@ def refuse_missing_labels(name, labels, *, numbers=False):
                 "use a label such as 'missing'."
             )
     if labels.ndim == 1 and labels.dtype.kind == "O":
-        words = [isinstance(label, str) for label in labels]
-        if any(words) and not all(words):
-            word, other = labels[words.index(True)], labels[words.index(False)]
+        kinds = [(isinstance(v, str), isinstance(v, bytes)) for v in labels]
+        if len(set(kinds)) > 1:
+            other = next(
+                v for v, kind in zip(labels, kinds, strict=True) if kind != kinds[0]
+            )
             raise ValueError(
-                f"{name} has the labels {word!r} and {other!r}: make all labels "
+                f"{name} has the labels {labels[0]!r} and {other!r}: make all labels "
                 "strings, or all numbers."
             )
 
