@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array, validation
 
@@ -116,11 +117,17 @@ def refuse_missing_labels(name, labels, *, numbers=False):
             )
 
 
+# A decorator: one NaN would spoil a stream for good, and a check costs little.
+always_checks_finiteness = config_context(assume_finite=False)
+
+
+@always_checks_finiteness
 def validate_data(estimator, X, *others, **checks):
     """Validate rows as scikit-learn does, with errors that name bad columns.
 
-    Masked arrays, missing labels and targets that are None raise errors, too:
-    scikit-learn checks for NaN and infinities before it converts objects to numbers.
+    The setting `assume_finite` has no effect. Masked arrays, missing labels and targets
+    that are None raise errors, too: scikit-learn checks for NaN and infinities before
+    it converts objects to numbers.
 
     Parameters
     ----------
@@ -152,6 +159,7 @@ def validate_data(estimator, X, *others, **checks):
     return validated
 
 
+@always_checks_finiteness
 def as_numbers(name, values, **checks):
     """Return an argument other than rows and targets as a float64 array.
 
