@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from ._base import PacBayesEstimator, updates_state
 from ._compat import check_sample_weight
-from ._validation import refuse_hidden, refuse_strange
+from ._validation import always_checks_finiteness, refuse_hidden, refuse_strange
 
 
 def partial_fit_context(method):
@@ -139,6 +139,7 @@ def has_doubled(before, now):
 _LEAST_WEIGHT, _LARGEST_WEIGHT = np.finfo(np.float64).tiny, 1e100
 
 
+@always_checks_finiteness
 def checked_weights(sample_weight, X, *, some=False):
     """Validate weights: non-negative, one for each row; None: 1 each.
 

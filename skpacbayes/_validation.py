@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array, validation
 
@@ -133,20 +133,28 @@ def refuse_missing_labels(name, labels, *, numbers=False):
                 "use a label such as 'missing'."
             )
     if labels.ndim == 1 and labels.dtype.kind == "O":
-        words = [isinstance(label, str) for label in labels]
-        if any(words) and not all(words):
-            word, other = labels[words.index(True)], labels[words.index(False)]
+        kinds = [(isinstance(v, str), isinstance(v, bytes)) for v in labels]
+        if len(set(kinds)) > 1:
+            other = next(
+                v for v, kind in zip(labels, kinds, strict=True) if kind != kinds[0]
+            )
             raise ValueError(
-                f"{name} has the labels {word!r} and {other!r}: make all labels "
+                f"{name} has the labels {labels[0]!r} and {other!r}: make all labels "
                 "strings, or all numbers."
             )
 
 
+# A decorator: one NaN would spoil a stream for good, and a check costs little.
+always_checks_finiteness = config_context(assume_finite=False)
+
+
+@always_checks_finiteness
 def validate_data(estimator, X, *others, **checks):
     """Validate rows as scikit-learn does, with errors that name bad columns.
 
-    Masked arrays, missing labels and targets that are None raise errors, too:
-    scikit-learn checks for NaN and infinities before it converts objects to numbers.
+    The setting `assume_finite` has no effect. Masked arrays, missing labels and targets
+    that are None raise errors, too: scikit-learn checks for NaN and infinities before
+    it converts objects to numbers.
 
     Parameters
     ----------
@@ -178,6 +186,7 @@ def validate_data(estimator, X, *others, **checks):
     return validated
 
 
+@always_checks_finiteness
 def as_numbers(name, values, **checks):
     """Return an argument other than rows and targets as a float64 array.
 

@@ -1,5 +1,7 @@
 """Labels of a stream, and their codes in the kernels."""
 
+from collections.abc import Set
+
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -19,6 +21,10 @@ def classes_of(y, sample_weight):
 
 def distinct(classes):
     """Return the sorted classes of a call."""
+    if isinstance(classes, Set):  # NumPy would make one object of it
+        classes = list(classes)
+    if np.ndim(classes) == 0:
+        raise ValueError(f"classes should be a list of labels, got {classes!r}.")
     refuse_missing_labels("classes", np.asarray(classes, dtype=object))
     try:
         return np.unique(classes)

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 import sklearn
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import has_fit_parameter
 from states import changes, state_of
 from streaming_laws import other_values
 
@@ -51,6 +53,30 @@ def test_settings_and_scalars_of_numpy_change_nothing(name, method):
     with sklearn.config_context(**SETTINGS), np.errstate(all="raise"):
         learn(estimator, method, X, Y)
         assert_same_answers(estimator, expected)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_assume_finite_lets_no_infinity_in(name, method):
+    """One row would spoil a stream: neither by rows, targets, weights nor questions."""
+    estimator, table, numbers = fitted(name, method), X.copy(), Y.copy()
+    before = state_of(estimator)
+    table[7, 1] = numbers[7] = np.inf
+    learns = getattr(estimator, method)
+    tries = [(table, Y, {}), (table[7:8], Y[7:8], {})]
+    if is_regressor(estimator):
+        tries += [(X, numbers, {}), (X[7:8], numbers[7:8], {})]
+    if has_fit_parameter(estimator, "sample_weight"):
+        tries += [(X, Y, {"sample_weight": numbers})]
+    with sklearn.config_context(assume_finite=True):
+        for rows, targets, weights in tries:
+            with pytest.raises(ValueError, match=r"infinity|minimum of 2|least 2"):
+                learns(rows, targets, **weights)
+        assert not changes(before, state_of(estimator))
+        for answer in ANSWERS:
+            selects = answer == "transform" and isinstance(estimator, SelectorMixin)
+            if hasattr(estimator, answer) and not selects:
+                with pytest.raises(ValueError, match="infinity"):
+                    getattr(estimator, answer)(table)
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)

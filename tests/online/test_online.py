@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import datetime
 import itertools
 import math
 
@@ -876,9 +877,25 @@ def test_a_label_of_another_type_is_not_in_classes(classes):
         for y in ([label], np.array([label], dtype=object)):
             with pytest.raises(ValueError, match="labels that are not in classes"):
                 model.partial_fit(X, y)
-    mixed = np.array(["a", 1], dtype=object)
+    new = OnlineVIClassifier(random_state=0)
+    for mixed in ["a", 1], np.array(["a", 1], dtype=object):
+        with pytest.raises(ValueError, match="classes has the labels 'a' and 1: make"):
+            new.partial_fit(X, ["a"], classes=mixed)
     with pytest.raises(ValueError, match="classes must be of one type"):
-        OnlineVIClassifier(random_state=0).partial_fit(X, ["a"], classes=mixed)
+        new.partial_fit(X, [1], classes=np.array([datetime.date(2020, 1, 1), 1]))
+
+
+@pytest.mark.parametrize("kind", [OnlineVIClassifier, OnlineVIMLPClassifier])
+def test_classes_may_be_a_set(kind):
+    """As `set(y)` is, of which NumPy makes one object; other objects are refused."""
+    X, counts = np.ones((1, 2)), {"b": 3, "a": 5}
+    for classes in set(counts), frozenset(counts), counts.keys():
+        model = kind(random_state=0).partial_fit(X, ["a"], classes=classes)
+        model.partial_fit(X, ["b"], classes=classes)
+        assert model.classes_.tolist() == ["a", "b"]
+    for wrong in counts, iter(counts), "a":
+        with pytest.raises(ValueError, match="classes should be a list of labels, got"):
+            kind(random_state=0).partial_fit(X, ["a"], classes=wrong)
 
 
 def test_raw_features_do_not_overflow():
