@@ -332,7 +332,7 @@ def test_columns_whose_variance_underflows_are_told(exponent):
         assert not any("has values from" in text for text in said(mixture, rows))
 
 
-def test_a_stream_says_that_a_warning_is_about_its_first_block():
+def test_a_stream_says_that_a_warning_is_about_its_first_rows():
     """Sorted rows: the first block hardly shows the groups, later blocks do."""
     rng = np.random.default_rng(4)
     X = np.vstack([rng.normal(0, scale, (300, 2)) for scale in (0.3, 4.0)])
@@ -348,5 +348,5 @@ def test_a_stream_says_that_a_warning_is_about_its_first_block():
     assert len(of_stream) == len(of_fit) == 2
     for warning in of_stream:
         assert "first rows" in str(warning.message)
-        assert "Later blocks may" in str(warning.message)
+        assert "Later rows may" in str(warning.message)
     assert not any("block" in str(warning.message) for warning in of_fit)

@@ -349,6 +349,7 @@ def three_groups(name, rng):
 
 
 @pytest.mark.filterwarnings("ignore:A block of the stream shows a new group")
+@pytest.mark.filterwarnings("ignore:window=0 and block_size=100 keep")
 @pytest.mark.parametrize("name", ["student", "regression", "poisson", "columns"])
 @pytest.mark.parametrize("window", ["auto", 0])
 def test_a_stream_sorted_by_group_finds_the_groups(name, window):
