@@ -32,7 +32,7 @@ _CLEAR = 4.0
 # round clusters count; and the same if the rows are not in random order. Before, cells
 # give the number of clusters.
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
-# Number of rows of a stream from which all doubts are stated; before, groups appear.
+# Number of rows of a stream from which all doubts are stated.
 _FIRST_DOUBTS = 100
 # Growth of a stream after which all kinds of mixtures are compared again.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5

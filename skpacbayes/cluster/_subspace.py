@@ -24,6 +24,7 @@ MOST_CLUSTERS = 20  # of n_clusters="auto", before clusters merge
 _ROUND = 10  # iterations of each chain before the worse half of them stops
 _N_SPLITS = 5  # times that the clusters of the last chain are split and merged, at most
 _LEAST_AGREEMENT = 0.75  # share of the rows that the two best chains label alike
+_MANY_FEATURES = 2000  # from which correlations are not computed
 _FEWEST_ROWS = 3  # mean number of rows of a cluster, below which "auto" warns
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 
@@ -215,7 +216,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         ConvergenceWarning
             If the two best chains put more than a quarter of the rows in different
             clusters, or if ``n_clusters="auto"`` leaves fewer than three rows for each
-            cluster.
+            cluster, or finds several clusters within which features are correlated.
         """
         X = self._rows(X, reset=True)
         auto = self.n_clusters == "auto"
@@ -259,6 +260,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 "Give n_clusters, or fewer features.",
                 ConvergenceWarning,
             )
+        if auto and self.n_clusters_ > 1:
+            self._warn_of_correlation(Z)
         return self
 
     def predict(self, X):
@@ -360,6 +363,22 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             best = other
         return best
 
+    def _warn_of_correlation(self, Z):
+        """Warn if features are correlated within the clusters."""
+        centers = np.array(
+            [Z[self.labels_ == j].mean(axis=0) for j in range(self.n_clusters_)]
+        )
+        pair, correlation = most_correlated(Z - centers[self.labels_], self.n_clusters_)
+        if pair is not None:
+            first, second = np.flatnonzero(self._varies)[list(pair)]
+            warn_user(
+                f"columns {first} and {second} have correlation {correlation:.2f} "
+                "within the clusters, but each counts as evidence of its own: "
+                f"n_clusters_={self.n_clusters_} may be too many. Leave out columns "
+                "that repeat others, or give n_clusters.",
+                ConvergenceWarning,
+            )
+
     def _compare(self, labels):
         """Warn if the second best chain, with these labels, found other clusters."""
         pairs = contingency_matrix(self.labels_, labels)
@@ -407,3 +426,34 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         Z = scaled(self._rows(X), -self._exponent)
         Z = ((Z - self._offset) / self._unit)[:, self._varies]
         return self._predictive.log_joint(Z.clip(-_FARTHEST, _FARTHEST))
+
+
+def most_correlated(residuals, n_clusters):
+    """Return the pair of columns of largest correlation, if it is no chance.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n_samples, n_features)
+        Rows minus the means of their clusters.
+    n_clusters : int
+
+    Returns
+    -------
+    pair : tuple of int or None
+        None if no correlation is above twice its largest value by chance: independent
+        features have one with a probability of about d^-6.
+    correlation : float
+    """
+    n_rows, d = residuals.shape
+    freedom = n_rows - n_clusters - 3
+    if not 1 < d < _MANY_FEATURES or freedom < 1:
+        return None, 0.0
+    lengths = np.sqrt((residuals**2).sum(axis=0))
+    units = residuals / np.where(lengths > 0, lengths, 1.0)
+    correlations = np.abs(np.triu(units.T @ units, 1))
+    pair = np.unravel_index(correlations.argmax(), correlations.shape)
+    largest = min(correlations[pair], 1.0)
+    by_chance = np.sqrt(4 * np.log(max(d, 10)) / freedom)  # of d^2 / 2 pairs
+    if largest < np.tanh(2 * by_chance):
+        return None, largest
+    return tuple(map(int, pair)), largest

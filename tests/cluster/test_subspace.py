@@ -16,6 +16,7 @@ from sklearn.mixture import GaussianMixture
 
 from skpacbayes import SubspaceMixture, make_subspace_groups
 from skpacbayes._kernels.subspace import PRIOR_COUNT, PRIOR_SCALE, PRIOR_SHAPE
+from skpacbayes.cluster._subspace import most_correlated
 from skpacbayes.cluster._subspace_chain import (
     BACKGROUND_SCALE,
     BACKGROUND_SHAPE,
@@ -280,6 +281,29 @@ def test_many_clusters_of_few_rows_are_in_doubt():
     rows = np.random.default_rng(0).normal(size=(12, 400))
     with pytest.warns(ConvergenceWarning, match="clusters were chosen for 12 rows"):
         SubspaceMixture("auto", n_init=2, random_state=0).fit(rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("unit", "error"), [(1.0, 0.0), (1e4, 0.0), (1.0, 0.3)])
+def test_auto_warns_of_features_that_nearly_repeat_each_other(seed, unit, error):
+    """One normal column, thirty times, is cut into slices."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(150, 1)) + error * rng.normal(size=(150, 30)) / 3
+    mixture = SubspaceMixture("auto", n_init=2, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="evidence of its own"):
+        mixture.fit(unit * rows + unit)
+    assert mixture.n_clusters_ > 1
+
+
+@pytest.mark.parametrize("shape", [(8, 300), (20, 100), (100, 5)])
+def test_independent_features_do_not_repeat_each_other(shape):
+    """A false alarm needs twice the largest correlation by chance: below 1e-6."""
+    for seed in range(5):
+        residuals = np.random.default_rng(seed).normal(size=shape)
+        assert most_correlated(residuals, 1)[0] is None
+    twice = np.column_stack([residuals, residuals[:, 0] + 1e-3 * residuals[:, 1]])
+    if shape[0] > 50:
+        assert most_correlated(twice, 1)[0] == (0, shape[1])
 
 
 @pytest.mark.parametrize("n_clusters", [2, "auto"])
