@@ -75,9 +75,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         share at each row, a memory of about ``1 / forgetting`` rows. "auto" averages
         the predictions of models with the rates `forgetting_rates_`, clipped to the
         range of the targets so far, by exponential weights. (For counts the upper bound
-        is the largest count plus 1, and there is no lower bound.) With 0, the squared
-        loss and a full covariance, a warning is given if errors of recent rows predict
-        the next error, as when the relation changes.
+        is the largest count plus 1, and there is no lower bound.) With a float,
+        the squared loss and a full covariance, a warning is given if errors of recent
+        rows predict the next error, as when the relation changes faster than that.
     standardize : bool, default=True
         Whether to centre and scale features by the moments of the rows so far.
     clip : float or None, default=None

@@ -175,8 +175,8 @@ QUOTED = {
         (
             "online_order",
             "Both kinds of tables",
-            "{294} of {316} fits that an order has spoilt warn of it, and {43} of {193} "
-            "that it has not; of {320} fits in random order none does",
+            "{294} of {316} fits that an order has spoilt warn of it, and {43} of "
+            "{193} that it has not; of {320} fits in random order none does",
             [
                 *2 * ["all fits in other orders > fit: spoilt, told"],
                 *2 * ["all fits in other orders > fit: not spoilt, told"],
