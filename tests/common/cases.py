@@ -85,11 +85,12 @@ def rows(n=40, seed=0):
     return X, y
 
 
-def learn(estimator, method, X, y, classes=(1.0, 2.0)):
+def learn(estimator, method, X, y, classes=(1.0, 2.0), **given):
     """Call `fit` or `partial_fit`."""
     function = getattr(estimator, method)
-    takes_classes = "classes" in inspect.signature(function).parameters
-    return function(X, y, **({"classes": classes} if takes_classes else {}))
+    if "classes" in inspect.signature(function).parameters:
+        given["classes"] = classes
+    return function(X, y, **given)
 
 
 X, Y = rows(60)

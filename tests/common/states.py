@@ -3,6 +3,7 @@
 import types
 
 import numpy as np
+from scipy.sparse import issparse
 
 
 def state_of(value):
@@ -58,6 +59,9 @@ def _walk(value, path, leaves, inside):
 def _parts(value, path, leaves):
     """Note the type of a compound value, and return what it is made of."""
     kind = type(value).__name__
+    if issparse(value):
+        leaves[path] = (kind, value.shape)
+        return [(f".{part}", array) for part, array in vars(value).items()]
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         leaves[path] = (kind, value.dtype.str, value.shape, value.tobytes())
         return []

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import sklearn
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
+from scipy.sparse import csr_array, issparse
 from sklearn.base import clone, is_regressor
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 from states import changes, state_of
 from streaming_laws import other_values
@@ -53,6 +55,27 @@ def test_settings_and_scalars_of_numpy_change_nothing(name, method):
     with sklearn.config_context(**SETTINGS), np.errstate(all="raise"):
         learn(estimator, method, X, Y)
         assert_same_answers(estimator, expected)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_rows_may_be_overwritten_after_the_call(name, method):
+    """By a user who reads all batches into the same arrays."""
+    weighted = has_fit_parameter(cheap(name), "sample_weight")
+    sparse = get_tags(cheap(name)).input_tags.sparse
+    for form in [np.array, csr_array] if sparse else [np.array]:
+        states = []
+        for overwritten in False, True:
+            estimator, weights = cheap(name), np.ones(len(X))
+            rows, targets = form(X), Y.copy()
+            given = {"sample_weight": weights} if weighted else {}
+            learn(estimator, method, rows, targets, **given)
+            for count in (7, 1) if method == "partial_fit" else ():  # at once
+                estimator.partial_fit(rows[:count], targets[:count])
+            if overwritten:  # before a copy is made
+                (rows.data if issparse(rows) else rows)[:] = 77.0
+                targets[:], weights[:] = 1.0, 9.0
+            states.append(state_of(estimator))
+        assert not changes(*states)
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)
