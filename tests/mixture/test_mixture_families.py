@@ -271,6 +271,7 @@ def test_statistics_of_parts_add(name):
 @pytest.mark.parametrize("name", ["normal", "poisson", "mixed", "student"])
 @pytest.mark.filterwarnings("ignore:Component ., with .* seems to be outliers")
 @pytest.mark.filterwarnings("ignore:A block of the stream shows a new group")
+@pytest.mark.filterwarnings("ignore:window=40 and block_size=25 keep")
 def test_laws_of_streams(name, law):
     options = {"block_size": 25, "window": 40, "n_sweeps": 2, "random_state": 0}
     options |= {"n_init": 1, "tol": 1e-3}

@@ -97,6 +97,20 @@ def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
     assert quiet_fit(stream, X, BLOCK).score(new) > part.score(new) - SAME
 
 
+@pytest.mark.parametrize("name", ["diag", "counts"])
+def test_the_division_into_calls_does_not_matter_while_the_window_grows(name):
+    make, draw = CASES[name]
+    generator = np.random.default_rng(1)
+    X = draw(generator, generator.integers(0, 3, 150), 6)
+    options = {"max_components": 3, "n_init": 1, "block_size": 10, "random_state": 0}
+    stream = make(6).set_params(n_components="auto", **options)
+    whole, parts = [quiet_fit(clone(stream), X, size) for size in (150, 7)]
+    assert whole.elbo_ == parts.elbo_
+    assert (whole.statistics_ == parts.statistics_).all()
+    rows = {stream._stream._is_long() for stream in (whole, parts)}
+    assert rows == {True}
+
+
 def test_a_window_too_short_for_two_components_is_named():
     X = np.random.default_rng(0).normal(size=(30, 50))
     mixture = TemperedVBGaussianMixture("auto", block_size=100, window=400)
