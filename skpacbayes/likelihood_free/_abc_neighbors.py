@@ -5,8 +5,10 @@ from copy import copy
 import numpy as np
 
 from ._abc_search import Leaves, Scan
-from ._abc_table import MOST_SUMMARIES, Axes, tiles
+from ._abc_table import Axes, tiles
 
+# When combinations of summaries are compared with their ranges.
+FEWEST_ROWS, ROWS_EACH, MOST_SUMMARIES = 200, 50, 100
 TOGETHER = 8  # number of observations per pass over the table
 # When "auto" uses an index; timings are in benchmarks/bench_abc_speed.py.
 INDEX_DIRECTIONS = 6
@@ -40,8 +42,10 @@ class Neighbors:
         self.__init__(state["metric"])
 
     def axes(self, table):
-        """Return the principal axes of a table; None of one or many summaries."""
-        if table.n_rows < 2 or not 2 <= len(table.summaries) <= MOST_SUMMARIES:
+        """Return the axes of a table; None of one or many summaries, or few rows."""
+        n_summaries = len(table.summaries)
+        few = table.n_rows < max(FEWEST_ROWS, ROWS_EACH * n_summaries)
+        if few or not 2 <= n_summaries <= MOST_SUMMARIES:
             return None
         axes = self._axes
         if axes is None or not axes.covers(table):

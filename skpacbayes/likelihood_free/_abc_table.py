@@ -5,7 +5,7 @@ import numpy as np
 from .._base import warn_user
 
 FAR = 0.5  # distance outside of the range of a summary, in ranges, from which we warn
-MOST_SUMMARIES = 100  # summaries of which combinations are compared
+FAR_TOGETHER = 1.0  # of a combination of summaries, whose tails may be longer
 MOST_OF_AXES = 10_000  # about the largest number of rows that the axes are those of
 LEAST_RANGE = 2e-3  # of a combination, in ranges of summaries: observations are rounded
 FARTHEST = 1e100  # distance to which observations are moved, as squares would overflow
@@ -184,7 +184,7 @@ def warn_of_impossible(X, far, axes):
     """
     ratio = axes.ranges_outside(X)
     ratio[far] = 0.0
-    impossible = (ratio > FAR).any(axis=1)
+    impossible = (ratio > FAR_TOGETHER).any(axis=1)
     if impossible.any():
         row, axis = np.unravel_index(ratio.argmax(), ratio.shape)
         i, j = np.sort(np.argsort(-abs(axes.directions[:, axis]))[:2])
