@@ -24,6 +24,7 @@ MOST_CLUSTERS = 20  # of n_clusters="auto", before clusters merge
 _ROUND = 10  # iterations of each chain before the worse half of them stops
 _N_SPLITS = 5  # times that the clusters of the last chain are split and merged, at most
 _LEAST_AGREEMENT = 0.75  # share of the rows that the two best chains label alike
+_LEAST_NOISE = 1e-6  # standard deviation within clusters, below which it is rounding
 _MANY_FEATURES = 2000  # from which correlations are not computed
 _FEWEST_ROWS = 3  # mean number of rows of a cluster, below which "auto" warns
 _FARTHEST = 1e100  # standard units, whose squares are numbers
@@ -434,7 +435,7 @@ def most_correlated(residuals, n_clusters):
     Parameters
     ----------
     residuals : ndarray of shape (n_samples, n_features)
-        Rows minus the means of their clusters.
+        Rows minus the means of their clusters, in units of their features.
     n_clusters : int
 
     Returns
@@ -445,11 +446,14 @@ def most_correlated(residuals, n_clusters):
     correlation : float
     """
     n_rows, d = residuals.shape
-    freedom = n_rows - n_clusters - 3
-    if not 1 < d < _MANY_FEATURES or freedom < 1:
+    if not 1 < d < _MANY_FEATURES:
+        return None, 0.0
+    freedom = len(np.unique(residuals, axis=0)) - n_clusters - 3  # copies do not count
+    if freedom < 1:
         return None, 0.0
     lengths = np.sqrt((residuals**2).sum(axis=0))
-    units = residuals / np.where(lengths > 0, lengths, 1.0)
+    noisy = lengths > _LEAST_NOISE * np.sqrt(n_rows)  # not only by rounding
+    units = np.where(noisy, residuals / np.where(noisy, lengths, 1.0), 0.0)
     correlations = np.abs(np.triu(units.T @ units, 1))
     pair = np.unravel_index(correlations.argmax(), correlations.shape)
     largest = min(correlations[pair], 1.0)
