@@ -70,9 +70,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
             f"well: the evidence is {errors} standard errors lower. Set shape, "
             "cluster_penalty or max_clusters to decide."
         )
-    if not bound:
-        yield from _doubts_of_few_rows(problem, n_clusters)
     if found is not None and not bound:
+        yield from _doubts_of_few_rows(problem, n_clusters)
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
