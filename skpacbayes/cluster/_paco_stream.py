@@ -183,9 +183,9 @@ class Stream:
         summary.expect_within(reach, n_far / n_rows)
 
     def doubting(self):
-        """Return whether to check the clusters: each time the rows have doubled."""
-        due = self.summary.n_rows >= self.doubts_at
-        while self.summary.n_rows >= self.doubts_at:
+        """Return whether to check the clusters: where a chain ran since the rows doubled."""
+        due = self.refreshed_at >= self.doubts_at
+        while self.refreshed_at >= self.doubts_at:
             early = self.doubts_at < _ALL_DOUBTS
             self.doubts_at *= 2
             if early:
