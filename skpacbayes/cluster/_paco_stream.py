@@ -183,7 +183,7 @@ class Stream:
         summary.expect_within(reach, n_far / n_rows)
 
     def doubting(self):
-        """Return whether to check the clusters: where a chain ran since the rows doubled."""
+        """Return whether to check the clusters: a chain ran since the rows doubled."""
         due = self.refreshed_at >= self.doubts_at
         while self.refreshed_at >= self.doubts_at:
             early = self.doubts_at < _ALL_DOUBTS
