@@ -48,8 +48,8 @@ def test_note_error(kernel):
     assert not numbers.any()  # the noise is not known
     assert not model[names.SCORES].any()
     for t in range(N_ROWS):
-        numbers[names.COUNT], numbers[names.RESIDUALS] = 1.0, noise
-        numbers[names.WEIGHT] = numbers[names.STEPS] = steps[t]
+        numbers[names.COUNT] = numbers[names.STEPS] = steps[t]
+        numbers[names.RESIDUALS] = noise * steps[t]
         row = Z[t], gains[t], residuals[t], v[t], weights[t], shifts[t]
         kernel(*row, model, numbers)
 
