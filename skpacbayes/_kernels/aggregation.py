@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from . import allocating, kernel, part
-from .order import N_ENDS, N_KEPT, N_ORDER, NotedOrder, note_order, order_shape
+from .order import N_COLUMN, N_ORDER, NotedOrder, note_order, order_shape
 from .state import KernelState, named
 
 # Losses, and kinds of inverse temperatures, by number.
@@ -73,7 +73,7 @@ class AggregationState(Aggregation, NotedOrder, KernelState):
 
     def _name_arrays(self):
         self.losses, self.totals, self.order, self.constant = self.arrays
-        self.n_features = (len(self.order) - N_ORDER) // (N_ENDS + 2 * N_KEPT) - 1
+        self.n_features = (len(self.order) - N_ORDER) // N_COLUMN - 1
 
     total_weight = named("totals", WEIGHT)
     constant_loss = named("constant", CONSTANT_LOSS)

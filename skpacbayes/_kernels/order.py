@@ -29,11 +29,12 @@ N_ORDER = 10
 N_ENDS = 6
 END, END_COUNT, NEXT = range(N_ENDS // 2)
 N_KEPT = 16
+N_COLUMN = N_ENDS + 2 * N_KEPT  # numbers of a feature, or of the target
 
 
 def order_shape(n_features, n_labels):
     """Shape of `order`."""
-    return (N_ORDER + (N_ENDS + 2 * N_KEPT) * (n_features + 1) + n_labels,)
+    return (N_ORDER + N_COLUMN * (n_features + 1) + n_labels,)
 
 
 # A memory of rows that spans the stream holds each row, its target and its weight.
@@ -126,7 +127,7 @@ def _differ(x, y, other):
 def _note_repeats(x, y, order):
     """Compare a row with earlier ones, and keep it: see REPEATS, ECHOES, RETURNS."""
     d, n_rows = x.shape[0], np.int64(order[ROWS])
-    start, stop = N_ORDER + N_ENDS * (d + 1), N_ORDER + (N_ENDS + 2 * N_KEPT) * (d + 1)
+    start, stop = N_ORDER + N_ENDS * (d + 1), N_ORDER + N_COLUMN * (d + 1)
     kept = order[start:stop].reshape(2 * N_KEPT, d + 1)
     first, last = kept[:N_KEPT], kept[N_KEPT:]
     own = last[n_rows % N_KEPT]
@@ -183,7 +184,7 @@ def note_order(X, y, sample_weight, order):
 
     Labels are -1 and 1, or numbers from 0.
     """
-    before_labels = N_ORDER + (N_ENDS + 2 * N_KEPT) * (X.shape[1] + 1)
+    before_labels = N_ORDER + N_COLUMN * (X.shape[1] + 1)
     labels = order.shape[0] > before_labels
     for i in range(y.shape[0]):
         if sample_weight.shape[0] and sample_weight[i] == 0.0:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.special import xlogy
+from sklearn.utils import gen_batches
 
 from ._paco_fitting import inverse_root, shaped
 from ._paco_mixture import (
@@ -211,7 +212,7 @@ def fit_with_covariances(problem, start, labels, max_iter=_MAX_ITER):
         parts, thick = parts[:, alive], thick[:, alive]
         masses = parts.sum(axis=0)
         centers = (points.T @ thick / thick.sum(axis=0)).T
-        blocks = _blocks(len(masses), points.size)
+        blocks = list(gen_batches(len(masses), max(1, _BLOCK // points.size)))
         covariances = np.empty((len(masses), d, d))
         for block in blocks:
             gaps = points - centers[block, None]
@@ -270,12 +271,6 @@ def fit_with_covariances(problem, start, labels, max_iter=_MAX_ITER):
         log_joint=highest,
         price=LEAST_GAIN + share / 2 * masses @ gains - evidence.max(),
     )
-
-
-def _blocks(n_clusters, size):
-    """Return slices of clusters whose differences from all points fit in the cache."""
-    step = max(1, _BLOCK // size)
-    return [slice(j, j + step) for j in range(0, n_clusters, step)]
 
 
 def refit_with_covariances(problem, mixture):

@@ -215,9 +215,10 @@ class MixtureProblem:
     def surviving(self, start, shape, own, dof):
         """Run EM, drop the components that lose their rows, and repeat; or None."""
         state = self.state(start, shape, own, dof)
-        state.run(15, 0.02)
-        while state.keep_alive():
+        alive = True
+        while alive:
             state.run(15, 0.02)
+            alive = state.keep_alive()
         return state.mixture() if math.isfinite(state.log_likelihoods[0]) else None
 
     def halved(self, mixture, n_clusters):

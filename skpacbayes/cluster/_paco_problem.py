@@ -33,7 +33,7 @@ _CLEAR = 4.0
 # give the number of clusters.
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
 # Number of rows of a stream from which all doubts are stated.
-_FIRST_DOUBTS = 100
+ALL_DOUBTS = 100
 # Growth of a stream after which all kinds of mixtures are compared again.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
 # Number of flat columns from which their clusters are not searched: it would take as
@@ -376,9 +376,7 @@ class GibbsProblem:
                 return
         self.rounding = np.diag(rounding_of(rows, self.values))
         self.in_columns = rows, self.rounding
-        spread = spread_by(rows, self.rounding)
-        everything = MixtureProblem.of(spread, spread.scatter)
-        found = find_mixture(everything, self.setting.shapes, kind)
+        found = self._best_mixture(self.rounding, kind)
         mixture = found.mixture
         if tracker is not None:
             tracker.kind = found.kind
@@ -401,10 +399,16 @@ class GibbsProblem:
                 scatter=scatter,
             )
 
+    def _best_mixture(self, rounding, kind=None):
+        """Return the mixture of largest evidence, of one kind if given."""
+        spread = spread_by(self.rows, rounding)
+        everything = MixtureProblem.of(spread, spread.scatter)
+        return find_mixture(everything, self.setting.shapes, kind)
+
     @property
     def few_rows_of_stream(self):
         """Whether the rows are the first few of a stream."""
-        return self._stream is not None and self.n_rows < _FIRST_DOUBTS
+        return self._stream is not None and self.n_rows < ALL_DOUBTS
 
     def mixture_of_stream(self):
         """Return the mixture of largest evidence where cells gave the number, or None.
@@ -416,9 +420,7 @@ class GibbsProblem:
         varied = np.ptp(self.rows.points, axis=0).any()
         if self._tracker is None or not self.setting.mixtures or not varied:
             return None
-        spread = spread_by(self.rows, np.diag(rounding_of(self.rows, self.values)))
-        everything = MixtureProblem.of(spread, spread.scatter)
-        return find_mixture(everything, self.setting.shapes)
+        return self._best_mixture(np.diag(rounding_of(self.rows, self.values)))
 
     def clusters_of_flat_columns(self):
         """Return the columns flatter than normal ones, if few, and their clusters.

@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 
 from ._paco_cells import CellTracker, metric_of
 from ._paco_outcome import squared_radius
+from ._paco_problem import ALL_DOUBTS
 
 # With refresh="auto", the chain runs after each of the first _EVERY_ROW rows, then each
 # time the stream has grown by the share _GROWTH of the rows since. Chains take longer
@@ -16,9 +17,9 @@ _EVERY_ROW = 200
 # the outermost share of rows of its cluster, until the stream has grown by a share.
 _FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
 _COLUMNS = 10
-# Numbers of rows after which the number of clusters is checked for few rows; for all
-# reasons; and again each time the number of rows has doubled.
-_FIRST_DOUBTS, _ALL_DOUBTS = 20, 100
+# Number of rows from which the number of clusters is checked, and again each time the
+# number of rows has doubled; ALL_DOUBTS is one of these.
+_FIRST_DOUBTS = 20
 _GROWTH = 0.1
 # The chain runs early if more rows than expected are in the outermost share of all
 # clusters. The expected share is an exponential mean over the intervals between chains,
@@ -186,10 +187,10 @@ class Stream:
         """Return whether to check the clusters: a chain ran since the rows doubled."""
         due = self.refreshed_at >= self.doubts_at
         while self.refreshed_at >= self.doubts_at:
-            early = self.doubts_at < _ALL_DOUBTS
+            early = self.doubts_at < ALL_DOUBTS
             self.doubts_at *= 2
             if early:
-                self.doubts_at = min(self.doubts_at, _ALL_DOUBTS)
+                self.doubts_at = min(self.doubts_at, ALL_DOUBTS)
         return due
 
     def doubles_with(self, n_more):

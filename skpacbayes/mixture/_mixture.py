@@ -394,9 +394,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         A window of more than four blocks means that a block is short: until the first
         row leaves the window, the rows so far are instead fitted as by `fit` each time
         their number has grown by half, and a component is later split or merged when a
-        quarter of the window is new. The
-        fitted attributes include all rows, also those of an incomplete block; they are
-        computed when first needed.
+        quarter of the window is new. The fitted attributes include all rows, also those
+        of an incomplete block; they are computed when first needed.
 
         Parameters
         ----------

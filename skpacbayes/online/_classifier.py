@@ -309,13 +309,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     def _learn(self, X, y, sample_weight, predictions=None):
         state = self._state
         drops = self._drops(state) and (not len(sample_weight) or sample_weight.any())
-        if not drops:
-            return super()._learn(X, y, sample_weight, predictions)
-        state = state.without_waves()
-        if predictions is None:
-            predictions = np.empty((state.n_experts, len(X)))
-        learn = self._learner_of_rows()
-        learnt = learn(X, y, sample_weight, *state.arguments, predictions)
+        state = state.without_waves() if drops else state
+        learnt = super()._learn(X, y, sample_weight, predictions, state)
         if learnt:
             self._state = state
         return learnt

@@ -20,7 +20,7 @@ from .._kernels.standardize import LARGEST
 from .._stream import StreamingEstimator, partial_fit_context
 from .._validation import are_small
 from ._certificate import certify_aggregation
-from ._doubts import warn_of_change, warn_of_divergence
+from ._doubts import warn_of_divergence
 from ._linear import LOSSES
 from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
@@ -310,18 +310,16 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
             power = 2 if self.loss == "squared_error" else 1
             warn_of_divergence(self._state, weights, names, power)
         best = self.estimators_[weights.argmax()]
-        if type(best) is OnlineVIRegressor and best._streaming():
-            state = best._state
-            if (
-                state.full
-                and best.loss == "squared_error"
-                and best.forgetting != "auto"
-            ):
-                remedy = (
-                    "faster than the experts forget: add the expert "
-                    "OnlineVIRegressor(forgetting='auto')"
-                )
-                return warn_of_change(best._foretold(), state.n_steps, remedy)
+        if (
+            type(best) is OnlineVIRegressor
+            and best._streaming()
+            and best._foretells()
+            and best.forgetting != "auto"
+        ):
+            return best._warn_of_change(
+                "faster than the experts forget: add the expert "
+                "OnlineVIRegressor(forgetting='auto')"
+            )
         return False
 
     def _all_in_place(self):

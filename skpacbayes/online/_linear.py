@@ -82,18 +82,18 @@ class OnlineLinearModel(OnlineEstimator):
 
     # The update.
 
-    def _learn(self, X, y, sample_weight, predictions=None):
+    def _learn(self, X, y, sample_weight, predictions=None, state=None):
         """Learn a block of rows by one compiled call.
 
         Returns False, without learning, if a row is not finite or beyond LARGEST.
         predictions : (n_experts, n_rows), receives the predictions made before the row
-        was learnt; row 0 those of the model.
+        was learnt; row 0 those of the model. state : learns instead of the model's.
         """
+        state = self._state if state is None else state
         if predictions is None:
-            predictions = np.empty((self._state.n_experts, len(X)))
-        return self._learner_of_rows()(
-            X, y, sample_weight, *self._state.arguments, predictions
-        )
+            predictions = np.empty((state.n_experts, len(X)))
+        learn = self._learner_of_rows()
+        return learn(X, y, sample_weight, *state.arguments, predictions)
 
     def _depends_on_order(self):
         """Return whether the posterior depends on the order of the rows."""
@@ -105,21 +105,27 @@ class OnlineLinearModel(OnlineEstimator):
         """Warn if a stream changes and too little is forgotten; return whether so."""
         if self.forgetting == "auto" or not self._regression():
             return False
-        if self._state.full and self.loss == "squared_error":
+        if self._foretells():
             remedy = "and nothing is forgotten"
             if self.forgetting > 0.0:
                 remedy = f"faster than forgetting={self.forgetting:g} forgets"
             remedy += ": use forgetting='auto'"
-            return warn_of_change(self._foretold(), self._state.n_steps, remedy)
+            return self._warn_of_change(remedy)
         return self.forgetting == 0.0 and warn_of_standstill(self._state)
 
     def _remembers_rows(self):
         """Return whether a model is flexible enough to remember single rows."""
         return self._state.phases.size > 0
 
-    def _foretold(self):
-        """Return what the errors of the best model tell of the next ones."""
-        return self._state.foretold[int(self._state.shares()[0].argmax())]
+    def _foretells(self):
+        """Return whether it is noted what errors tell of the next ones."""
+        return self._state.full and self.loss == "squared_error"
+
+    def _warn_of_change(self, remedy):
+        """Warn where the errors of the best model foretell each other."""
+        state = self._state
+        foretold = state.foretold[int(state.shares()[0].argmax())]
+        return warn_of_change(foretold, state.n_steps, remedy)
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit.

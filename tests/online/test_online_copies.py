@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from online_cases import DEPEND_ON_ORDER
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import log_loss
 
@@ -11,23 +12,10 @@ from skpacbayes import (
     EWARegressor,
     OnlineVIClassifier,
     OnlineVIMLPClassifier,
-    OnlineVIMLPRegressor,
     OnlineVIRegressor,
 )
 
-MODELS = [
-    OnlineVIClassifier(random_state=0),
-    OnlineVIClassifier(forgetting="auto", random_state=0),
-    OnlineVIClassifier(loss="hinge", n_fourier=0),
-    OnlineVIMLPClassifier(random_state=0),
-    OnlineVIMLPRegressor(random_state=0),
-    OnlineVIRegressor(forgetting="auto"),
-    OnlineVIRegressor(covariance="diagonal"),
-    OnlineVIRegressor(loss="quantile"),
-    OnlineVIRegressor(loss="poisson"),
-    OnlineVIRegressor(n_fourier=8, random_state=0),
-    EWARegressor(),
-]
+MODELS = [*DEPEND_ON_ORDER, OnlineVIClassifier(loss="hinge", n_fourier=0)]
 WITH_CURVES = [
     OnlineVIClassifier(random_state=0),
     OnlineVIClassifier(loss="hinge", random_state=0),

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from online_cases import DEPEND_ON_ORDER
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss, mean_poisson_deviance
@@ -17,21 +18,6 @@ from skpacbayes import (
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
 )
-
-DEPEND_ON_ORDER = [
-    OnlineVIClassifier(random_state=0),
-    OnlineVIClassifier(forgetting="auto", random_state=0),
-    OnlineVIClassifier(loss="hinge", random_state=0),
-    OnlineVIMLPClassifier(random_state=0),
-    OnlineVIMLPRegressor(random_state=0),
-    OnlineVIRegressor(forgetting="auto"),
-    OnlineVIRegressor(forgetting=0.01),
-    OnlineVIRegressor(covariance="diagonal"),
-    OnlineVIRegressor(loss="quantile"),
-    OnlineVIRegressor(loss="poisson"),
-    OnlineVIRegressor(n_fourier=8, random_state=0),
-    EWARegressor(),
-]
 
 
 def rows_for(model, n=300, classes=2):
