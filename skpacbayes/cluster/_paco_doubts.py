@@ -79,18 +79,19 @@ def doubts_of(problem, n_clusters, visited, rivals):
 
 
 def _doubts_of_few_rows(problem, n_clusters):
-    """Yield a sentence if other numbers describe few rows better.
+    """Yield a sentence if larger numbers describe few rows better.
 
     Early in a stream these are those of a mixture where cells gave the number; and
-    clusters of few rows each, by all of the log-likelihood.
+    clusters of few rows each, by all of the log-likelihood. A mixture of fewer clusters
+    is no doubt: it merges new groups, which cells find sooner.
     """
     found, others = problem.found, []
     if found is None:
         found = problem.mixture_of_stream()
         others = [found.mixture.n_clusters] if found else []
-    if found is not None and found.n_small > n_clusters:
+    if found is not None:
         others.append(found.n_small)
-    others = [str(k) for k in dict.fromkeys(others) if k != n_clusters]
+    others = [str(k) for k in dict.fromkeys(others) if k > n_clusters]
     if others:
         yield (
             f"n_clusters_={n_clusters}, but {' or '.join(others)} may describe "

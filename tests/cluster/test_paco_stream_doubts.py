@@ -1,6 +1,6 @@
 """Streams warn as `fit` does: at a call that passes 100 rows, 200, and so on.
 
-At 20, 40 and 80 rows they warn only if other numbers describe few rows better.
+At 20, 40 and 80 rows they warn only if larger numbers describe few rows better.
 """
 
 import warnings
@@ -100,6 +100,15 @@ def test_a_stream_of_groups_of_few_rows_is_right_or_warns(n_groups, n_rows):
             model.partial_fit(X[begin : begin + 4])
     warned = any("too few to decide" in str(each.message) for each in caught)
     assert warned or model.n_clusters_ >= n_groups - 1  # the chain ran a row earlier
+
+
+def test_a_mixture_that_merges_a_new_group_is_no_doubt():
+    """Three groups, the last of five rows, of which the mixture finds two."""
+    rng = np.random.default_rng(7)
+    shapes = (0, 1, 18), (5, 3, 17), (10, 1, 5)
+    X = np.vstack([rng.normal(at, width, size=(n, 2)) for at, width, n in shapes])
+    model = PACOClusterer(random_state=0, n_iter=50).partial_fit(X)  # does not warn
+    assert model.n_clusters_ == 3
 
 
 def test_a_copy_of_a_stream_warns_where_the_stream_does():
