@@ -13,7 +13,7 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context, warn_user
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
-from .._sentinels import ends_of, warn_of_far_rows
+from .._sentinels import ends_of, warn_of_far_rows, warn_of_sentinels
 from .._stream import StreamingEstimator, partial_fit_context
 from .._validation import as_numbers, refuse_large
 from . import _dirichlet_process_posterior as _posterior
@@ -447,6 +447,7 @@ class DirichletProcessHMM(
         """
         X = self._rows(X, reset=True)
         inputs = self._begin_inputs(inputs, X)
+        self._warn_of_sentinels(X)
         bounds = sequence_bounds(len(X), lengths, groups)
         self._series = Series(X, bounds, inputs=inputs)
         self._seed, self._before, self._online = self._draw_seed(), None, None
@@ -935,6 +936,13 @@ class DirichletProcessHMM(
     def _check_counts(self, X):
         """Raise ValueError if features that should be counts are not."""
         check_counts(X, kinds_of(self.emission, X.shape[1]) or ())
+
+    def _warn_of_sentinels(self, X):
+        """Warn if rows contain codes for missing values."""
+        kinds = kinds_of(self.emission, X.shape[1]) or ()
+        left_out = [i for i, kind in enumerate(kinds) if kind == "categorical"]
+        names = vars(self).get("feature_names_in_", ())
+        warn_of_sentinels(X, names, left_out, allows_missing=True)
 
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():

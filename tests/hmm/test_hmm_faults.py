@@ -32,6 +32,29 @@ def fitted():
 # Missing values.
 
 
+@pytest.mark.parametrize("code", [-999.0, 9999.0])
+def test_codes_for_missing_values_are_warned_of(code):
+    X, _ = two_states()
+    X[::10] = code
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        markov().fit(X)
+    found = [str(warning.message) for warning in caught]
+    assert any(f"{code:g}" in message and "missing" in message for message in found)
+
+
+@pytest.mark.parametrize("decimals", [None, 1, 0])
+def test_rounded_and_zero_inflated_rows_are_not_codes(decimals):
+    X, _ = two_states()
+    X = np.abs(X) if decimals is None else X.round(decimals)
+    if decimals is None:
+        X[::10] = 0.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        markov().fit(X)
+    assert not any("missing" in str(warning.message) for warning in caught)
+
+
 @every_covariance
 def test_missing_rows_say_nothing(covariance_type):
     X, states = two_states(n_features=2)
