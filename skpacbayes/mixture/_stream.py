@@ -166,8 +166,8 @@ class Stream:
             self.window = self.window + self.pending
             self.n_new += len(self.pending)
             grows = self._is_long() and not self.settled.any()
-            halves = 2 * len(self.window) // max(1, self.n_fitted)
-            if grows and (self._last_chance() or halves >= 3):
+            half_more = 2 * len(self.window) >= 3 * self.n_fitted
+            if grows and (self._last_chance() or half_more):
                 self._begin(learner)
             else:
                 self._continue(learner, grows)
