@@ -8,11 +8,9 @@ from ._moves import best_merge, best_split, exchange_components, followed, limit
 from ._search import best_fit, family_start, in_rounds, remembered, restarts
 
 PATH_TOLERANCE = 10  # multiple of `tol` for the fits of a path
-PATH_RISE = 0.5  # smallest total rise of the bound in a sweep of a path, in nats
-START_SWEEPS = 20  # sweeps before the first merger of a path
-PATH_SWEEPS = 6  # sweeps after a merger of a path
-DOMINATED = 4.0  # rises of a first sweep: where a merger gains more, it is the only one
-MORE_SWEEPS = 50  # sweeps of one more component than the largest number
+PATH_RISE = 0.05  # smallest total rise of the bound in a sweep of a path, in nats
+START_SWEEPS = 50  # sweeps before the first merger of a path
+PATH_SWEEPS = 6  # sweeps after each merger of a path
 DECISIVE = 3.0  # nats: odds of 20 to 1
 CUTS_TRIED = 4  # number of splits tried beyond the largest number of components
 
@@ -65,26 +63,11 @@ class Choice:
         def path(start):
             fits = {most: mixture.ascend(start.state, *rows, **brief)}
             for K in range(most - 1, 0, -1):
-                fits[K] = self.merged(fits[K + 1], *rows, to)
+                state, _ = best_merge(fits[K + 1], *rows)
+                fits[K] = mixture.ascend(state, *rows, **brief)
             return fits
 
         return in_rounds(run, starts, tasks, n_jobs)
-
-    def merged(self, fit, X, sample_weight, to):
-        """Return the fit with one component fewer, after a few sweeps.
-
-        A single sweep is made if the merger and the sweep raise the criterion by far
-        more than the sweep alone: another merger is then likely to raise it more than
-        further sweeps.
-        """
-        rows, before = (X, sample_weight), self.of(fit)
-        state, _ = best_merge(fit, *rows)
-        once = fit.mixture.ascend(state, *rows, **limited(to, 1))
-        rise = once.history[-1] - once.history[0]
-        if once.converged or self.of(once) - before >= DOMINATED * rise:
-            return once
-        rest = limited(to, PATH_SWEEPS - 1)
-        return once.mixture.ascend(once.state, *rows, **rest).following(once)
 
     def best_of(self, paths, X, sample_weight):
         """Improve the two best fits, and return the best one and all criteria.
@@ -201,7 +184,7 @@ class Choice:
         for seed in range(self.seed, self.seed + CUTS_TRIED):
             state, rest = best_split(fit, X, sample_weight, settled, seed=seed)
             more = Fit(fit.mixture, state, None, [], False)
-            to = limited(self.options, MORE_SWEEPS), fit.criterion + DECISIVE
+            to = limited(self.options, START_SWEEPS), fit.criterion + DECISIVE
             found.append(self.of(followed(more, X, sample_weight, rest, *to)))
         gain = max(found) - self.of(fit)
         if gain > DECISIVE:
