@@ -314,6 +314,14 @@ class Learner:
         self.warn_if_more(fit, X, weight, settled)
         return fit, settled
 
+    def rearranged(self, mixture, state, X, weight):
+        """Return a fit to all rows of a stream, from its state."""
+        if self.chooses:
+            fit = mixture.ascend(state, X, weight, **limited(self.to, 1))
+            return self.renumber(fit, X, weight, None)[0]
+        fit = mixture.ascend(state, X, weight, **self.to)
+        return self.exchanged(fit, X, weight)[0]
+
     def renumber(self, fit, X, weight, settled):
         """Merge and split components while the criterion rises, if "auto"."""
         if not self.chooses:

@@ -80,7 +80,9 @@ class Stream:
 
     If the window is longer than four blocks, a block may have too few rows for the
     prior and for the number of components. As long as no row has settled, the rows are
-    then fitted again like any data set, whenever their number has grown by half.
+    then fitted again like any data set, whenever their number has grown by half. When
+    an eighth of them is new, the number of components may change, or components are
+    exchanged if the number is given; the scale of the prior follows.
 
     Parameters
     ----------
@@ -99,7 +101,8 @@ class Stream:
         self.block_size = block_size
         self.window_size = window
         self.learned = None
-        self.n_blocks = self.n_new = 0  # n_new: rows since the last fit or choice
+        self.n_blocks = self.n_fitted = 0  # n_fitted: rows of the last fit
+        self.n_new = 0  # rows since the last fit or choice
         self.pending, self.window = Rows(), Rows()
         self.settled = self.state = self.history = None
         self.bound = None  # set if all rows have settled
@@ -163,7 +166,8 @@ class Stream:
             self.window = self.window + self.pending
             self.n_new += len(self.pending)
             grows = self._is_long() and not self.settled.any()
-            if grows and (self._last_chance() or self._is_new(1 / 3)):
+            half_more = 2 * len(self.window) >= 3 * self.n_fitted
+            if grows and (self._last_chance() or half_more):
                 self._begin(learner)
             else:
                 self._continue(learner, grows)
@@ -182,7 +186,8 @@ class Stream:
         self.learned = learner.learn(X, weight, rival=rival)
         fit = self.learned.fit
         self.state, self.history = fit.state, fit.history
-        self.settled, self.n_new = np.zeros_like(fit.statistics), 0
+        self.settled = np.zeros_like(fit.statistics)
+        self.n_fitted, self.n_new = len(self.window), 0
 
     def _continue(self, learner, grows):
         """Sweep over the window, and exchange or choose components if it is time.
@@ -191,8 +196,8 @@ class Stream:
         """
         doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
         due = not grows and (doubled or self._last_chance())
-        chosen = learner.chooses and not grows
-        chosen &= not self._is_long() or self._is_new(1 / 4)
+        chosen = grows or learner.chooses
+        chosen &= not self._is_long() or self._is_new(1 / 8 if grows else 1 / 4)
         watched = not (due or chosen)
         before = self._log_density_of_block() if watched else 0.0
         self._sweep(learner.n_sweeps)
@@ -203,7 +208,7 @@ class Stream:
         if due or news:
             self._exchange(learner)
         elif chosen:
-            self._renumber(learner)
+            self._rearrange(learner) if grows else self._renumber(learner)
         if news and self.settled.any() and not self.has_warned:
             self._warn_if_missed()
 
@@ -296,6 +301,15 @@ class Stream:
         if len(fit.state.concentration) != before:
             self.state, self.settled = fit.state, settled
             self.history = self.history + fit.history
+
+    def _rearrange(self, learner):
+        """Change the number of components, or exchange them, before any row settles."""
+        fit = learner.rearranged(
+            self.learned.mixture, self.state, *self.window.joined()
+        )
+        self.learned = self.learned._replace(mixture=fit.mixture)
+        self.state, self.history = fit.state, self.history + fit.history
+        self.settled, self.n_new = np.zeros_like(fit.statistics), 0
 
     def current(self, learner):
         """Return the stream as if the pending rows were a block."""

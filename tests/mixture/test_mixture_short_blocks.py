@@ -97,6 +97,20 @@ def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
     assert quiet_fit(stream, X, BLOCK).score(new) > part.score(new) - SAME
 
 
+@pytest.mark.parametrize("seed", [4, 5])
+def test_a_component_is_born_before_the_next_fit_to_all_rows(seed):
+    """The last fit to all rows has two components."""
+    make, draw = CASES["full"]
+    generator = np.random.default_rng(seed)
+    X = draw(generator, generator.integers(0, 3, 900), 12)
+    X, new = X[:280], X[500:]
+    options = {"n_components": "auto", "max_components": 4, "n_init": 1}
+    whole = make(12).set_params(**options, tol=1e-4, random_state=0)
+    stream = quiet_fit(clone(whole).set_params(block_size=BLOCK), X, BLOCK)
+    assert quiet_fit(whole, X).n_components_ == stream.n_components_ == 3
+    assert stream.score(new) > whole.score(new) - SAME
+
+
 @pytest.mark.parametrize("name", ["diag", "counts"])
 def test_the_division_into_calls_does_not_matter_while_the_window_grows(name):
     make, draw = CASES[name]
