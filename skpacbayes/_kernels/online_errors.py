@@ -65,7 +65,7 @@ def note_cell(residual, v, weight, numbers):
     deviation = math.sqrt(noise)
     if numbers[FORGETTING] > 0.0 or numbers[ERROR_UNIT] == 0.0:
         numbers[ERROR_UNIT] = deviation
-    elif abs(math.log2(deviation / numbers[ERROR_UNIT])) > 1.0:
+    elif not 0.5 < deviation / numbers[ERROR_UNIT] < 2.0:
         change_unit(deviation, numbers)
     size, cell = abs(residual) / math.sqrt(1.0 / weight + v) / numbers[ERROR_UNIT], 0
     if size > HIGHEST:
