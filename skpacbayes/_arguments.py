@@ -35,7 +35,11 @@ def as_levels(quantiles, *, ends):
     ends : bool
         Whether 0 and 1 are allowed.
     """
-    levels = np.atleast_1d(as_numbers("quantiles", quantiles, ensure_all_finite=False))
+    if type(quantiles) in (list, tuple) and all(type(q) is float for q in quantiles):
+        levels = np.array(quantiles)  # faster
+    else:
+        levels = as_numbers("quantiles", quantiles, ensure_all_finite=False)
+        levels = np.atleast_1d(levels)
     inside = (levels >= 0) & (levels <= 1)
     if not ends:
         inside &= (levels > 0) & (levels < 1)

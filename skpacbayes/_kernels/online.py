@@ -12,6 +12,7 @@ import numpy as np
 
 from . import allocating, kernel, part
 from .aggregation import LOG, SQUARED, aggregate, point_loss, target_of
+from .online_errors import note_cell
 from .online_losses import expected_gradients, implicit_gradients
 from .online_parts import (
     enter,
@@ -79,6 +80,7 @@ def _observe_residual(loss, y, a, v, weight, numbers, up, down):
     keep = 1.0 - numbers[FORGETTING]
     scaled = abs(y - a)
     if loss == SQUARED:
+        note_cell(y - a, v, weight, numbers)
         scaled *= scaled / (1.0 + weight * v)
     else:
         scaled *= up if y > a else down

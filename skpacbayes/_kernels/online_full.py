@@ -16,6 +16,7 @@ from .online_covariance import (
     forget_covariance,
     settle,
 )
+from .online_errors import note_cell
 from .online_parts import enter, inner_product
 from .online_state import (
     AVERAGE,
@@ -95,6 +96,7 @@ def _learn_full(
         if numbers[TEMPERATURE] == 0.0:
             shift = 1.0 / (1.0 / weight + v)
             note_error(z, gain, residual, v, weight, shift, model, numbers)
+            note_cell(residual, v, weight, numbers)
         squared = residual * residual / (1.0 + weight * v)
         numbers[RESIDUALS] = keep * numbers[RESIDUALS] + weight * squared
         numbers[COUNT] = keep * numbers[COUNT] + weight

@@ -11,7 +11,8 @@ waves : (frequencies, phases) of random Fourier features, (n_features, n_waves) 
 (n_waves,), where the model has those;
 models : (n_models, n_vectors, width), the vectors of each posterior;
 covariances : (n_models, n_panels, width * PANEL), where they are full;
-numbers : (n_models, N_NUMBERS), counts and settings of each model;
+numbers : (n_models, N_NUMBERS), counts and settings of each model; then, where they are
+counted, 2 * N_SIDE counts of its errors (see `online_errors`);
 stream : settings and counts of the stream, N_STREAM numbers; then the notes on its
 rows (see `order`);
 experts : (losses, totals), the aggregation of several experts: their cumulative losses,
@@ -48,7 +49,7 @@ MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
 CENTER, SCATTER, _, LOW, HIGH, SCORES = range(3, N_VECTORS_FULL)
 
 # Columns of `numbers`.
-N_NUMBERS = 16
+N_NUMBERS = 17
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -66,7 +67,9 @@ N_NUMBERS = 16
     SQUARED_PRODUCTS,  # sum of the squares of these products
     SQUARED_FORETOLD,
     SQUARED_ERRORS,
+    ERROR_UNIT,  # deviation of the noise in which errors are counted
 ) = range(N_NUMBERS)
+N_SIDE = 58  # cells of the errors in one direction
 
 # Entries of `stream`.
 N_STREAM = 15
@@ -118,6 +121,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         Whether experts have been left out.
     room : int
         Number of rows that are remembered; even.
+    counts_errors : bool
+        Whether standardised errors are counted.
     """
 
     def __init__(
@@ -135,6 +140,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         n_labels=0,
         drops=False,
         room=0,
+        counts_errors=False,
     ):
         width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
         n_models, n_losses = n_outputs * n_experts, 1 if joint else n_outputs
@@ -150,7 +156,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
             (n_waves,),
             (n_models, n_vectors, width),
             (n_models if full else 0, n_panels, width * PANEL),
-            (n_models, N_NUMBERS),
+            (n_models, N_NUMBERS + (2 * N_SIDE if counts_errors else 0)),
             (N_STREAM + noted + memory,),
             (n_losses, n_experts),
             (n_losses, aggregation.N_TOTALS),
@@ -203,6 +209,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     sizes = named("numbers", SIZE)
     last_labels = named("numbers", LAST_LABEL)
     foretold = named("numbers", slice(PRODUCTS, SQUARED_ERRORS + 1))
+    error_units = named("numbers", ERROR_UNIT)
+    error_counts = named("numbers", slice(N_NUMBERS, None))
 
     # Their parts.
 

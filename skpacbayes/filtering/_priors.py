@@ -112,6 +112,8 @@ def check_priors(estimator, priors, argument="priors"):
     for name, prior in priors.items():
         if name not in known:
             there = f"there are {known}" if known else "the model has none"
+            if estimator.model is None:
+                there = "model=None: give the estimator a model, such as LocalLevel()"
             raise ValueError(
                 f"{argument} has {name!r}, which is not a parameter of the estimator's "
                 f"model; {there}."

@@ -6,11 +6,19 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
+from .._stream import has_doubled
 from ._cloud import Cloud, Step, forecast, weigh
 from ._tempering import tempered
 
 FEWEST = 1.5  # effective sample size below which one particle dominates
 ENOUGH = 50  # least number of particles for a warning
+# A column of the state that hardly moves is looked for whenever the number of rows has
+# doubled, from FIRST_LOOK on. It is lost where its values are those of fewer particles
+# of row 0 than ROOTS, by their weights; but of three or more, which tell it from
+# a discrete state that stays. HARDLY is a share of its variance.
+FIRST_LOOK = 8
+ROOTS, FEWEST_ROOTS = 20.0, 3
+HARDLY = 1e-3
 
 
 def look(cloud, row, model, sampling, generator):
@@ -77,14 +85,20 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
 
 
 class Collapses:
-    """Rows of zero likelihood, and rows that leave one particle, for warnings."""
+    """Rows of zero likelihood, and rows that leave few values, for warnings."""
 
     def __init__(self):
-        self._times, self._n, self._vanished = [], 0, []
+        self._times, self._n, self._vanished, self._constant = [], 0, [], None
 
-    def note(self, step, row):
-        """Record a step whose row leaves weight to one particle, or to none."""
+    def note(self, step, row, before):
+        """Record a step whose row leaves weight to one particle, or to none.
+
+        before : the cloud before the step, or None.
+        """
         cloud = step.cloud
+        looks = has_doubled(cloud.time, cloud.time + 1) and cloud.time >= FIRST_LOOK - 1
+        if looks and before is not None and self._constant is None:
+            self._constant = lost_constant(before, step)
         if step.evidence == -math.inf:
             self._vanished.append(cloud.time)
         if cloud.effective_size < FEWEST and not row.silent:
@@ -93,6 +107,17 @@ class Collapses:
 
     def warn(self):
         """Warn if there were such rows, and there are enough particles."""
+        if self._constant is not None:
+            column, count, time = self._constant
+            warn_user(
+                f"Column {column} of the state hardly moves, and its values at row "
+                f"{time} (0 is the first) are those of about {count:.0f} particles of "
+                "row 0: its mean and deviation are not reliable. If it is a constant, "
+                "make it a parameter of the model, and use ParticleMarginalMetropolis "
+                "or SMC2; otherwise use more particles, or an initial distribution "
+                "that is nearer to the state.",
+                ConvergenceWarning,
+            )
         if self._vanished:
             first, count = self._vanished[0], len(self._vanished)
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
@@ -112,3 +137,38 @@ class Collapses:
                 "try a wider log_likelihood, more particles, a proposal or tempering.",
                 ConvergenceWarning,
             )
+
+
+def lost_constant(before, step):
+    """Find a column of the state that hardly moves, and has few values.
+
+    before : the cloud before the step. Returns the column, the effective number of the
+    particles of row 0 whose values it has, and the index of the row. None if there is
+    no such column, or if particles have not been resampled.
+    """
+    cloud = step.cloud
+    particles, weights, roots = cloud.particles, cloud.weights, cloud.roots
+    found, own = np.unique(roots, return_inverse=True)
+    if len(weights) < ENOUGH or not FEWEST_ROOTS <= len(found) <= len(weights) / 2:
+        return None
+    shares = np.bincount(own, weights)
+    count = 1.0 / float(shares @ shares)
+    if count >= ROOTS:
+        return None
+    earlier = before.particles
+    if step.ancestors is not None:
+        earlier = earlier[step.ancestors]
+    for column, values in enumerate(particles.T):
+        means = np.bincount(own, weights * values) / np.where(shares > 0, shares, 1.0)
+        limit = HARDLY * variance(weights, values)
+        if len(np.unique(values)) >= len(found) and limit > 0.0:
+            within = variance(weights, values - means[own])
+            moved = variance(weights, values - earlier[:, column])
+            if within <= limit and moved <= limit:
+                return column, count, cloud.time
+    return None
+
+
+def variance(weights, values):
+    """Return the weighted variance."""
+    return weights @ np.square(values - weights @ values)

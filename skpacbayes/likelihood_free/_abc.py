@@ -725,6 +725,14 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     # Posteriors.
 
+    def _rows(self, X, **checks):
+        if isinstance(X, SimulationTable):
+            raise TypeError(
+                "X is a SimulationTable, and should be summaries that were observed: "
+                "give table.summaries for those of its simulations."
+            )
+        return super()._rows(X, **checks)
+
     def _parameters(self, y, name):
         """Validate parameters at which a density is evaluated."""
         y = as_numbers(name, y, allow_nd=False, ensure_min_samples=1)

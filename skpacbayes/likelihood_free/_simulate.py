@@ -281,7 +281,8 @@ def _batch(prior, simulator, size, seed, vectorized):
     if summaries.ndim != 2 or len(summaries) != size:
         raise ValueError(
             f"simulator must return a row of summaries for each of {size} rows of "
-            f"parameters, got an array of shape {summaries.shape}."
+            f"parameters, an array of shape ({size}, n_summaries), got one of shape "
+            f"{summaries.shape}."
         )
     return summaries, parameters
 

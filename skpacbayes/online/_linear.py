@@ -255,6 +255,7 @@ class OnlineLinearModel(OnlineEstimator):
             joint=self._learner == "softmax",
             n_labels=self._n_labels(),
             room=self._room(n_features),
+            counts_errors=self.loss == "squared_error" and self._estimates_noise(),
         )
         if n_waves:
             self._draw_waves(self._state)

@@ -1,5 +1,6 @@
 """Linear regression on a stream, by online variational inference."""
 
+import math
 from numbers import Real
 
 import numpy as np
@@ -14,6 +15,7 @@ from .._kernels.aggregation import HIGHEST_SCORE
 from .._kernels.online_predict import predict_deviations, predict_scores
 from .._stream import partial_fit_context
 from ._certificate import certify_linear
+from ._error_quantiles import error_quantiles
 from ._linear import OnlineLinearModel
 
 
@@ -357,8 +359,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         X : array-like of shape (n_samples, n_features)
             Rows.
         quantiles : float or array-like of shape (n_quantiles,)
-            Levels in (0, 1). The predictive distribution is a Student distribution if
-            the noise is estimated, and a Gaussian if it is given.
+            Levels in (0, 1). If the noise is given, the predictive distribution is
+            Gaussian. If it is estimated, this is a Student distribution, unless the
+            errors so far contradict it: then their own quantiles, relative to the
+            standard deviations that were predicted, count the more, the more they do.
 
         Returns
         -------
@@ -377,7 +381,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         standard = ndtri(levels)
         if degrees > 0.0:
             standard = stdtrit(degrees, levels)
-        offsets = np.zeros((len(mean), len(levels)))  # 0 at the median, always
+            best = int(self._state.shares()[0].argmax())
+            if self._state.error_units[best] > 0.0:
+                noise = self._state.residuals[best] / self._state.counts[best]
+                unit = self._state.error_units[best] / math.sqrt(noise)
+                counts = self._state.error_counts[best]
+                standard = error_quantiles(counts, unit, levels, standard)
+        offsets = np.zeros((len(mean), len(levels)))  # no infinity times 0
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
 

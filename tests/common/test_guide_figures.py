@@ -245,6 +245,17 @@ QUOTED = {
             ["TrumpApproval > n_fourier='auto'", "TrumpApproval > network"],
         ),
         (
+            "online_intervals",
+            "Intervals of 50 %",
+            "in {11} of {52} tables on which nothing was chosen, and with normal "
+            "quantiles in {27}",
+            [
+                "confirmed, 52 tables > predict_quantiles",
+                "confirmed, 52 tables > tables",
+                "confirmed, 52 tables > normal",
+            ],
+        ),
+        (
             "online_unseen",
             "Labels: log loss",
             "the mode of travel ({0.493}; forests {0.471}) and on Hastie's ten "
@@ -370,6 +381,17 @@ QUOTED = {
             [
                 "conservation=0.5 > ratio to plain",
                 "conservation=1 (the paper) > ratio to plain",
+            ],
+        ),
+        (
+            "filtering_constants",
+            "A state that hardly moves",
+            "is {1.9} exact standard deviations (median of ten series; at most {8.7}), "
+            "and the standard deviation {0.08} times",
+            [
+                "100 | 0 | 1000 > error of the mean (worst)",
+                "100 | 0 | 1000 > error of the mean (worst)",
+                "100 | 0 | 1000 > deviation (least)",
             ],
         ),
         (

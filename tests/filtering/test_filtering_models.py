@@ -700,6 +700,7 @@ SPREADS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:Column 0 of the state hardly moves")
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, 0.0])
 @pytest.mark.parametrize(("model", "given", "name"), SPREADS)
 def test_what_is_no_spread_is_refused(model, given, name, value):

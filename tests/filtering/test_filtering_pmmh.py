@@ -131,3 +131,10 @@ def test_a_prior_beyond_what_the_model_allows(learner, model, name, said):
 def test_levels():
     with pytest.raises(ValueError, match=r"level=90 should lie between 0 and 1"):
         sampler(n_iter=5, n_chains=1, burn_in=5).fit(rows()).intervals(90)
+
+
+@pytest.mark.parametrize("learner", [ParticleMarginalMetropolis, SMC2])
+def test_a_filter_without_a_model_has_no_parameters(learner):
+    priors = {"model__transition_variance": stats.gamma(2)}
+    with pytest.raises(ValueError, match="model=None: give the estimator a model"):
+        learner(ClusteredParticleFilter(), priors).fit(rows())

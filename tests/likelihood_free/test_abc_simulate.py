@@ -245,3 +245,14 @@ def test_proposals_that_cannot_be():
         simulate(norm(0, 3), noisy, 10, observed=[[1.0]])
     with pytest.raises(ValueError, match="proposal and prior do not agree"):
         simulate([norm(900, 1)], noisy, 10, proposal=posterior, observed=[[1.0]])
+
+
+def test_a_table_is_no_observation():
+    table = simulate(norm(), lambda theta, rng: theta[:, None], 50, random_state=0)
+    model = ABCPosteriorKDE(10, bandwidth="rate", adjustment=None).fit(table)
+    with pytest.raises(TypeError, match="X is a SimulationTable"):
+        model.predict(table)
+    with pytest.raises(
+        ValueError, match=r"\(50, n_summaries\), got one of shape \(50,"
+    ):
+        simulate(norm(), lambda theta, rng: theta, 50)

@@ -1,0 +1,98 @@
+"""Intervals of online regressions whose errors are not normal."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import t as student
+
+from skpacbayes import OnlineVIRegressor
+from skpacbayes._kernels import online_state as names
+from skpacbayes.online._error_quantiles import EDGES, error_quantiles
+
+LEVELS = [0.05, 0.25, 0.75, 0.95]
+NOISES = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "Student": lambda rng, n: rng.standard_t(2, n),
+    "Cauchy": lambda rng, n: rng.standard_cauchy(n),
+    "exponential": lambda rng, n: rng.exponential(size=n),
+    "counts with zeros": lambda rng, n: rng.poisson(9.0, n) * (rng.random(n) < 0.3),
+    "outliers": lambda rng, n: (
+        rng.normal(size=n) * rng.choice([1, 30], n, p=[0.97, 0.03])
+    ),
+    "two values": lambda rng, n: rng.choice([-1.0, 1.0], n) + 0.1 * rng.normal(size=n),
+}
+SETTINGS = [
+    {},
+    {"covariance": "diagonal"},
+    {"method": "ngvi_explicit"},
+    {"prior_scale": "auto"},
+    {"forgetting": "auto"},
+]
+
+
+def table(noise, n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X @ [1.0, -2.0, 0.5] + NOISES[noise](rng, n)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_coverage_of_other_errors(noise, setting):
+    """Intervals of 50 and 90 % of new rows."""
+    X, y = table(noise)
+    model = OnlineVIRegressor(**setting).fit(X[:3000], y[:3000])
+    q = model.predict_quantiles(X[3000:], LEVELS)
+    y = y[3000:]
+    assert np.mean((q[:, 0] <= y) & (y <= q[:, 3])) == pytest.approx(0.9, abs=0.06)
+    assert np.mean((q[:, 1] <= y) & (y <= q[:, 2])) == pytest.approx(0.5, abs=0.09)
+
+
+@pytest.mark.parametrize("n", [3, 15, 200, 3000])
+def test_normal_errors_have_students_quantiles(n):
+    X, y = table("normal", n, seed=1)
+    model = OnlineVIRegressor().fit(X, y)
+    mean, std = model.predict(X[:5], return_std=True)
+    quantiles = student.ppf(LEVELS, model._state.counts[0])
+    expected = mean[:, None] + std[:, None] * quantiles
+    assert_allclose(model.predict_quantiles(X[:5], LEVELS), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("noise", ["Student", "exponential"])
+def test_quantiles_follow_the_units_and_the_direction_of_the_target(noise):
+    X, y = table(noise)
+    found = OnlineVIRegressor().fit(X, y).predict_quantiles(X[:5], LEVELS)
+    other = OnlineVIRegressor().fit(X, 3.0 - 1e3 * y).predict_quantiles(X[:5], LEVELS)
+    assert_allclose(other[:, ::-1], 3.0 - 1e3 * found, rtol=1e-6)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_quantiles_increase_with_the_level(noise):
+    X, y = table(noise)
+    levels = np.concatenate([[1e-12, 1e-6], np.linspace(0.001, 0.999, 999), [1 - 1e-9]])
+    found = OnlineVIRegressor().fit(X, y).predict_quantiles(X[:2], levels)
+    assert np.isfinite(found).all()
+    assert (np.diff(found) >= 0.0).all()
+
+
+def test_a_given_noise_is_kept():
+    X, y = table("Cauchy")
+    model = OnlineVIRegressor(inverse_temperature=0.5).fit(X, y)
+    mean, std = model.predict(X[:1], return_std=True)
+    found = model.predict_quantiles(X[:1], [0.1586552539])
+    assert_allclose(found, [mean - std], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "cell", [0, names.N_SIDE - 1, names.N_SIDE, 2 * names.N_SIDE - 1]
+)
+def test_errors_in_one_cell(cell):
+    """Quantiles are finite and increase, even if all errors are gross or zero."""
+    counts = np.zeros(2 * names.N_SIDE)
+    counts[cell] = 1e6
+    levels = np.linspace(0.01, 0.99, 99)
+    found = error_quantiles(counts, 0.5, levels, student.ppf(levels, 1000))
+    assert len(EDGES) == len(counts) - 1
+    assert np.isfinite(found).all()
+    assert (np.diff(found) >= 0.0).all()
+    assert_array_equal(error_quantiles(0.0 * counts, 0.5, levels, levels), levels)
