@@ -35,6 +35,7 @@ from .._kernels.additive import (
     WEIGHT,
 )
 from .._kernels.state import named
+from ..certificates.additive import log_binomial
 
 MOST_VARIABLES = 50  # default of `max_active`
 # Numbers of promising and of other variables that a move chooses among.
@@ -346,11 +347,6 @@ class Prior(NamedTuple):
         prior.added[:most] = np.log(delete[1:] / add[:-1])
         prior.deleted[1 : most + 1] = np.log(add[:-1] / delete[1:])
         return prior
-
-
-def log_binomial(n, k):
-    """Return the logarithm of a binomial coefficient."""
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 class Chain:

@@ -11,9 +11,8 @@ from .._arguments import check_share
 from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from ._base import POSITIVE, SCALE
-from ._certificates import logistic_divergence
 from ._doubts import is_settled, warn_of_residuals
-from ._drawn import _AdditiveGibbsClassifier
+from ._drawn import _AdditiveGibbsClassifier, divergence_of, logistic_normal_of
 from ._pairs import _Interactions
 
 
@@ -535,15 +534,21 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         """Return the terms of the certificate that depend on the rows of the fit."""
         found = self._answer()
         loss = self._loss(rows.X, rows.targets)
+        exponents = np.full(len(rows.X), found.inverse_temperature / len(rows.X))
+
+        def log_evidence(design):
+            return logistic_normal_of(problem, design, 1 / prior.ridge, exponents)[0]
+
         return {
             "observed": self._loss(rows.X, rows.targets, bound=self.score_bound),
-            "divergence": logistic_divergence(
+            "divergence": divergence_of(
                 problem,
                 found.posterior,
                 prior,
                 self.beta,
                 found.inverse_temperature,
                 loss,
+                log_evidence,
             ),
             "count": len(rows.X),
         }

@@ -17,9 +17,7 @@ COPIES = 0.999  # correlation from which variables are copies
 LEAST_SHARE, MOST_COMPARED = 0.01, 300  # limits of comparisons
 FEWEST, MOST = 0.1, 20.0  # mean weights that may be numbers of rows
 LEAST_EFFECTIVE = 0.1  # least effective number of rows, as a share
-DISPERSED = 1.2  # dispersion from which counts are overdispersed
 LEAST_NOTHING = 0.05  # probability of no variable from which selections are doubtful
-N_ERRORS_OF_DISPERSION = 5.0  # and standard errors of the dispersion above 1
 POOLED = 0.05  # share of the rows in pooled categories
 LEVEL = 1e-3  # of the joint test of all variables
 LEAST_GAIN = 0.01  # least share of the variance of y explained by the dependence
@@ -220,24 +218,6 @@ def warn_of_weights(sample_weight, weights):
         )
         return False
     return True
-
-
-def warn_of_dispersion(dispersion, error):
-    """Warn if counts are clearly overdispersed.
-
-    Parameters
-    ----------
-    dispersion : float
-        Their estimated dispersion.
-    error : float
-        Its standard error for Poisson counts.
-    """
-    if dispersion > max(DISPERSED, 1.0 + N_ERRORS_OF_DISPERSION * error):
-        warn_user(
-            f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
-            "without effect may be selected, and intervals are too narrow. Set "
-            "inverse_temperature='auto'."
-        )
 
 
 def warn_of_far_rows(X, reach):

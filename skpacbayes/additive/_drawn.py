@@ -1,5 +1,6 @@
 """Base class of the estimators whose chains draw coefficients."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from .._chains import run_chains
 from .._stream import checked_weights
 from .._validation import validate_data
 from ..certificates import Certificate
+from ..certificates.additive import log_model_prior, log_prior_mass, logistic_normal
 from ..certificates.pac_bayes import catoni_terms
 from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
@@ -22,7 +24,7 @@ from ._drawn_chains import LogisticChain, SoftmaxChain
 from ._gram import NO_PAIRS
 from ._pairs import Pairs
 from ._posterior import Posterior, Run, mixing
-from ._rated_chain import ModelSpace
+from ._rated_chain import INTERCEPT_VARIANCE, ModelSpace
 
 LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # range of the total weight
 N_FIRST = 300  # draws without interactions that determine the candidate pairs
@@ -362,6 +364,61 @@ def check_total(weights):
             f"{LEAST_TOTAL:g} to {LARGEST_TOTAL:g}, got {total:g}: multiply "
             "sample_weight by a constant."
         )
+
+
+def divergence_of(
+    problem,
+    posterior,
+    prior,
+    beta,
+    inverse_temperature,
+    risk,
+    log_evidence_of,
+    most_models=100,
+):
+    """Return an upper bound on the divergence of a Gibbs posterior from the prior.
+
+    The posterior minimises expected risk + divergence / lambda, and the minimum is
+    -log(evidence) / lambda. A lower bound on the evidence, from the models visited
+    most, gives an upper bound on the divergence.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    posterior : Posterior
+        The draws.
+    prior : Prior
+        The prior.
+    beta : float
+        Each function multiplies the prior by beta.
+    inverse_temperature : float
+        lambda.
+    risk : float
+        Mean risk, expected under the posterior.
+    log_evidence_of : callable
+        Log evidence of a model, given its design with an intercept.
+    most_models : int, default=100
+        Largest number of models whose evidence is summed.
+    """
+    ranks, width = problem.functions.orders, problem.values.shape[1]
+    models, group = np.unique(posterior.orders(), axis=0, return_inverse=True)
+    visits = np.bincount(group.ravel(), weights=posterior.weights)
+    log_evidence = -math.inf
+    for orders in models[np.argsort(-visits, kind="stable")[:most_models]]:
+        inside = problem.values[np.arange(width) < orders[:, None]]
+        design = np.vstack([np.ones(problem.values.shape[2]), inside])
+        own = log_model_prior(orders, ranks, beta) + log_evidence_of(design)
+        log_evidence = np.logaddexp(log_evidence, own)
+    log_evidence -= log_prior_mass(ranks, beta, prior.most)
+    return float(-log_evidence - inverse_temperature * risk)
+
+
+def logistic_normal_of(problem, design, variance, exponents):
+    """Return the normal approximation of a logistic posterior, given its design."""
+    variances = np.full(len(design), variance)
+    variances[0] = INTERCEPT_VARIANCE
+    return logistic_normal(design, problem.targets, exponents, variances)
 
 
 def _coefficients_of_draws(posterior, features):

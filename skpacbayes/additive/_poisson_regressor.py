@@ -5,12 +5,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import as_fitted, fit_context
+from .._base import as_fitted, fit_context, warn_user
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import SCALE
-from ._doubts import is_settled, warn_of_dispersion, warn_of_residuals
+from ._doubts import is_settled, warn_of_residuals
 from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._drawn_chains import LARGEST_LOG, PoissonChain
 from ._pairs import _Interactions
@@ -19,6 +19,8 @@ from ._pairs import _Interactions
 # those of the chains.
 N_PILOTS, PILOT_SWEEPS = 2, 100
 WHOLE = 1e-6  # relative tolerance within which a count is an integer
+DISPERSED = 1.2  # dispersion from which counts are overdispersed
+N_ERRORS = 5.0  # and standard errors of the dispersion above 1
 
 
 class SparseAdditiveGibbsPoissonRegressor(
@@ -503,3 +505,21 @@ def error_of_dispersion(rows, means):
     repeated = repetitions(rows)
     variance = repeated @ (2.0 + repeated / (rows.weights * means))
     return float(np.sqrt(variance) / repeated.sum())
+
+
+def warn_of_dispersion(dispersion, error):
+    """Warn if counts are clearly overdispersed.
+
+    Parameters
+    ----------
+    dispersion : float
+        Their estimated dispersion.
+    error : float
+        Its standard error for Poisson counts.
+    """
+    if dispersion > max(DISPERSED, 1.0 + N_ERRORS * error):
+        warn_user(
+            f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
+            "without effect may be selected, and intervals are too narrow. Set "
+            "inverse_temperature='auto'."
+        )

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,8 +13,7 @@ from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import refuse_missing_labels
 from ._base import POSITIVE, SCALE
-from ._certificates import ranking_divergence
-from ._drawn import _AdditiveGibbsClassifier
+from ._drawn import _AdditiveGibbsClassifier, divergence_of, logistic_normal_of
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
@@ -21,6 +21,8 @@ TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
 # temperature, and of burn-in sweeps: at most those of the ranker.
 N_MATCHED, N_BURN_IN = 300, 100
 ROUNDING = 1e-12  # of a sum of weights
+# Of the certificate: models whose evidence is summed; draws of their coefficients.
+MOST_MODELS, N_DRAWS = 50, 400
 
 
 class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
@@ -427,6 +429,51 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
             ),
             "count": min(n_positive, len(problem.targets) - n_positive),
         }
+
+
+def ranking_divergence(
+    problem, posterior, prior, beta, inverse_temperature, risk, target, exponents
+):
+    """Return an upper bound on the divergence of the posterior.
+
+    The evidence of a model is the mean of the weights of draws from a normal
+    approximation to its logistic posterior.
+
+    Parameters
+    ----------
+    problem, posterior, prior, beta, inverse_temperature, risk
+        See :func:`divergence_of`.
+    target : RankingTarget
+        Computes the risks.
+    exponents : ndarray of shape (n_samples,)
+        Exponents of the rows in the logistic likelihood.
+    """
+    rng = np.random.default_rng(0)
+
+    def log_evidence(design):
+        _, mean, factor = logistic_normal_of(
+            problem, design, target.variance, exponents
+        )
+        # Of the coefficients alone: the intercept, in the first row, is integrated out.
+        design, mean, factor = design[1:], mean[1:], factor[1:, 1:]
+        normal = rng.standard_normal((len(mean), N_DRAWS))
+        drawn = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
+        log_weights = -inverse_temperature * target.risk(drawn.T @ design)
+        log_weights += 0.5 * (normal**2).sum(axis=0) - np.log(np.diag(factor)).sum()
+        log_weights -= 0.5 * (drawn**2).sum(axis=0) / target.variance
+        log_weights -= 0.5 * len(mean) * math.log(target.variance)
+        return np.logaddexp.reduce(log_weights) - math.log(N_DRAWS)
+
+    return divergence_of(
+        problem,
+        posterior,
+        prior,
+        beta,
+        inverse_temperature,
+        risk,
+        log_evidence,
+        most_models=MOST_MODELS,
+    )
 
 
 def matched_temperature(chains, target, n_draws):

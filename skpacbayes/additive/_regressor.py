@@ -24,14 +24,13 @@ from .._stream import (
 from .._validation import as_numbers, is_plain, refuse_large
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
-from ._certificates import certify_regression
 from ._chain import MOST_VARIABLES
 from ._doubts import is_settled, warn_of_doubts, warn_of_residuals, warn_of_weights
 from ._gram import NO_PAIRS
 from ._pairs import _Interactions
-from ._regressor_chains import Settings, greedy_model, sample
+from ._regressor_chains import Settings, certify_regression, sample
+from ._regressor_evidence import NORMAL, greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
-from ._regressor_tails import NORMAL, heavy_tailed
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows

@@ -1,16 +1,17 @@
-"""The chains of a regression, and the posterior of its models."""
+"""The chains of a regression, the posterior of its models, and its certificate."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
-from scipy.special import logsumexp
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.special import gammaln
 
 from .._chains import run_chains
-from ..certificates.additive import log_prior_mass
+from ..certificates import Certificate, additive_risk_terms
+from ..certificates.additive import log_model_prior, log_prior_mass
 from ._base import Fitted
-from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior, log_binomial
+from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._gram import precision_factor
 from ._posterior import (
     Posterior,
@@ -23,17 +24,19 @@ from ._posterior import (
     padded,
 )
 from ._regressor_drawing import BallChain, CarlinChibChain
+from ._regressor_evidence import (
+    greedy_model,
+    least_noise,
+    nothing_matters,
+    weak_effects,
+)
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
-NEGLIGIBLE = 1e-8  # share of the variance of y below which noise is zero
-RIDGE = 1e-8  # of the greedy search, relative to the functions' squares
 # Least gain in log evidence of many weak effects, beyond the penalty of fitted
 # variances.
 MARGIN = 8.0
 DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
-MOST_COMPARED = 50  # visited models that are compared with the empty one
-LARGEST = 1000  # largest min(n_rows, n_variables), as the cost is cubic
-RATIOS = np.geomspace(1e-6, 10.0, 60)  # of variances, coefficients over noise
+N_DRAWS = 400  # draws of the coefficients of each model, for the certificate
 
 
 class Settings(NamedTuple):
@@ -366,225 +369,84 @@ def runs_of(recorded):
     ]
 
 
-# The first model.
+# The certificate.
 
 
-def greedy_model(problem, reader, most):
-    """Add the variable and order that lower the BIC most, as long as any does.
+def certify_regression(estimator, found, problem, confidence):
+    """Return the certificate of the posterior, as normals truncated to the ball.
 
-    The criterion adds 2 log(n_features) for each variable, for the choice among all. A
-    pair counts as one variable; those of its variables that are not in the model are
-    added with it, of order 1.
-
-    Parameters
-    ----------
-    problem : Problem
-        The regression.
-    reader : Reader
-        The rows of its Gram matrix.
-    most : int
-        Largest number of variables.
-
-    Returns
-    -------
-    features, orders : ndarray of shape (n_variables,)
-        The model.
-    noise_variance : float
-        Mean squared residual, over the degrees of freedom.
-    criterion : float
-        The criterion, minus twice the log evidence up to bounded terms.
+    The posterior is a mixture over the models visited, an approximation of the Gibbs
+    posterior. This is allowed, as the bound holds for all posteriors simultaneously.
     """
-    ranks, weight, pairs = problem.gram.ranks, problem.weight, problem.gram.pairs
-    if len(pairs):
-        reader = reader.without_pairs()
-    prior = Prior.flat(ranks, most, RIDGE * weight)
-    chain = Chain(reader, problem.against, prior, np.random.default_rng(0))
-    order = np.arange(1, problem.gram.diagonal.shape[1] + 1)
-    parents = [set()] * (len(ranks) - len(pairs)) + [set(map(int, p)) for p in pairs]
-    least = least_noise(problem) * weight
-    fit, used = 0.0, 0
-    features, orders = [], []
-    best = weight * np.log(max(problem.square, least))
-    while len(features) < prior.most:
-        chain.start(features, orders)
-        chain.weigh_neighbors()
-        gains = chain.state.fits.reshape(len(ranks), len(order))
-        residual = np.maximum(problem.square - 2 * (fit + gains), least)
-        lacking = np.array([len(own.difference(features)) for own in parents])[:, None]
-        functions = used + order + lacking
-        allowed = (order <= ranks[:, None]) & (5 * functions <= weight)
-        allowed[features] = False
-        allowed &= len(features) + lacking < prior.most
-        if not allowed.any():
-            break
-        price = model_price(problem, functions, len(features) + 1 + lacking)
-        criterion = np.where(allowed, weight * np.log(residual) + price, np.inf)
-        j, a = np.unravel_index(criterion.argmin(), criterion.shape)
-        if not criterion[j, a] < best:
-            break
-        best, fit, used = criterion[j, a], fit + gains[j, a], int(functions[j, a])
-        first = sorted(parents[j].difference(features))
-        features += [*first, int(j)]
-        orders += [1] * len(first) + [int(order[a])]
-        if first:
-            fit = explained(chain, features, orders)
-    noise = (problem.square - 2 * fit) / max(weight - 1 - used, 1.0)
-    noise = max(noise, least_noise(problem))
-    return np.array(features, dtype=int), np.array(orders, dtype=int), noise, best
+    orders, weights = estimator.models_, estimator.model_weights_
+    ranks, beta = problem.functions.orders, estimator.beta
+    rng = np.random.default_rng(0)
+    unit = math.sqrt(problem.weight / (2 * found.inverse_temperature))
+    parts = [_cut_normal(problem, model, found.radius, unit, rng) for model in orders]
+    kept = np.array([part is not None for part in parts])
+    weights = weights[kept] / weights[kept].sum()
+    risks, divergences = np.array([part for part in parts if part is not None]).T
+    log_prior = log_model_prior(orders[kept], ranks, beta)
+    log_prior -= log_prior_mass(ranks, beta, found.most)
+    divergence = weights @ (np.log(weights) - log_prior + divergences)
+    terms = additive_risk_terms(
+        weights @ risks,
+        divergence,
+        n_samples=problem.weight,
+        inverse_temperature=found.inverse_temperature,
+        noise_variance=found.noise_variance,
+        radius=found.radius,
+        confidence=confidence,
+    )
+    return Certificate(
+        theorem="Catoni's bound, in the setting of Theorem 5.2 of Chopin et al. (2015)",
+        observed=terms["empirical_risk"],
+        bound=float(sum(terms.values())),
+        terms=terms,
+        assumptions={
+            "the rows are independent, of one distribution": None,
+            "the noise is sub-Gaussian, its fourth moment at most that of a normal": (
+                None
+            ),
+            "the regression function, less its mean, is at most the radius": None,
+            "the functions' means are those of the distribution of the rows": None,
+            "noise_variance is known, not estimated": (
+                estimator.noise_variance != "auto"
+            ),
+            "radius is known, not estimated": estimator.radius is not None,
+            "feature_range is known, not estimated": (
+                estimator.feature_range is not None
+            ),
+        },
+    )
 
 
-def model_price(problem, n_functions, n_variables):
-    """Return the penalty of a model in the criterion."""
-    choice = 2 * np.log(len(problem.gram.ranks))
-    return n_functions * np.log(problem.weight) + n_variables * choice
+def _cut_normal(problem, model, radius, unit, rng):
+    """Return risk and divergence of a normal distribution truncated to the ball.
 
-
-def explained(chain, features, orders):
-    """Return the half sum of squares explained by a model."""
-    chain.start(features, orders)
-    chain.weigh_neighbors()
-    return float(chain.state.solution @ chain.state.solution) / 2
-
-
-def least_noise(problem):
-    """Return the smallest noise variance that counts as positive."""
-    variance = problem.square / problem.weight
-    return max(NEGLIGIBLE * variance, 1e-24 * problem.mean**2, 1e-300)
-
-
-# Few clear effects, or many weak ones, by their evidence.
-
-
-class Weak(NamedTuple):
-    """Many weak effects: the linear regression on all variables."""
-
-    slab_variance: float  # of a coefficient
-    noise_variance: float
-    log_evidence: float
-    gain: float = math.nan  # in log evidence, relative to few effects
-
-
-def weak_effects(problem, recorded, noise, beta, most, least):
-    """Return the variances of many weak effects, and their gain in log evidence.
-
-    The evidence of few effects is that of the models that a chain visited. The evidence
-    of many weak effects is that of the regression on the first function of every
-    variable, with fitted variances of coefficients and noise, each penalised by log(n)
-    / 2. Many effects are preferred if they are exp(8) times as probable: exp(5) is
-    "very strong" evidence [1]_, and a chain does not visit all models.
-
-    Parameters
-    ----------
-    problem : Problem
-        The regression.
-    recorded : tuple of ndarray
-        Record of a chain under the default prior.
-    noise : float
-        Noise variance of that chain.
-    beta : float
-        Each function multiplies the prior by beta.
-    most : int
-        Largest number of variables in a model.
-    least : float
-                Smallest noise variance that counts as positive.
-
-    Returns
-    -------
-    found : Weak or None
-        The variances and the gain; None if there is nothing to compare.
-
-    References
-    ----------
-    .. [1] R. E. Kass and A. E. Raftery (1995). Bayes factors. JASA 90.
+    The divergence is from the uniform distribution. None if hardly any of the normal is
+    in the ball.
     """
-    spectrum = explained_squares(problem)
-    if spectrum is None or problem.square <= problem.weight * least:
+    width = problem.functions.means.shape[1]
+    columns = np.concatenate(
+        [j * width + np.arange(model[j]) for j in np.flatnonzero(model)] or [[]]
+    ).astype(int)
+    q = len(columns)
+    if q == 0:
+        return problem.square / problem.weight, 0.0
+    gram = problem.gram.among(columns)
+    factor = precision_factor(gram, (unit / radius) ** 2)
+    mean = cho_solve((factor, True), problem.against[columns])
+    factor /= unit
+    normal = rng.standard_normal((q, N_DRAWS))
+    draws = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
+    inside = abs(draws).sum(axis=0) <= radius
+    if np.count_nonzero(inside) < N_DRAWS // 20:
         return None
-    _, columns, _, log_weights = recorded
-    _, first = np.unique(columns, axis=0, return_index=True)
-    few = logsumexp(log_weights[first]) - problem.square / (2 * noise)
-    few -= (problem.weight - 1) / 2 * math.log(noise)
-    ranks = problem.functions.orders
-    few -= log_prior_mass(ranks, beta, min(most, np.count_nonzero(ranks)))
-    many = linear_evidence(problem, *spectrum, least)
-    gain = float(many.log_evidence - math.log(problem.weight) - few)
-    return many._replace(gain=gain)
-
-
-def nothing_matters(problem, posterior, beta, ratio):
-    """Return the probability of the empty model among it and the visited models.
-
-    The variance of the noise has the prior 1 / s^2, and the log evidence of a model
-    with q functions is, up to a constant,
-
-        log prior - (n - 1) log(y'y - b' P^-1 b) / 2 - log|P| / 2 - q log(ratio) / 2.
-
-    Parameters
-    ----------
-    problem : Problem
-        The regression.
-    posterior : Posterior
-        The visited models; the `MOST_COMPARED` most probable ones are compared.
-    beta : float
-        Each function multiplies the prior by beta.
-    ratio : float
-        Variance of coefficients over that of the noise.
-    """
-    width, d = problem.gram.diagonal.shape[1], np.count_nonzero(problem.gram.ranks)
-    logs, least = [0.0], 1e-10 * problem.square
-    for model in posterior.columns[np.argsort(-posterior.weights)[:MOST_COMPARED]]:
-        columns = model[model >= 0]
-        n_functions, n_variables = len(columns), len(np.unique(columns // width))
-        if not n_functions:
-            continue
-        factor = precision_factor(problem.gram.among(columns), 1 / ratio)
-        fit = solve_triangular(factor, problem.against[columns], lower=True)
-        share = max(problem.square - fit @ fit, least) / problem.square
-        logs.append(
-            n_functions * math.log(beta)
-            - log_binomial(d, n_variables)
-            - (problem.weight - 1) / 2 * math.log(share)
-            - np.log(np.diag(factor)).sum()
-            - n_functions / 2 * math.log(ratio)
-        )
-    return math.exp(-logsumexp(logs))
-
-
-def explained_squares(problem):
-    """Return the eigenvalues of the first functions' G, and explained squares of y.
-
-    None if there are too many rows and variables, or fewer than two variables.
-    """
-    width = problem.gram.diagonal.shape[1]
-    columns = np.flatnonzero(problem.functions.orders) * width
-    values = getattr(problem.gram, "values", None)
-    n_rows = len(columns) if values is None else values.shape[2]
-    if not 2 <= min(len(columns), n_rows) <= LARGEST:
-        return None
-    linear = problem.against[columns]
-    if n_rows >= len(columns):
-        squares, directions = eigh(problem.gram.among(columns))
-        shares = directions.T @ linear
-        some = squares > 1e-10 * squares[-1]
-        return squares[some], shares[some] ** 2 / squares[some]
-    design = values[columns // width, 0] * np.sqrt(problem.gram.weights)
-    squares, directions = eigh(design.T @ design)
-    some = squares > 1e-10 * squares[-1]
-    shares = directions[:, some].T @ (design.T @ linear)
-    return squares[some], (shares / squares[some]) ** 2
-
-
-def linear_evidence(problem, squares, explained, least=1e-300):
-    """Fit the variances of a regression on all variables by maximum evidence.
-
-    The variance of the noise is at least `least`.
-    """
-    n = problem.weight - 1
-    rest = max(problem.square - explained.sum(), 0.0)
-    damped = 1 + RATIOS[:, None] * squares
-    residuals = (explained / damped).sum(axis=1) + rest
-    noises = np.maximum(residuals / n, least)
-    logs = -n / 2 * np.log(noises) - residuals / (2 * noises)
-    logs -= np.log(damped).sum(axis=1) / 2
-    best = logs.argmax()
-    return Weak(RATIOS[best] * noises[best], float(noises[best]), float(logs[best]))
+    draws, normal = draws[:, inside], normal[:, inside]
+    squares = problem.square - 2 * problem.against[columns] @ draws
+    squares = squares + (draws * (gram @ draws)).sum(axis=0)
+    log_density = np.log(np.diag(factor)).sum() - q / 2 * math.log(2 * math.pi)
+    log_density -= (normal**2).sum(axis=0).mean() / 2 + math.log(inside.mean())
+    log_uniform = gammaln(q + 1) - q * math.log(2 * radius)
+    return squares.mean() / problem.weight, log_density - log_uniform

@@ -143,7 +143,14 @@ def log_prior_mass(ranks, beta, most):
     sizes = np.arange(most + 1.0)
     with np.errstate(divide="ignore"):
         logs = np.log(symmetric) + sizes * math.log(each.max(initial=1.0))
-    return float(np.logaddexp.reduce(logs - _log_binomial(len(ranks), sizes)))
+    return float(np.logaddexp.reduce(logs - log_binomial(len(ranks), sizes)))
+
+
+def log_model_prior(orders, ranks, beta):
+    """Log prior of models, by the orders of the variables, without its constant."""
+    sizes = np.count_nonzero(orders, axis=-1)
+    log_sets = log_binomial(np.count_nonzero(ranks), sizes)
+    return orders.sum(axis=-1) * math.log(beta) - log_sets
 
 
 def logistic_normal(values, positive, weights, variances):
@@ -196,7 +203,7 @@ def logistic_normal(values, positive, weights, variances):
     return best, mean, factor
 
 
-def _log_binomial(n, k):
+def log_binomial(n, k):
     """Logarithm of a binomial coefficient."""
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 

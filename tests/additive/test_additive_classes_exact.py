@@ -20,9 +20,9 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRanker,
     _rated_chain,
 )
-from skpacbayes.additive._certificates import ranking_divergence
 from skpacbayes.additive._chain import Prior
 from skpacbayes.additive._drawn_chains import LogisticChain
+from skpacbayes.additive._ranker import ranking_divergence
 from skpacbayes.additive._ranker_chain import (
     Misranked,
     PairwiseLogistic,

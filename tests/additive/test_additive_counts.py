@@ -259,6 +259,23 @@ def test_poisson_counts_are_not_taken_for_dispersed():
         assert made().fit(X, y).inverse_temperature_ > 0.75 * len(y)
 
 
+@pytest.mark.parametrize("inverse_temperature", ["auto", "likelihood"])
+def test_predictions_are_not_limited_by_the_largest_count(inverse_temperature):
+    """Within a given range of the features an effect continues beyond the rows."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 2))
+    y = rng.poisson(np.exp(1 + 1.5 * X[:, 0] + X[:, 1]))
+    model = made(
+        inverse_temperature=inverse_temperature,
+        max_order=1,
+        feature_range=(-2.0, 2.0),
+        slab_scale=2.0,
+    ).fit(X, y)
+    mean, std = model.predict(np.array([[2.0, 2.0]]), return_std=True)
+    assert mean > 5 * y.max()
+    assert abs(math.exp(6) - mean) < 3 * std
+
+
 def test_counts_without_an_event_or_with_large_numbers():
     X, y, _ = simulated()
     nothing = made().fit(X, np.zeros(len(X)))
