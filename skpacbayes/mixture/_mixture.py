@@ -393,9 +393,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
         A window of more than four blocks means that a block is short: until the first
         row leaves the window, the rows so far are instead fitted as by `fit` each time
-        their number has grown by half, and a component is later split or merged when a
-        quarter of the window is new. The fitted attributes include all rows, also those
-        of an incomplete block; they are computed when first needed.
+        their number has grown by half. In between, when an eighth of them is new, the
+        number of components may change, or components are exchanged if it is given; a
+        component is later split or merged when a quarter of the window is new. The
+        fitted attributes include all rows, also those of an incomplete block; they are
+        computed when first needed.
 
         Parameters
         ----------
