@@ -314,7 +314,7 @@ def strange_rows():
     yield "all missing", np.full((40, 2), np.nan), None
     yield "one feature missing", np.where([True, False], X, np.nan), None
     yield "one value", np.where(np.arange(80).reshape(40, 2) == 7, X, np.nan), None
-    yield "outliers", np.where(rng.random((40, 2)) < 0.05, 1e6, X), None
+    yield "outliers", np.where(rng.random((40, 2)) < 0.05, 1e6 + X, X), None
     yield "far outliers", np.where(rng.random((40, 2)) < 0.05, 1e200, X), None
     yield "tiny", 1e-200 * X, None
     yield "huge", 1e200 * X, None
