@@ -10,8 +10,12 @@ chosen.
 
 import numpy as np
 from _harness import Report, arguments
-from bench_additive_tables import diabetes, study, wine
-from interpret.glassbox import ExplainableBoostingClassifier
+from bench_additive_tables import (
+    ExplainableBoostingClassifier,
+    diabetes,
+    study,
+    wine,
+)
 
 from skpacbayes.additive import SparseAdditiveGibbsClassifier
 
@@ -20,11 +24,12 @@ METHODS = {
     "SparseAdditiveGibbsClassifier": lambda: SparseAdditiveGibbsClassifier(
         random_state=0
     ),
-    "EBM, one bag": lambda: ExplainableBoostingClassifier(**OPTIONS),
-    "EBM, one bag, no pairs": lambda: ExplainableBoostingClassifier(
-        interactions=0, **OPTIONS
-    ),
 }
+if ExplainableBoostingClassifier is not None:
+    METHODS["EBM, one bag"] = lambda: ExplainableBoostingClassifier(**OPTIONS)
+    METHODS["EBM, one bag, no pairs"] = lambda: ExplainableBoostingClassifier(
+        interactions=0, **OPTIONS
+    )
 
 
 def main():
