@@ -8,10 +8,10 @@ the five folds of that benchmark, on its two smallest tables, on which nothing w
 chosen.
 """
 
-import numpy as np
 from _harness import Report, arguments
 from bench_additive_tables import (
     ExplainableBoostingClassifier,
+    compared,
     diabetes,
     study,
     wine,
@@ -35,32 +35,13 @@ if ExplainableBoostingClassifier is not None:
 def main():
     options = arguments(__doc__)
     report = Report("additive_ebm", quick=options.quick)
-    n_folds = 2 if options.quick else 5
     study(*wine(), METHODS["SparseAdditiveGibbsClassifier"], 2)  # compiles
     rows = []
     for name, load in {"wine": wine, "diabetes": diabetes}.items():
         X, y = load()
-        for method, make in METHODS.items():
-            found = report.stage(
-                f"{name}, {method}",
-                lambda: study(X, y, make, n_folds),  # noqa: B023
-            )
-            losses, areas, seconds, _ = np.array(found)
-            if method == "SparseAdditiveGibbsClassifier":
-                ours = losses
-            difference = losses - ours
-            error = difference.std(ddof=1) / np.sqrt(len(difference))
-            rows.append(
-                [
-                    f"{name} ({len(y)} rows, {X.shape[1]} columns)",
-                    method,
-                    f"{losses.mean():.4f}",
-                    f"{difference.mean():+.4f} ± {error:.4f}",
-                    f"{areas.mean():.4f}",
-                    f"{np.median(seconds):.1f}",
-                ]
-            )
-            print(" | ".join(rows[-1]), flush=True)
+        title = f"{name} ({len(y)} rows, {X.shape[1]} columns)"
+        for *cells, _, seconds in compared(report, title, X, y, METHODS):
+            rows.append([*cells, seconds])
     report.table(
         "Log loss in five folds, its difference from the additive classifier's with "
         "the standard error over folds, AUC, CPU seconds of a fit",

@@ -667,10 +667,9 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         rows = rows_of(X, inputs, self.model_)
         collapses = Collapses()
         for _, row in zip(self._tasks(len(X), "row", X), rows, strict=False):
-            before = cloud
             step = self._learn_row(cloud, row, model, sampling, generator)
+            collapses.note(step, row, cloud)
             cloud = step.cloud
-            collapses.note(step, row, before)
             yield step, row
         self._cloud, self._random_state = cloud, generator.bit_generator.state
         collapses.warn()
@@ -712,10 +711,9 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             first = cloud is None  # nothing to forecast the row from
             if observes and first:
                 model = self._called_model(model.model.observe(X[i : i + 1]))
-            before = cloud
             step = self._learn_row(cloud, row, model, sampling, generator)
+            collapses.note(step, row, cloud)
             cloud = step.cloud
-            collapses.note(step, row, before)
             if observes and not first:
                 model = self._called_model(model.model.observe(X[i : i + 1]))
         collapses.warn()
@@ -786,10 +784,9 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         cloud, generator = self._cloud, self._continued(random_state)
         rows, collapses = rows_of(X, inputs, model.model), Collapses()
         for _, row in zip(self._looks(X), rows, strict=False):
-            before = cloud
             step = advance(cloud, row, model, sampling, generator, self.underflow)
+            collapses.note(step, row, cloud)
             cloud = step.cloud
-            collapses.note(step, row, before)
             yield step, row
         collapses.warn()
 

@@ -383,7 +383,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             standard = stdtrit(degrees, levels)
             best = int(self._state.shares()[0].argmax())
             if self._state.error_units[best] > 0.0:
-                noise = self._state.residuals[best] / self._state.counts[best]
+                noise = self._noise_variances()[best]
                 unit = self._state.error_units[best] / math.sqrt(noise)
                 counts = self._state.error_counts[best]
                 standard = error_quantiles(counts, unit, levels, standard)
