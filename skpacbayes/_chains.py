@@ -137,7 +137,8 @@ def _scores(values):
 def _r_hat(halves):
     """Return the root of the pooled variance over the mean variance of halves."""
     n_draws = halves.shape[-1]
-    within = halves.var(axis=-1, ddof=1).mean(axis=-1)
+    varies = np.ptp(halves, axis=-1) > 0.0  # the mean of equal values is rounded
+    within = np.where(varies, halves.var(axis=-1, ddof=1), 0.0).mean(axis=-1)
     between = halves.mean(axis=-1).var(axis=-1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.sqrt((n_draws - 1) / n_draws + between / within)

@@ -9,6 +9,10 @@ BLOCK = 2**20  # largest number of values at a time
 FEWEST_ROWS = 20
 FEWEST = 3  # least number of rows with the value
 DISTINCT = 3  # least number of other values
+# A value that nearly all rows have is no code for a missing one: zero in a column of a
+# rare word, where the few other values are often nearly equal.
+FEWEST_OTHERS = 10  # least number of rows with other values
+LARGEST_SHARE = 0.9  # of the value among the rows that are not missing
 # Least distance of the value from the others, in ranges of the others. In 2,957 columns
 # of 165 real tables, 11 repeated values (0, or a common end of a scale) are 2 to 4.2
 # ranges away, and three codes for "missing" (999, 999999 and 1e6) are more than 65
@@ -51,9 +55,12 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
             continue
         values = rows[:, column]
         others = values[(values != value) & ~np.isnan(values)]
+        count = np.count_nonzero(values == value)
+        if _is_usual(count, len(others)):
+            continue
         low, high = others.min(), others.max()
         if _is_far(value, low, high) and len(np.unique(others)) >= DISTINCT:
-            found.append((column, value, np.mean(values == value), low, high))
+            found.append((column, value, count / len(values), low, high))
     return _warn(found, names, allows_missing)
 
 
@@ -77,6 +84,8 @@ def warn_of_sentinels_in_stream(ends, n_rows, names=()):
     several = (second < -second[:, ::-1]) & (-second[:, ::-1] < -least[:, ::-1])
     found = []
     for column, side in zip(*np.nonzero((count >= FEWEST) & several), strict=True):
+        if _is_usual(count[column, side], n_rows - count[column, side]):
+            continue
         sign = 1.0 - 2.0 * side
         value, share = sign * least[column, side], count[column, side] / n_rows
         others = sign * second[column, side], -sign * least[column, 1 - side]
@@ -126,6 +135,11 @@ def ends_of(rows):
     least = both.min(axis=-1, keepdims=True)
     second = np.min(both, axis=-1, where=both > least, initial=np.inf)
     return np.stack([least[..., 0], (both == least).sum(axis=-1), second], axis=-1)
+
+
+def _is_usual(count, n_others):
+    """Whether so many rows have a value that the others are exceptions."""
+    return n_others < FEWEST_OTHERS or count > LARGEST_SHARE * (count + n_others)
 
 
 def _is_far(value, low, high):

@@ -294,7 +294,10 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        X = self._rows(X)
+        return self._probabilities(self._rows(X))
+
+    def _probabilities(self, X):
+        """Return the probabilities of the classes of validated rows."""
         probabilities = np.empty((len(X), len(self.classes_)))
         softmax = self._learner == "softmax"
         average = predict_softmax if softmax else predict_probabilities
@@ -321,7 +324,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         # The average of probabilities predicts: its loss is not that of mean scores,
         # which a model of little weight may have very large.
         numbers = np.maximum(y, 0.0).astype(int)[:, None]
-        own = np.take_along_axis(self.predict_proba(X), numbers, axis=1)
+        own = np.take_along_axis(self._probabilities(X), numbers, axis=1)
         return -np.log(np.maximum(own[:, 0], LEAST))
 
     def _drops(self, state):

@@ -1,10 +1,11 @@
 """Data frames of every kind come in with their names, and go out on request."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn, rows
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.preprocessing import StandardScaler
@@ -61,6 +62,26 @@ def test_a_frame_is_its_array_with_names(name, method, kind):
     of_array = answers_of_array(name, method)
     for ours, expected in zip(answers(of_frame, table), of_array, strict=True):
         np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize("by", [None, "target", "feature"])
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_what_a_fit_asks_itself_needs_no_names(name, method, by):
+    """Of rows in random order, or sorted, so that their order is checked."""
+    array, y = rows(300)
+    y = np.where(np.arange(300) % 5, y, 3.0 - y)  # some rows are hard to predict
+    order = {
+        None: np.arange(300),
+        "target": y.argsort(),
+        "feature": array[:, 0].argsort(),
+    }
+    array, y = array[order[by]], y[order[by]]
+    table = frame("pandas", {"dose": array[:, 0], "age": array[:, 1]})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "X does not have valid feature names")
+        learnt = learn(cheap(name), method, table, y)
+        answers(learnt, table)
+        learnt.score(table, y)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from states import changes, state_of
 
 from skpacbayes import (
@@ -23,7 +24,11 @@ from skpacbayes import (
     TemperedVBGaussianMixture,
     TemperedVBMixture,
 )
-from skpacbayes._sentinels import warn_of_sentinels, warn_of_sentinels_in_stream
+from skpacbayes._sentinels import (
+    ends_of,
+    warn_of_sentinels,
+    warn_of_sentinels_in_stream,
+)
 
 SHORT = {"n_iter": 30, "burn_in": 10, "random_state": 0}
 ONLINE = [
@@ -242,3 +247,17 @@ def test_values_that_many_rows_share_are_no_missing_ones():
             ]
         )
         warn_of_sentinels(X.astype(float))  # a warning is an error
+
+
+@pytest.mark.parametrize("n_words", [8, 25])
+def test_a_word_that_few_texts_have_is_no_missing_value(n_words):
+    """Weights of rare words are nearly equal where all texts have the same length."""
+    rng = np.random.default_rng(n_words)
+    words = 1.0 / np.arange(1, 601)
+    drawn = rng.choice(600, size=(500, n_words), p=words / words.sum())
+    texts = [" ".join(f"w{word}" for word in row) for row in drawn]
+    for binary in (False, True):
+        X = TfidfVectorizer(binary=binary).fit_transform(texts).toarray()
+        for Z in (X, 3.0 - 2.0 * X, X[:30]):
+            warn_of_sentinels(Z)  # a warning is an error
+            warn_of_sentinels_in_stream(ends_of(Z), len(Z))
