@@ -248,7 +248,7 @@ def _ascent_from(slope, intercept):
 def _in_order(scores, weights):
     """Return sorted scores, with their weights."""
     order = np.argsort(scores, axis=1)
-    return np.take_along_axis(scores, order, axis=1), weights[order]
+    return scores[np.arange(len(scores))[:, None], order], weights[order]
 
 
 class Directions:
@@ -289,6 +289,14 @@ class Directions:
             factor = math.sqrt(square) / _length(draw)
             draw = draw._replace(coefficients=factor * draw.coefficients)
         self.draw, self.effects = draw, self._effects(draw.columns, draw.coefficients)
+        self._enter_model()
+
+    def _enter_model(self):
+        """Note the variables of the current model, and the others."""
+        usable = self._chain.usable
+        self._features = features = np.unique(self.draw.columns // self._width)
+        self._others = np.setdiff1d(usable, features, assume_unique=True)
+        self._log_prior = self._chain.log_prior(self.draw)
 
     def slice_coefficients(self):
         """Make one step of elliptical slice sampling, given the model."""
@@ -307,22 +315,22 @@ class Directions:
                 coefficients = cosine * draw.coefficients + sine * other
                 self.draw = draw._replace(coefficients=coefficients)
                 self.effects, self._risk = moved, risk
+                self._log_prior = self._chain.log_prior(self.draw)
                 return
             low, high = (angle, high) if angle < 0 else (low, angle)
             angle = low + (high - low) * rng.random()
 
     def change_model(self):
         """Propose to add, delete or exchange a variable; return if accepted."""
-        draw, rng, usable = self.draw, self._rng, self._chain.usable
-        features = np.unique(draw.columns // self._width)
-        size, n_others = len(features), len(usable) - len(features)
+        draw, rng, features = self.draw, self._rng, self._features
+        size, n_others = len(features), len(self._others)
         comes, goes = ((True, False), (False, True), (True, True))[rng.integers(3)]
         if (goes and size == 0) or (comes and n_others == 0):
             return False
         columns, coefficients = draw.columns, draw.coefficients
         new, log_ratio = columns[:0], 0.0
         if comes:
-            others = np.setdiff1d(usable, features, assume_unique=True)
+            others = self._others.copy()
             number = rng.integers(n_others)
         if goes:
             goner = features[rng.integers(size)]
@@ -362,10 +370,11 @@ class Directions:
         effects = self._effects(proposed.columns, proposed.coefficients)
         risk = float(self._target.risk(effects[None])[0])
         log_ratio -= self._inverse_temperature * (risk - self._risk)
-        log_ratio += self._chain.log_prior(proposed) - self._chain.log_prior(draw)
+        log_ratio += self._chain.log_prior(proposed) - self._log_prior
         if not math.log1p(-rng.random()) < log_ratio:
             return False
         self.draw, self.effects, self._risk = proposed, effects, risk
+        self._enter_model()
         return True
 
     def _shares(self, feature, others):
