@@ -308,7 +308,8 @@ QUOTED = {
             "Log loss in three folds",
             "On ecoli it is {.420}, against {.404} and, with ``slab_scale=1``, {.398}",
             [
-                "ecoli (327 rows, 5 classes) | SparseAdditiveGibbsClassifier > log loss",
+                "ecoli (327 rows, 5 classes) | SparseAdditiveGibbsClassifier "
+                "> log loss",
                 "ecoli (327 rows, 5 classes) | same, one for each class > log loss",
                 "ecoli (327 rows, 5 classes) | same, slab_scale=1 > log loss",
             ],
