@@ -30,6 +30,7 @@ from ._generators import continued, seeded
 from ._model import CalledModel, asked_for
 from ._resampling import SCHEMES, draw, one_cell
 from ._sampling import Bootstrap, QuasiMonteCarlo
+from ._seen_rows import ends_of, warn_of_seen_rows
 from ._smoothing import smoothed, trajectories
 from ._step import Collapses, advance, look
 from .models import LocalLevel
@@ -209,6 +210,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
 
     _may_change = ("underflow",)
 
+    _ends = None  # ends of the stream; None if a sampler of parameters learns its rows
+
     def __init__(
         self,
         model=None,
@@ -349,7 +352,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         inputs = self._checked_inputs(inputs, len(X), begin=not begun)
         if not begun:
             self._begin()
-        vars(self).update(self._learnt(X, inputs))
+        vars(self).update(self._learnt(X, inputs), _ends=ends_of(X, self._ends))
         return self
 
     def filter(self, X, *, inputs=None, random_state=None):
@@ -672,6 +675,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             cloud = step.cloud
             yield step, row
         self._cloud, self._random_state = cloud, generator.bit_generator.state
+        self._ends = ends_of(X[: self.n_samples_seen_])  # a callback may stop it
         collapses.warn()
 
     def _begin(self):
@@ -692,14 +696,15 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             raise ValueError(
                 f'tempering={self.tempering} needs method="bootstrap", got "sqmc".'
             )
-        self._cloud = None
+        self._cloud = self._ends = None
         self._random_state = seeded(self._draw_seed()).bit_generator.state
 
     def _learn_at_once(self, X, y=None, *, inputs=None):
         X = self._plain(X)
         if X is None:
             return False
-        self._publish(**self._learnt(X, self._checked_inputs(inputs, len(X))))
+        learnt = self._learnt(X, self._checked_inputs(inputs, len(X)))
+        self._publish(**learnt, _ends=ends_of(X, self._ends))
         return True
 
     def _learnt(self, X, inputs):
@@ -780,6 +785,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         check_is_fitted(self)
         X = self._rows(X)
         inputs = self._checked_inputs(inputs, len(X))
+        warn_of_seen_rows(self._ends, X, AS_FOLLOWING)
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = self._cloud, self._continued(random_state)
         rows, collapses = rows_of(X, inputs, model.model), Collapses()
@@ -804,6 +810,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         check_is_fitted(self)
         X = self._rows(X)
         inputs = self._checked_inputs(inputs, len(X))
+        warn_of_seen_rows(self._ends, X, AS_ALTERNATIVES)
         model, sampling = self._called_model(), self._sampling()
         generator = self._continued(random_state)
         start, ahead = generator.bit_generator.state, None
@@ -859,6 +866,10 @@ OPTIONS = (
     "proposal",
     "tempering",
 )
+
+INSTEAD = "fit_filter and fit_smooth return the states at the rows that they learn."
+AS_FOLLOWING = f"is taken as rows after the stream: {INSTEAD}"
+AS_ALTERNATIVES = f"is taken as alternatives for the next row: {INSTEAD}"
 
 
 def _filtered(steps):

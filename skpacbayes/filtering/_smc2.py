@@ -22,6 +22,7 @@ from ._generators import continued, seeded
 from ._priors import Priors, check_priors
 from ._resampling import draw, one_cell
 from ._sampling import even_log_weights
+from ._seen_rows import ends_of, warn_of_seen_rows
 from ._smc2_population import (
     MOST_GROWTH,
     MOST_NOISE,
@@ -504,6 +505,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
         check_is_fitted(self)
         X = self._rows(X)
         inputs = self._checked_inputs(inputs, len(X))
+        warn_of_seen_rows(ends_of(self._series.X), X, AS_FOLLOWING)
         return self._population.filters, X, inputs, self._answering(random_state)[1]
 
     def _answering(self, random_state):
@@ -554,6 +556,12 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
         return ChainDraws(
             {name: draws[None, places] for name, draws in self.posterior_.items()}
         )
+
+
+AS_FOLLOWING = (
+    "is taken as rows after the stream: fit_filter of a ClusteredParticleFilter "
+    "with the means of posterior_ returns the states at the rows that it learns."
+)
 
 
 @contextmanager

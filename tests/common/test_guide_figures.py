@@ -306,7 +306,18 @@ QUOTED = {
         (
             "additive_several",
             "Log loss in three folds",
-            "{.25} with a fixed scale, {.14} with a drawn one",
+            "On ecoli it is {.420}, against {.404} and, with ``slab_scale=1``, {.398}",
+            [
+                "ecoli (327 rows, 5 classes) | SparseAdditiveGibbsClassifier "
+                "> log loss",
+                "ecoli (327 rows, 5 classes) | same, one for each class > log loss",
+                "ecoli (327 rows, 5 classes) | same, slab_scale=1 > log loss",
+            ],
+        ),
+        (
+            "additive_several",
+            "Log loss in three folds",
+            "{.24} with a fixed scale, {.15} with a drawn one",
             [
                 "image segments (400 rows, 7 classes) | same, slab_scale=1 > log loss",
                 "image segments (400 rows, 7 classes) | SparseAdditiveGibbsClassifier "

@@ -137,8 +137,9 @@ def test_a_model_that_draws_no_rows():
 @each_method
 def test_random_state_of_answers(parameters):
     """The same without a seed and with one; another with another."""
-    X = rows_of(plane(), 12)
-    fitted = tracker(plane(), n_particles=100, **parameters).fit(X)
+    rows = rows_of(plane(), 24)
+    fitted = tracker(plane(), n_particles=100, **parameters).fit(rows[:12])
+    X = rows[12:]
     asks = {
         "filter": lambda **seed: fitted.filter(X, **seed)[0],
         "smooth": lambda **seed: fitted.smooth(X, **seed)[0],

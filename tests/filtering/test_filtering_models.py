@@ -255,9 +255,9 @@ def test_columns_of_inputs_are_those_learnt():
         fitted.filter(X, **swapped)
     with pytest.raises(ValueError, match="in this order"):
         fitted.partial_fit(X, **swapped)
-    expected = fitted.filter(X, inputs=table)[0]
-    assert_array_equal(fitted.filter(X, inputs=table.to_numpy())[0], expected)
-    fitted.fit(X, inputs=table.to_numpy()).filter(X, **swapped)
+    expected = fitted.filter(-X, inputs=table)[0]
+    assert_array_equal(fitted.filter(-X, inputs=table.to_numpy())[0], expected)
+    fitted.fit(X, inputs=table.to_numpy()).filter(-X, **swapped)
 
 
 class Two(StochasticVolatility):
