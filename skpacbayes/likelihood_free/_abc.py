@@ -331,14 +331,14 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         mean, std = self._like_y(both[:, 0]), self._like_y(both[:, 1])
         return (mean, std) if return_std else mean
 
-    def predict_quantiles(self, X, quantiles):
+    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict posterior quantiles of each parameter.
 
         Parameters
         ----------
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
-        quantiles : array-like of shape (n_quantiles,)
+        quantiles : float or array-like of shape (n_quantiles,)
             Levels in [0, 1]. At 0 and 1 the result is the bounds, infinite if there are
             none, unless all draws are equal.
 

@@ -8,6 +8,7 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -439,8 +440,16 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
                     f"estimators must be regressors, and {name!r} is a {kind}: "
                     f"{expert!r}."
                 )
-            if not learns(expert):
+            if learns(expert):
+                continue
+            try:
                 check_is_fitted(expert)
+            except NotFittedError as error:
+                raise NotFittedError(
+                    f"The expert {name!r} does not learn, as it has no partial_fit or "
+                    f"is frozen, and it is not fitted: {expert!r}. Fit it to earlier "
+                    "rows, or use a regressor with partial_fit."
+                ) from error
 
 
 def learn_block(expert, X, y, sample_weight, predictions):

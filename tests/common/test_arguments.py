@@ -79,6 +79,18 @@ def test_every_argument_is_known_here(name):
     assert ARGUMENTS[name] <= {*BAD, *GIVEN, *FREE}
 
 
+def test_quantiles_have_one_default():
+    """An interval of 90 %, with the median."""
+    defaults = {
+        (name, method): parameters["quantiles"].default
+        for name in ESTIMATORS
+        for method, parameters in METHODS[name].items()
+        if "quantiles" in parameters and method != "emission_density"  # optional
+    }
+    assert len(defaults) > 3
+    assert set(defaults.values()) == {(0.05, 0.5, 0.95)}, defaults
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_wrong_argument_is_refused_by_its_name(name):

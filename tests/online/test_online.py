@@ -15,7 +15,9 @@ from scipy.stats import binom
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, Ridge, SGDRegressor
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 from sklearn.utils._param_validation import InvalidParameterError
@@ -1164,8 +1166,11 @@ def test_experts():
         EWARegressor([OnlineVIRegressor()]).fit(X, y)
     with pytest.raises(ValueError, match="different names"):
         EWARegressor([("a", Ridge()), ("a", Ridge())]).fit(X, y)
-    with pytest.raises(NotFittedError):
-        EWARegressor([("a", Ridge())]).fit(X, y)
+    frozen = FrozenEstimator(SGDRegressor())
+    for expert in (Ridge(), make_pipeline(StandardScaler(), SGDRegressor()), frozen):
+        match = r"expert 'a' does not learn, as it has no partial_fit .* not fitted"
+        with pytest.raises(NotFittedError, match=match):
+            EWARegressor([("a", expert)]).fit(X, y)
     wild = Ridge().fit(X, y)
     wild.coef_ *= 1e200
     model = EWARegressor([("a", OnlineVIRegressor()), ("b", wild)])
