@@ -14,7 +14,7 @@ from .._base import SeriesEstimator, fit_context, warn_user
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._sentinels import ends_of, warn_of_far_rows, warn_of_sentinels
-from .._stream import StreamingEstimator, partial_fit_context
+from .._stream import StreamingEstimator, has_doubled, partial_fit_context
 from .._validation import as_numbers, refuse_large
 from . import _dirichlet_process_posterior as _posterior
 from ._dirichlet_process_durations import log_durations, of_rows
@@ -497,6 +497,7 @@ class DirichletProcessHMM(
             Settings.of(self, X)
             series = Series(X[:1], sequence_bounds(1))
             self._series = series.extended(X[1:], self.window)
+            self._warn_of_sentinels(self._series.rows)
             self._seed, self._before, self._online = self._draw_seed(), None, None
         return self
 
@@ -954,8 +955,14 @@ class DirichletProcessHMM(
         return True
 
     def _extend(self, X):
-        """Append rows to the last sequence."""
+        """Append rows to the last sequence.
+
+        The rows that are kept are checked for codes of missing values each time the
+        number of rows has doubled.
+        """
         series = self._series.extended(X, self.window)
+        if has_doubled(self._series.n_seen, series.n_seen):
+            self._warn_of_sentinels(series.rows)
         self._publish(_series=series, **self._last_run())
 
     def _last_run(self):
