@@ -199,10 +199,12 @@ class DirichletProcessHMM(
     normal features have four draws of the atoms, b, c (with "diag"), w, mu and S in a
     sweep, unless values are missing and covariances are diagonal. Before Q is drawn, a
     Metropolis step proposes another r for a state with the same mean duration, with all
-    x summed out. In one sweep of four a Metropolis step splits an atom or merges two,
-    with their parameters integrated out [5]_ (only if all features are normal); in each
-    sweep neighbouring atoms may be exchanged in the stick-breaking order [6]_. Without
-    these moves chains need thousands of sweeps to forget their initial number of atoms.
+    x summed out. In every second sweep, at random, a Metropolis step splits an atom or
+    merges two, with their parameters integrated out [5]_ (only if all features are
+    normal); in each sweep neighbouring atoms may be exchanged in the stick-breaking
+    order [6]_. Without these moves chains need thousands of sweeps to forget their
+    initial number of atoms.
+
     As x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
     distribution: that is the proposal of a Metropolis step, whose ratio is that of the
     stationary probabilities of the first states. The restriction to q is by rejection
@@ -231,18 +233,21 @@ class DirichletProcessHMM(
     need not be states; (3) the likeliest of five short chains of a hidden Markov model
     with one normal per state, for states that differ in spread or correlation alone;
     (4, 5) as (2), with the twelve states of a normal hidden Markov model as symbols, if
-    there are at least 120 rows. After 15 sweeps from each start, the next 15 sweeps
-    from the three likeliest are scored; a start other than the first is used if its
-    predictive score is higher by more than 15 nats in total. In the burn-in, a chain
-    whose predictive score is more than 15 nats in total below that of the best chain
-    continues from the state of the best chain: R-hat then measures mixing about the
-    best mode found, not whether there are other modes. Labels of states are matched
-    after each sweep to those of the draw before, and between chains.
+    there are at least 120 rows. The first atoms of normal features are groups of
+    k-means of their normal scores within a state, except in (3), which has one atom for
+    each state. After 15 sweeps from each start, the next 15 sweeps from the three
+    likeliest are scored; a start other than the first is used if its predictive score
+    is higher by more than 15 nats in total. In the burn-in, a chain whose predictive
+    score is more than 15 nats in total below that of the best chain continues from the
+    state of the best chain: R-hat then measures mixing about the best mode found, not
+    whether there are other modes. Labels of states are matched after each sweep to
+    those of the draw before, and between chains.
 
     `fit` warns in these cases:
 
     - R-hat is above 1.1. Only the draws of the chain with the largest mean
-      log-likelihood are then kept.
+      log-likelihood are then kept. The warning says whether the chains differ in the
+      states, or only in the emissions.
     - Less than 95 % of the rows have the same most probable state in all chains, or the
       states are hardly separated.
     - "translated" predicts clearly worse than "per_state" would, or "poisson" than
