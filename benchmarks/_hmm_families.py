@@ -1,8 +1,10 @@
 """Simulated families and real series on which hidden Markov models are compared.
 
 The default model was chosen on other parameters of the families of `FAMILIES`; on those
-of `CONFIRMING`, and on the series of `confirming_series`, nothing was chosen but the
-numbers of sweeps and of draws of the atoms in a sweep, by R-hat and time.
+of `CONFIRMING`, and on the series of `confirming_series`, nothing was chosen but how
+chains move: the numbers of sweeps, and of draws and splits of the atoms in a sweep, and
+the first atoms (see the user guide), by R-hat and time. The log densities of two series
+(electroencephalogram, ten shares) were also looked at.
 """
 
 import csv

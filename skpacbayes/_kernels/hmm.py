@@ -84,6 +84,9 @@ def emission_densities(
     gap = work[n_components + 2]
     for first in range(0, n_rows, block):
         size = block if n_rows - first > block else n_rows - first
+        # An index into these slices is not negative, which costs no test.
+        own = columns[:, first : first + size]
+        chances = uniforms[first : first + size]
         for t in range(size):
             best[t] = -math.inf
         for c in range(n_components):
@@ -101,15 +104,21 @@ def emission_densities(
                     constant -= 0.5 * entry * entry * rounding[g]
                 if not full:
                     for t in range(size):
-                        value = factor * columns[f, first + t] - shift
+                        value = factor * own[f, t] - shift
                         work[c, t] += value * value
                     continue
                 for t in range(size):
                     gap[t] = -shift
-                for g in range(f + 1):
-                    factor = factors[shape, a, f, g]
+                # Two features at a time: most of the time is that of loads and stores.
+                for g in range(0, f, 2):
+                    factor, other = factors[shape, a, f, g], factors[shape, a, f, g + 1]
                     for t in range(size):
-                        gap[t] += factor * columns[g, first + t]
+                        value = gap[t] + factor * own[g, t]
+                        gap[t] = value + other * own[g + 1, t]
+                if f % 2 == 0:
+                    factor = factors[shape, a, f, f]
+                    for t in range(size):
+                        gap[t] += factor * own[f, t]
                 for t in range(size):
                     work[c, t] += gap[t] * gap[t]
             for t in range(size):
@@ -127,18 +136,20 @@ def emission_densities(
                     exponent = exponent if exponent > _LOWEST else _LOWEST
                     total[t] += _exp(exponent)
                     work[c, t] = total[t]
+            found = densities[j, first : first + size]
             for t in range(size):
-                densities[j, first + t] = total[t]
+                found[t] = total[t]
             if atoms.shape[1] == 0:
                 continue
+            drawn = atoms[j, first : first + size]
             for t in range(size):
-                total[t] *= uniforms[first + t]
+                total[t] *= chances[t]
                 gap[t] = 0.0
             for c in range(j * n_atoms, (j + 1) * n_atoms - 1):
                 for t in range(size):
                     gap[t] += 1.0 if work[c, t] <= total[t] else 0.0
             for t in range(size):
-                atoms[j, first + t] = np.int64(gap[t])
+                drawn[t] = np.int64(gap[t])
 
 
 @kernel

@@ -20,8 +20,10 @@ import math
 import numpy as np
 
 from . import allocating, kernel, part
-from .hmm import emission_densities
+from .hmm import _HALF_LOG_2_PI, _LOWEST, _exp, emission_densities
 
+_HIGHEST = 700.0  # exponents are lowered to it
+_LEAST = 1e-300
 _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 
 
@@ -298,7 +300,7 @@ def draw_gaussians(
                 means[shape, a, f] += step[f] + move[f] / math.sqrt(mean_count + n)
 
 
-@part
+@allocating
 def _gamma(shape, rng):
     """Draw a gamma variable by the method of Marsaglia and Tsang (2000).
 
@@ -322,6 +324,101 @@ def _gamma(shape, rng):
 
 
 @part
+def _draw_labels(
+    columns,
+    counts,
+    rounding,
+    full,
+    uniforms,
+    chances,
+    log_weights,
+    factors,
+    means,
+    atoms,
+):
+    """Draw the atoms of rows given the parameters of the atoms.
+
+    Atoms without rows usually have small weights. Their densities are computed only for
+    the rows whose number in `chances` (n_rows,) is below a bound of the probability of
+    all these atoms. The other atoms are drawn by `uniforms` (n_rows,). `counts` (1,
+    n_atoms, n_features): rows of each atom; `atoms` (1, n_rows) is overwritten.
+    """
+    n_features, n_rows = columns.shape
+    n_atoms, n_known, bound = log_weights.shape[1], 0, 0.0
+    order, of_atoms = np.empty(n_atoms, np.int64), np.empty((2, n_atoms))
+    constants, passed = of_atoms[0], of_atoms[1]
+    for a in range(n_atoms):
+        if counts[0, a, 0] > 0.0:
+            order[n_known] = a
+            n_known += 1
+            continue
+        order[n_atoms - 1 - (a - n_known)] = a
+        constants[a] = log_weights[0, a] - n_features * _HALF_LOG_2_PI
+        for f in range(n_features):
+            constants[a] += math.log(factors[0, a, f, f])
+            for g in range(0 if full else f, f + 1):
+                entry = factors[0, a, f, g]
+                constants[a] -= 0.5 * entry * entry * rounding[g]
+        bound += math.exp(min(constants[a], _HIGHEST))
+    few_factors = np.empty((1, n_known, n_features, n_features))
+    few_means, few_weights = np.empty((1, n_known, n_features)), np.empty((1, n_known))
+    for i in range(n_known):
+        a = order[i]
+        few_weights[0, i] = log_weights[0, a]
+        for f in range(n_features):
+            few_means[0, i, f] = means[0, a, f]
+            for g in range(n_features):
+                few_factors[0, i, f, g] = factors[0, a, f, g]
+    of_rows, densities = np.empty((2, n_rows)), np.empty((1, n_rows))
+    highest, shares = of_rows[0], of_rows[1]
+    nowhere, work = np.zeros((1, n_features)), np.empty((n_known + 3, 256))
+    emission_densities(
+        columns,
+        few_factors,
+        few_means,
+        nowhere,
+        few_weights,
+        rounding,
+        full,
+        uniforms,
+        highest,
+        densities,
+        atoms,
+        work,
+    )
+    for t in range(n_rows):
+        atoms[0, t] = order[atoms[0, t]]
+    if n_known == n_atoms:
+        return
+    log_bound = math.log(bound + _LEAST)
+    for t in range(n_rows):
+        # The density of the atoms with rows is at least exp(highest).
+        exponent = log_bound - highest[t]
+        exponent = exponent if exponent < 0.0 else 0.0
+        shares[t] = _exp(exponent if exponent > _LOWEST else _LOWEST)
+    for t in range(n_rows):
+        if chances[t] >= shares[t]:
+            continue
+        total = 0.0
+        for i in range(n_known, n_atoms):
+            a, square = order[i], 0.0
+            for f in range(n_features):
+                value = 0.0
+                for g in range(0 if full else f, f + 1):
+                    value += factors[0, a, f, g] * (columns[g, t] - means[0, a, g])
+                square += value * value
+            exponent = constants[a] - 0.5 * square - highest[t]
+            total += math.exp(min(exponent, _HIGHEST))
+            passed[i] = total
+        threshold = chances[t] * (densities[0, t] + total)
+        if threshold < total:
+            i = n_known
+            while passed[i] <= threshold:
+                i += 1
+            atoms[0, t] = order[i]
+
+
+@part
 def _update_mixture(
     columns,
     atoms,
@@ -329,6 +426,7 @@ def _update_mixture(
     prior,
     full,
     uniforms,
+    start,
     noise,
     triangles,
     log_weights,
@@ -338,12 +436,10 @@ def _update_mixture(
     scales,
     rng,
 ):
-    """Update one mixture, see `update_mixtures`; `uniforms` (n_updates, n_rows)."""
+    """Update one mixture, see `update_mixtures`; its `uniforms` begin at `start`."""
     n_features, n_rows = columns.shape
     n_atoms = log_weights.shape[1]
     mean_count, shape, scale_shape, scale_rate, concentration, rigidity = prior
-    highest, densities = np.empty(n_rows), np.empty((1, n_rows))
-    nowhere, work = np.zeros((1, n_features)), np.empty((n_atoms + 3, 256))
     of_factors = np.empty((n_features + 3, n_features))
     counts, sums = (
         np.zeros((1, n_atoms, n_features)),
@@ -351,21 +447,19 @@ def _update_mixture(
     )
     products = np.zeros((1, n_atoms, n_features, n_features))
     per_atom = shape + (0.5 * (n_features - 1) if full else 0.0)
-    for u in range(uniforms.shape[0]):
+    for u in range(noise.shape[0]):
         if u > 0:
-            emission_densities(
+            _draw_labels(
                 columns,
-                factors,
-                means,
-                nowhere,
-                log_weights,
+                counts,
                 rounding,
                 full,
-                uniforms[u],
-                highest,
-                densities,
+                uniforms[2 * u - 2, start : start + n_rows],
+                uniforms[2 * u - 1, start : start + n_rows],
+                log_weights,
+                factors,
+                means,
                 atoms,
-                work,
             )
         counts[:], sums[:], products[:] = 0.0, 0.0, 0.0
         for t in range(n_rows):
@@ -443,10 +537,23 @@ def _update_mixture(
             )
 
 
+@kernel
+def count_rows(states, atoms, sizes):
+    """Add up the rows of each atom, of which those with a negative atom are left out.
+
+    `states` and `atoms` (n_rows,); `sizes` (n_shapes, n_atoms), zero before: one shape
+    is shared by all states, or each has its own.
+    """
+    shared = sizes.shape[0] == 1
+    for t in range(states.shape[0]):
+        if atoms[t] >= 0:
+            sizes[0 if shared else states[t], atoms[t]] += 1.0
+
+
 @allocating
 def update_mixtures(
-    columns,
-    stops,
+    rows,
+    states,
     atoms,
     rounding,
     prior,
@@ -454,6 +561,8 @@ def update_mixtures(
     uniforms,
     noise,
     triangles,
+    locations,
+    sizes,
     log_weights,
     factors,
     means,
@@ -467,41 +576,44 @@ def update_mixtures(
     update begins with the atoms of the rows, the scales and, unless `full`, the origin.
     The conditionals are those of `_dirichlet_process_conditionals`.
 
-    `columns` (n_features, n_rows), without missing values, ordered by mixture: the rows
-    of mixture g end before ``stops[g]``. `atoms` (n_rows,) is changed.
+    `rows` (n_rows, n_features), of which those without missing values have an atom;
+    `states` (n_rows,); `atoms` (n_rows,), which is changed, is negative for a row to
+    leave out. Mixtures are those of the rows about the `locations` (n_states,
+    n_features) of their states: one for all states, or one for each.
     `rounding` (n_features,): variances of rounding errors. `prior`: mean count, shape,
     shape and rate of the scales, concentration, and the precision of the origin, which
-    is not drawn if that is 0. Each update uses its own uniform variables, `uniforms`
-    (n_updates, n_rows), and normal variables, `noise` (n_shapes, n_updates, 1, n_atoms
-    + 1, n_features) and, if `full`, `triangles` (n_shapes, n_updates, 1, n_atoms,
-    n_features, n_features).
+    is not drawn if that is 0. Each further update uses two uniform variables of a row,
+    `uniforms` (2 * n_updates - 2, n_rows). Each update uses normal variables, `noise`
+    (n_shapes, n_updates, 1, n_atoms + 1, n_features) and, if `full`, `triangles`
+    (n_shapes, n_updates, 1, n_atoms, n_features, n_features).
 
-    The other arrays are overwritten: `log_weights` (n_shapes, n_atoms), `factors`
-    (n_shapes, n_atoms, n_features, n_features), `means` (n_shapes, n_atoms,
-    n_features), `origins` and `scales` (n_shapes, n_features).
+    The other arrays are overwritten: `sizes` (n_shapes, n_atoms), by the numbers of
+    rows; `log_weights` (n_shapes, n_atoms), `factors` (n_shapes, n_atoms, n_features,
+    n_features), `means` (n_shapes, n_atoms, n_features), `origins` and `scales`
+    (n_shapes, n_features).
     """
-    start = 0
-    for g in range(stops.shape[0]):
-        stop = stops[g]
-        n_rows = stop - start
-        own, known = (
-            np.empty((columns.shape[0], n_rows)),
-            np.empty((1, n_rows), np.int64),
-        )
-        drawn = np.empty((uniforms.shape[0], n_rows))
-        for t in range(n_rows):
-            known[0, t] = atoms[start + t]
-            for f in range(columns.shape[0]):
-                own[f, t] = columns[f, start + t]
-            for u in range(uniforms.shape[0]):
-                drawn[u, t] = uniforms[u, start + t]
+    n_shapes, n_features = origins.shape
+    members, start = np.empty(rows.shape[0], np.int64), 0
+    for g in range(n_shapes):
+        n_rows = 0
+        for t in range(rows.shape[0]):
+            if atoms[t] >= 0 and (n_shapes == 1 or states[t] == g):
+                members[n_rows] = t
+                n_rows += 1
+        own, known = np.empty((n_features, n_rows)), np.empty((1, n_rows), np.int64)
+        for i in range(n_rows):
+            t = members[i]
+            known[0, i] = atoms[t]
+            for f in range(n_features):
+                own[f, i] = rows[t, f] - locations[states[t], f]
         _update_mixture(
             own,
             known,
             rounding,
             prior,
             full,
-            drawn,
+            uniforms,
+            start,
             noise[g],
             triangles[g],
             log_weights[g : g + 1],
@@ -511,6 +623,9 @@ def update_mixtures(
             scales[g : g + 1],
             rng,
         )
-        for t in range(n_rows):
-            atoms[start + t] = known[0, t]
-        start = stop
+        for a in range(sizes.shape[1]):
+            sizes[g, a] = 0.0
+        for i in range(n_rows):
+            atoms[members[i]] = known[0, i]
+            sizes[g, known[0, i]] += 1.0
+        start += n_rows

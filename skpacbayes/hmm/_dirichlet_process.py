@@ -14,7 +14,7 @@ from .._base import SeriesEstimator, fit_context, warn_user
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._sentinels import ends_of, warn_of_far_rows, warn_of_sentinels
-from .._stream import StreamingEstimator, partial_fit_context
+from .._stream import StreamingEstimator, has_doubled, partial_fit_context
 from .._validation import as_numbers, refuse_large
 from . import _dirichlet_process_posterior as _posterior
 from ._dirichlet_process_durations import log_durations, of_rows
@@ -199,10 +199,12 @@ class DirichletProcessHMM(
     normal features have four draws of the atoms, b, c (with "diag"), w, mu and S in a
     sweep, unless values are missing and covariances are diagonal. Before Q is drawn, a
     Metropolis step proposes another r for a state with the same mean duration, with all
-    x summed out. In one sweep of four a Metropolis step splits an atom or merges two,
-    with their parameters integrated out [5]_ (only if all features are normal); in each
-    sweep neighbouring atoms may be exchanged in the stick-breaking order [6]_. Without
-    these moves chains need thousands of sweeps to forget their initial number of atoms.
+    x summed out. In every second sweep, at random, a Metropolis step splits an atom or
+    merges two, with their parameters integrated out [5]_ (only if all features are
+    normal); in each sweep neighbouring atoms may be exchanged in the stick-breaking
+    order [6]_. Without these moves chains need thousands of sweeps to forget their
+    initial number of atoms.
+
     As x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
     distribution: that is the proposal of a Metropolis step, whose ratio is that of the
     stationary probabilities of the first states. The restriction to q is by rejection
@@ -231,18 +233,21 @@ class DirichletProcessHMM(
     need not be states; (3) the likeliest of five short chains of a hidden Markov model
     with one normal per state, for states that differ in spread or correlation alone;
     (4, 5) as (2), with the twelve states of a normal hidden Markov model as symbols, if
-    there are at least 120 rows. After 15 sweeps from each start, the next 15 sweeps
-    from the three likeliest are scored; a start other than the first is used if its
-    predictive score is higher by more than 15 nats in total. In the burn-in, a chain
-    whose predictive score is more than 15 nats in total below that of the best chain
-    continues from the state of the best chain: R-hat then measures mixing about the
-    best mode found, not whether there are other modes. Labels of states are matched
-    after each sweep to those of the draw before, and between chains.
+    there are at least 120 rows. The first atoms of normal features are groups of
+    k-means of their normal scores within a state, except in (3), which has one atom for
+    each state. After 15 sweeps from each start, the next 15 sweeps from the three
+    likeliest are scored; a start other than the first is used if its predictive score
+    is higher by more than 15 nats in total. In the burn-in, a chain whose predictive
+    score is more than 15 nats in total below that of the best chain continues from the
+    state of the best chain: R-hat then measures mixing about the best mode found, not
+    whether there are other modes. Labels of states are matched after each sweep to
+    those of the draw before, and between chains.
 
     `fit` warns in these cases:
 
     - R-hat is above 1.1. Only the draws of the chain with the largest mean
-      log-likelihood are then kept.
+      log-likelihood are then kept. The warning says whether the chains differ in the
+      states, or only in the emissions.
     - Less than 95 % of the rows have the same most probable state in all chains, or the
       states are hardly separated.
     - "translated" predicts clearly worse than "per_state" would, or "poisson" than
@@ -497,6 +502,7 @@ class DirichletProcessHMM(
             Settings.of(self, X)
             series = Series(X[:1], sequence_bounds(1))
             self._series = series.extended(X[1:], self.window)
+            self._warn_of_sentinels(self._series.rows)
             self._seed, self._before, self._online = self._draw_seed(), None, None
         return self
 
@@ -954,8 +960,14 @@ class DirichletProcessHMM(
         return True
 
     def _extend(self, X):
-        """Append rows to the last sequence."""
+        """Append rows to the last sequence.
+
+        The rows that are kept are checked for codes of missing values each time the
+        number of rows has doubled.
+        """
         series = self._series.extended(X, self.window)
+        if has_doubled(self._series.n_seen, series.n_seen):
+            self._warn_of_sentinels(series.rows)
         self._publish(_series=series, **self._last_run())
 
     def _last_run(self):

@@ -1,10 +1,11 @@
 """The Gibbs sampler for emissions that are mixtures of normals."""
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
+from scipy.stats import rankdata
 
 from .._kernels.hmm import emission_densities
-from .._kernels.hmm_atoms import update_mixtures
+from .._kernels.hmm_atoms import count_rows, update_mixtures
 from ._dirichlet_process_atoms import split_or_merge, swap_neighbors
 from ._dirichlet_process_conditionals import (
     Moments,
@@ -19,7 +20,7 @@ from ._dirichlet_process_gibbs import GibbsChain
 from ._dirichlet_process_model import BLOCK, Parameters, covariances, precisions_of
 from ._dirichlet_process_start import groups
 
-_SPLIT_RATE = 0.25  # share of sweeps with a split-merge proposal, which is expensive
+_SPLIT_RATE = 0.5  # share of sweeps with a split-merge proposal, which is expensive
 _N_UPDATES = 4  # draws of the atoms and their parameters for one of the states
 _N_SHAPES = 5  # largest number of groups of residuals per feature, for initial atoms
 
@@ -83,14 +84,24 @@ def densities_of(rows, parameters, model, uniforms=None):
     return highest, densities, atoms
 
 
-def sizes_of(shapes, atoms, model):
+def sizes_of(states, atoms, model):
     """Return the number of rows of each atom, (n_shapes, n_atoms)."""
-    size = model.n_shapes, model.n_atoms
-    index = atoms + 1
-    index += shapes * model.n_atoms
-    # Rows to leave out have atom -1, and are counted in an extra first entry.
-    index[atoms < 0] = 0
-    return np.bincount(index, minlength=1 + size[0] * size[1])[1:].reshape(size) * 1.0
+    sizes = np.zeros((model.n_shapes, model.n_atoms))
+    count_rows(states, atoms, sizes)
+    return sizes
+
+
+def scores_of_states(values, states):
+    """Return the normal scores of each feature among the rows of each state.
+
+    Groups of them are narrow where rows are dense, as in a spike.
+    """
+    scores = np.empty_like(values)
+    for j in np.unique(states):
+        own = np.flatnonzero(states == j)
+        ranks = rankdata(values[own], axis=0)
+        scores[own] = ndtri((ranks - 0.5) / len(own))
+    return scores
 
 
 class Chain(GibbsChain):
@@ -101,6 +112,11 @@ class Chain(GibbsChain):
         groups = rows.groups
         self._partly = any(len(group.features) < model.n_features for group in groups)
         self._complete = rows.values.copy() if model.full else rows.values
+        self._zeros = np.zeros(len(rows), dtype=np.int64)
+        # Updates of complete mixtures draw scales, but no origins with covariances.
+        self._base_apart = model.n_atoms == 1 or (
+            not model.shared if model.full else self._partly
+        )
         halves = model.shape + 0.5 * np.arange(len(rows) + 1)
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
@@ -117,19 +133,16 @@ class Chain(GibbsChain):
         old, model, rng = self.parameters, self.model, self.rng
         if model.full:
             self._complete_rows(atoms)
-        values, shapes = self._complete, self.states
-        if model.shared:
-            values = values - old.locations[self.states]
-            shapes = np.zeros_like(shapes)
-        sizes = sizes_of(shapes, atoms, model)
-        base = draw_base(sizes > 0, old, model, rng)
+        sizes = sizes_of(self.states, atoms, model)
+        base = old.origins, old.scales
+        if self._base_apart:
+            base = draw_base(sizes > 0, old, model, rng)
         if model.n_atoms > 1:
-            self._move_between_atoms(values, shapes, atoms, sizes, base)
+            self._move_between_atoms(atoms, sizes, base)
         transitions = draw_transitions(self._moved, old, model, rng)
         mixtures = None
         if model.full or not self._partly:
-            mixtures = self._draw_mixtures(values, shapes, atoms, *base)
-            sizes = sizes_of(shapes, atoms, model)
+            mixtures = self._draw_mixtures(atoms, sizes, *base)
         if model.shared or mixtures is None:
             near, moments = self._moments(atoms)
         if mixtures is None:
@@ -166,13 +179,14 @@ class Chain(GibbsChain):
         np.einsum("...ff->...f", moments.products)[:] += hidden
         return near, moments
 
-    def _draw_mixtures(self, values, shapes, atoms, origins, scales):
-        """Draw log weights, factors, means, origins and scales, and change atoms."""
+    def _draw_mixtures(self, atoms, sizes, origins, scales):
+        """Draw log weights, factors, means, origins and scales.
+
+        `atoms` and `sizes` are changed.
+        """
         model, rng, old = self.model, self.rng, self.parameters
         n_shapes, n_atoms, d = old.means.shape
         n_updates = _N_UPDATES if n_atoms > 1 else 1
-        places = np.where(atoms < 0, n_shapes, shapes)
-        order = places.argsort(kind="stable")
         drawn = not (model.shared or model.full)
         prior = (
             *(model.mean_count, model.shape, model.scale_shape, model.scale_rate),
@@ -180,29 +194,34 @@ class Chain(GibbsChain):
             1.0 / model.location_variance if drawn else 0.0,
         )
         size = n_shapes, n_updates, 1, n_atoms, d, d
-        known = atoms.take(order)
-        mixtures = old.log_weights.copy(), old.factors.copy(), old.means.copy()
-        mixtures = *mixtures, origins, scales
+        mixtures = old.log_weights, old.factors, old.means, origins, scales
+        mixtures = tuple(part.copy() for part in mixtures)
         update_mixtures(
-            values.T.take(order, axis=1),
-            np.bincount(places, minlength=n_shapes)[:n_shapes].cumsum(),
-            known,
+            self._complete,
+            self.states,
+            atoms,
             self.rows.rounding,
             prior,
             model.full,
-            rng.random((n_updates, len(order))),
+            rng.random((2 * n_updates - 2, len(atoms))),
             rng.standard_normal((n_shapes, n_updates, 1, n_atoms + 1, d)),
             rng.standard_normal(size if model.full else (n_shapes, *[0] * 5)),
+            old.locations,
+            sizes,
             *mixtures,
             rng,
         )
-        atoms[order] = known
         return mixtures
 
-    def _move_between_atoms(self, values, shapes, atoms, sizes, base):
+    def _move_between_atoms(self, atoms, sizes, base):
         """Split or merge atoms, and exchange them in the stick-breaking order."""
         model, rng, n_rows = self.model, self.rng, len(self.rows)
+        values, shapes = self._complete, self.states
+        if model.shared:
+            shapes = self._zeros
         if rng.random() < _SPLIT_RATE:
+            if model.shared:
+                values = values - self.parameters.locations[self.states]
             split_or_merge(
                 values,
                 shapes,
@@ -253,7 +272,10 @@ class Chain(GibbsChain):
         atoms = np.zeros(len(values), dtype=np.int64)
         if start.several:
             n_groups = min(_N_SHAPES * d, model.n_atoms)
-            atoms = groups(values - locations[states], n_groups, self.rng)
+            if model.full:  # an atom has as many rows as parameters, on average
+                most = len(values) // (model.n_shapes * d * (d + 3) // 2)
+                n_groups = max(1, min(n_groups, most))
+            atoms = groups(scores_of_states(values, states), n_groups, self.rng)
         means = np.zeros((model.n_shapes, model.n_atoms, d))
         if not model.shared:
             means, locations = means + locations[:, None], np.zeros((k, d))

@@ -240,10 +240,13 @@ def _propose(transitions, moved, model, rng):
     current row.
     """
     alphas, least = moved.moves + model.transition_prior, model.min_transition
-    places, onward, rates = np.arange(len(alphas)), moved.onward, moved.rates
-    proposed = draw_rows(alphas, places, onward, rng, rates)
-    lowest = np.minimum.reduce(proposed, axis=1)
-    for i in (lowest < least).nonzero()[0]:
+    onward, rates = moved.onward, moved.rates
+    if model.staged:
+        proposed = draw_rows(alphas, np.arange(len(alphas)), onward, rng, rates)
+    else:
+        proposed = draw_dirichlet(alphas, rng, rates)
+    lowest = np.minimum.reduce(proposed, axis=1).tolist()
+    for i in [i for i, low in enumerate(lowest) if low < least]:
         tries = np.full(_N_TRIES, i)
         divisors = None if rates is None else rates[tries]
         drawn = draw_rows(alphas[tries], tries, onward[tries], rng, divisors)

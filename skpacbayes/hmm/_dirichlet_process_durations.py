@@ -114,9 +114,10 @@ def ways_into(matrix):
     n = len(matrix)
     if np.logical_and.reduce(matrix, axis=None):
         ends, sources = _all_ways(n)
-        chances = np.ones((n + 1, n))
-        chances[:n] = matrix.T
-        return ends, sources, chances.ravel()
+        chances = np.empty(n * n + n)
+        chances[: n * n].reshape(n, n)[:] = matrix.T
+        chances[n * n :] = 1.0
+        return ends, sources, chances
     end, every = np.full(n, n), np.arange(n)
     sinks, sources = np.nonzero(matrix.T)
     chances = np.concatenate([matrix[sources, sinks], np.ones(n)])

@@ -16,6 +16,7 @@ from ._dirichlet_process_selection import (
     simplest_of,
 )
 from ._dirichlet_process_warnings import (
+    difference_of,
     warn_of_chains,
     warn_of_dependence,
     warn_of_emission,
@@ -271,13 +272,16 @@ def _posterior(runs, chains, log_volume):
     kept = log_likelihoods[:, -n_iter:]
     of_chains = float(r_hat(kept))
     best = int(kept.mean(axis=1).argmax())
-    one = f"Only the draws of chain {best}, of highest likelihood, are kept."
+    several, detail = len(runs) > 1, ""
+    if several and of_chains > R_HAT_LIMIT:
+        one = f"Only the draws of chain {best}, of highest likelihood, are kept."
+        detail = f"{difference_of(runs)} {one}"
     warn_unmixed(
         of_chains,
         len(runs),
-        f"increase n_iter and burn_in{', or n_chains' if len(runs) > 1 else ''}",
+        f"increase n_iter and burn_in{', or n_chains' if several else ''}",
         of="the log-likelihoods",
-        detail=one if len(runs) > 1 else "",
+        detail=detail,
     )
     if of_chains > R_HAT_LIMIT:
         runs = runs[best : best + 1]

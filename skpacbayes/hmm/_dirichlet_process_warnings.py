@@ -32,10 +32,29 @@ def warn_of_emission(best, rival):
     )
 
 
+def share_of_same_states(runs):
+    """Return the share of the rows with the same most probable state in all chains."""
+    states = np.array([run.votes.argmax(axis=0) for run in runs])
+    return (states == states[0]).all(axis=0).mean()
+
+
+def difference_of(runs):
+    """Say whether chains of different log-likelihoods differ in their states."""
+    same = share_of_same_states(runs)
+    said = f"for {same:.0%} of the rows the most probable state is the same in all."
+    if same < _LEAST_SAME:
+        return f"They differ in the states: {said}"
+    n_atoms = [np.mean([draw.occupied.sum() for draw in run.draws]) for run in runs]
+    numbers = ", ".join(f"{number:.1f}" for number in n_atoms)
+    return (
+        f"They agree about the states, and differ in the emissions: {said} The mean "
+        f"number of atoms with rows is {numbers}."
+    )
+
+
 def warn_of_chains(runs):
     """Warn if chains of equal log-likelihood assign rows to different states."""
-    states = np.array([run.votes.argmax(axis=0) for run in runs])
-    same = (states == states[0]).all(axis=0).mean()
+    same = share_of_same_states(runs)
     if same < _LEAST_SAME:
         _warn(
             "The chains disagree about the states: for "

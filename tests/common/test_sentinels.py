@@ -11,6 +11,7 @@ from states import changes, state_of
 
 from skpacbayes import (
     ABCPosteriorKDE,
+    DirichletProcessHMM,
     EWARegressor,
     OnlineVIClassifier,
     OnlineVIMLPClassifier,
@@ -41,7 +42,8 @@ ONLINE = [
 ]
 CLUSTERS = PACOClusterer(n_iter=30, random_state=0)
 TABLE = ABCPosteriorKDE(random_state=0, n_validation=20)
-STREAMS = [*ONLINE, CLUSTERS, TABLE]
+STATES = DirichletProcessHMM(n_iter=4, burn_in=2, n_atoms=2, random_state=0)
+STREAMS = [*ONLINE, CLUSTERS, TABLE, STATES]
 ADDITIVE = [
     SparseAdditiveGibbsClassifier(**SHORT),
     SparseAdditiveGibbsPoissonRegressor(**SHORT),
@@ -93,8 +95,11 @@ def test_a_number_for_missing_values_is_named(model):
     if model in STREAMS + MIXTURES:
         classes = {"classes": [0, 1]} if is_classifier(model) else {}
         assert len(said(model, "partial_fit", X, y, **classes)) == 1
-    weights = (X[:, 1] != -999.0).astype(float)  # rows of no weight are absent
-    assert not said(model, "fit", X, y, sample_weight=weights)
+    known = X[:, 1] != -999.0
+    if model is STATES:
+        assert not said(model, "fit", np.where(known[:, None], X, np.nan), y)
+    else:  # rows of no weight are absent
+        assert not said(model, "fit", X, y, sample_weight=known.astype(float))
 
 
 def test_a_stream_of_clusters_is_looked_at_row_by_row():
@@ -155,7 +160,7 @@ def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(model):
     assert told == ([300, 700] if model in MIXTURES else [500])
 
 
-@pytest.mark.parametrize("model", [*ONLINE, TABLE], ids=repr)
+@pytest.mark.parametrize("model", [*ONLINE, TABLE, STATES], ids=repr)
 def test_rows_that_are_learnt_one_at_a_time_are_looked_at(model):
     X, y = rows_for(model, 300)
     X[::40, 1] = -999.0
@@ -219,6 +224,20 @@ def test_a_category_has_no_order():
     assert said(ADDITIVE[3], "fit", X, y)
     told = ADDITIVE[3].__class__(**SHORT, categorical_features=[1])
     assert not said(told, "fit", X, y)
+
+
+def test_a_window_of_a_stream_of_states_is_looked_at():
+    """Whenever the rows of the stream have doubled, and nothing but the window."""
+    X, _ = rows_for(STATES, 1100)
+    X[:300:20, 1] = -999.0
+    stream, told = clone(STATES).set_params(window=100), []
+    for start in range(0, 1100, 50):
+        told += [start for _ in said_of(stream.partial_fit, X[start : start + 50])]
+    assert told == [0, 50, 100, 250]
+    X[:, 1] = np.where(np.arange(len(X)) % 20, X[:, 1] // 5, 999.0)
+    kinds = ["normal", "categorical", "normal"]
+    stream = clone(STATES).set_params(emission=kinds)
+    assert not said_of(stream.partial_fit, X)
 
 
 def test_values_that_many_rows_share_are_no_missing_ones():

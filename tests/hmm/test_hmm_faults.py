@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
 from skpacbayes.hmm._dirichlet_process_posterior import filtered_states
 from skpacbayes.hmm._dirichlet_process_series import Rows, sequence_bounds, units_of
 from skpacbayes.hmm._dirichlet_process_start import Start
+from skpacbayes.hmm._dirichlet_process_warnings import difference_of
 
 # Chains of a hundred sweeps are told that they are short, and few rows that they are.
 pytestmark = pytest.mark.filterwarnings(
@@ -365,7 +367,7 @@ def test_chains_in_different_modes_are_reported(monkeypatch):
     model = markov(n_chains=4, burn_in=0, **kind)
     with pytest.warns(
         ConvergenceWarning,
-        match=r"chains disagree: R-hat .* is 1\.\d\d, more than 1\.1",
+        match=r"chains disagree: R-hat .* is 1\.\d\d, more than 1\.1. They differ",
     ):
         model.fit(X)
     assert model.r_hat_ > 1.1
@@ -377,6 +379,24 @@ def test_chains_in_different_modes_are_reported(monkeypatch):
     monkeypatch.undo()
     whole = {"burn_in": 200, "n_iter": 400, "n_atoms": 1}
     assert markov(emission="per_state", **whole).fit(first).r_hat_ < 1.1
+
+
+def test_what_differs_between_chains_is_named():
+    """The states, from 5 % of the rows, or else the numbers of atoms."""
+    votes = np.array([np.full(100, 3.0), np.zeros(100)])
+
+    def run(n_others, *n_atoms):
+        of_run = votes.copy()
+        of_run[:, :n_others] = of_run[::-1, :n_others]
+        draws = [SimpleNamespace(occupied=np.arange(6) < n) for n in n_atoms]
+        return SimpleNamespace(votes=of_run, draws=draws)
+
+    said = difference_of([run(0, 2, 3), run(4, 6)])
+    assert said.startswith("They agree about the states, and differ in the emissions")
+    assert "for 96% of the rows" in said
+    assert said.endswith("atoms with rows is 2.5, 6.0.")
+    said = difference_of([run(0, 2, 3), run(10, 6)])
+    assert said.startswith("They differ in the states: for 90% of the rows")
 
 
 def test_sequence_bounds():

@@ -208,7 +208,7 @@ def swapping_at_another_price(monkeypatch):
     right = _chain.swap_neighbors
 
     def wrong(shapes, atoms, sizes, concentration, rng):
-        right(shapes, atoms, sizes, 6.0 * concentration, rng)
+        right(shapes, atoms, sizes, 30.0 * concentration, rng)
 
     monkeypatch.setattr(_chain, "swap_neighbors", wrong)
 

@@ -590,6 +590,7 @@ def test_streams_of_discrete_rows(kind):
     assert agreement(states, stream.predict(X))[0] > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:Rows depend")  # 20 rows come twice
 def test_a_stream_goes_on_where_its_rows_change_their_kind():
     X, _ = counts(200)
     model = markov().partial_fit(X)

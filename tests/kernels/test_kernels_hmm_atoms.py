@@ -265,6 +265,21 @@ def test_gamma_variables(shape):
     assert kstest(drawn, gamma(shape).cdf).pvalue > 1e-4
 
 
+@twin_of(hmm_atoms.count_rows)
+def test_count_rows(kernel):
+    """Per state, or for all states; rows with a negative atom are left out."""
+    rng = np.random.default_rng(9)
+    states, atoms = rng.integers(3, size=50), rng.integers(-1, 4, size=50)
+    sizes, total = np.zeros((3, 4)), np.zeros((1, 4))
+    kernel(states, atoms, sizes)
+    kernel(states, atoms, total)
+    known = atoms >= 0
+    expected = np.zeros((3, 4))
+    np.add.at(expected, (states[known], atoms[known]), 1.0)
+    assert_array_equal(sizes, expected)
+    assert_array_equal(total[0], expected.sum(axis=0))
+
+
 @both
 @twin_of(hmm_atoms.update_mixtures)
 def test_update_mixtures(kernel, full):
@@ -281,20 +296,22 @@ def test_update_mixtures(kernel, full):
     atoms = np.array([labels[0], 1 - labels[1]]).ravel()
     factors = np.broadcast_to(np.eye(d), (2, 2, d, d)).copy()
     log_weights, means = np.full((2, 2), np.log(0.5)), np.zeros((2, 2, d))
-    base = np.zeros((2, d)), np.full((2, d), 0.5)
+    base, sizes = (np.zeros((2, d)), np.full((2, d), 0.5)), np.zeros((2, 2))
     kernel(
-        rows.reshape(-1, d).T.copy(),
-        np.array([n, 2 * n]),
+        rows.reshape(-1, d),
+        np.repeat([0, 1], n),
         atoms,
         np.zeros(d),
         (0.05, 2.0, 0.5, 2.0, 1.0, 0.0 if full else 0.1),
         full,
-        rng.random((3, 2 * n)),
+        rng.random((4, 2 * n)),
         rng.normal(size=(2, 3, 1, 3, d)),
         rng.normal(size=(2, 3, 1, 2, d, d)),
-        *(log_weights, factors, means, *base),
+        np.zeros((2, d)),
+        *(sizes, log_weights, factors, means, *base),
         rng,
     )
+    assert_array_equal(sizes, [np.bincount(own) for own in atoms.reshape(2, n)])
     found = np.array([labels[0], 1 - labels[1]])
     assert (atoms.reshape(2, n) == found).mean() > 0.99
     covariance = np.array([[1.0, 0.8 * full], [0.8 * full, 1 + 0.64 * full]])
