@@ -1,10 +1,11 @@
 """Points of the summary of a stream: rows merged into points, cheapest pair first.
 
-A point has n_features + 7 entries: the mean of the merged rows; their weight; the sum
+A point has n_features + 15 entries: the mean of the merged rows; their weight; the sum
 of their squared distances from it; the sums of lambda, lambda h and lambda h^2 (h: the
 loss of the row at its forecast, lambda: the inverse temperature then); the sum of the
 losses between consecutive rows of the stream in the same cluster, and the weight
-of those rows. All are in units of a power of two kept by the caller. `manhattan` is
+of those rows; and the weight of its rows in each of `N_TIMES` intervals of the stream.
+All are in units of a power of two kept by the caller. `manhattan` is
 None or True: what None excludes is not compiled.
 
 Weights and sums are in units of the weight of the latest row, `clock[UNIT]`, which
@@ -28,13 +29,14 @@ from .order import END, N_ENDS, NEXT, _note_end
 # squared steps from row to row, weight of those rows, number of points; the weight of
 # the latest row, and the factor by which the weight of earlier rows falls; rows since
 # the last refresh that lie outside of all clusters, their number that is expected of a
-# row, and the position of that refresh.
+# row, and the position of that refresh; and the length of an interval of the stream.
 SEEN, DUE, LOSS, SQUARE, TEMPERATURES, REMAINING, STEPS, N_STEPS = range(8)
-POINTS, UNIT, KEPT, FAR, EXPECTED, REFRESHED = range(8, 14)
-N_ENTRIES = 14
+POINTS, UNIT, KEPT, FAR, EXPECTED, REFRESHED, INTERVAL = range(8, 15)
+N_ENTRIES = 15
 # Entries of a point after the mean of its rows.
-WEIGHT, SCATTER, HELD, HELD_LOSS, HELD_SQUARE, STEP, STEP_WEIGHT = range(7)
-N_SUMS = 7
+WEIGHT, SCATTER, HELD, HELD_LOSS, HELD_SQUARE, STEP, STEP_WEIGHT, TIMES = range(8)
+N_TIMES = 8
+N_SUMS = TIMES + N_TIMES
 # Entries of a metric, and of the `pairs` of `place`.
 PLACES, MATRIX, ANCHOR, FOUND = range(4)
 PAIR_COSTS = 1
@@ -69,19 +71,21 @@ class Points:
 
     Parameters
     ----------
-    table : ndarray of shape (n_features + 7, n_points)
+    table : ndarray of shape (n_features + 15, n_points)
 
     Attributes
     ----------
     means : ndarray of shape (n_features, n_points)
         Means of the merged rows.
-    sums : ndarray of shape (7, n_points)
+    sums : ndarray of shape (15, n_points)
         All other entries.
     weights, squares, steps, step_weights : ndarrays of shape (n_points,)
         Weights; sums of squared distances from the mean; sums of the losses between
         consecutive rows, and their weights.
     forecasts : ndarray of shape (3, n_points)
         Sums of lambda, lambda h and lambda h^2.
+    times : ndarray of shape (8, n_points)
+        Weights of the rows in each interval of the stream.
     """
 
     def __init__(self, table):
@@ -89,6 +93,7 @@ class Points:
         self.weights, self.squares = self.sums[WEIGHT], self.sums[SCATTER]
         self.forecasts = self.sums[HELD : HELD_SQUARE + 1]
         self.steps, self.step_weights = self.sums[STEP], self.sums[STEP_WEIGHT]
+        self.times = self.sums[TIMES:]
 
     @staticmethod
     def exponents(n_features, step, loss_step):
@@ -319,7 +324,7 @@ def _merge(kept, gone, n_features, table, places, scatter, metric):
 def place(incoming, n_incoming, table, scatter, metric, manhattan, pairs, clock):
     """Insert the first rows of `incoming` in a table, one by one.
 
-    `table` (n_features + 7, capacity + 1) holds a point a column, so that the loops
+    `table` (n_features + 15, capacity + 1) holds a point a column, so that the loops
     over them vectorise; the last column is spare. A row is added to an equal point, or
     put in a free column; if there is none, the merger of lowest cost is made: of the
     row with a point, or of two points, whose free column the row takes. `scatter`

@@ -18,9 +18,11 @@ from .paco_points import (
     HELD,
     HELD_LOSS,
     HELD_SQUARE,
+    INTERVAL,
     KEPT,
     LOSS,
     N_STEPS,
+    N_TIMES,
     REFRESHED,
     REMAINING,
     SCATTER,
@@ -30,6 +32,7 @@ from .paco_points import (
     STEP_WEIGHT,
     STEPS,
     TEMPERATURES,
+    TIMES,
     UNIT,
     WEIGHT,
     in_metric,
@@ -190,7 +193,7 @@ def _most_far(clock):
 
 
 @part
-def _write_sums(point, n_features, mass, held, loss, together, step):
+def _write_sums(point, n_features, mass, held, loss, together, step, interval):
     """Write the contributions of a row to the sums of a point."""
     point[n_features + WEIGHT] = mass
     point[n_features + SCATTER] = 0.0
@@ -199,6 +202,10 @@ def _write_sums(point, n_features, mass, held, loss, together, step):
     point[n_features + HELD_SQUARE] = mass * held * loss * loss
     point[n_features + STEP] = together * step
     point[n_features + STEP_WEIGHT] = together
+    for j in range(N_TIMES):
+        point[n_features + TIMES + j] = 0.0
+    last = N_TIMES - 1
+    point[n_features + TIMES + (interval if interval < last else last)] = mass
 
 
 @part
@@ -218,8 +225,8 @@ def meet(
     """Read rows of X from row `begin` until the next refresh is due.
 
     The loss of each row at the forecast is counted, and the row becomes a point, a row
-    of `incoming` (n_rows, n_features + 7). A weight of w counts as w copies of the row,
-    the last one fractional. Stops where `incoming` is full, where weights must be
+    of `incoming` (n_rows, n_features + 15). A weight of w counts as w copies of the
+    row, the last one fractional. Stops where `incoming` is full, where weights must be
     rescaled, and before a row that exceeds the limit, which requires another unit.
 
     `unit`: a factor from the units of the data, and the largest absolute value there.
@@ -263,7 +270,8 @@ def meet(
             clock[UNIT] /= clock[KEPT] ** weight
         mass = weight * clock[UNIT]
         together = mass if previous[n_features] == cluster else 0.0
-        _write_sums(here, n_features, mass, held, loss, together, step)
+        interval = int(clock[SEEN] / clock[INTERVAL])
+        _write_sums(here, n_features, mass, held, loss, together, step, interval)
         note_values(incoming, n_incoming, n_incoming + 1, values, notes, clock[UNIT])
         if previous[n_features] >= 0.0:
             clock[STEPS] += mass * jump

@@ -5,6 +5,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
+from ._paco_cells import metric_of
+from ._paco_drift import share_of_drift
 from ._paco_mixture import LEAST_GAIN
 from ._paco_rows import FEW_PLACES, only_two_values
 
@@ -34,6 +36,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
     """
     setting, found = problem.setting, problem.found
     most = setting.max_clusters
+    yield from _doubts_of_order(problem, n_clusters)
     if problem.few_rows_of_stream:
         yield from _doubts_of_few_rows(problem, n_clusters)
         return
@@ -76,6 +79,33 @@ def doubts_of(problem, n_clusters, visited, rivals):
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
             yield from _doubts_of_clusters(problem, n_clusters)
+
+
+def _doubts_of_order(problem, n_clusters):
+    """Yield a sentence if the clusters of a stream move, and nothing is forgotten."""
+    rows = problem.rows
+    if not (problem.setting.remembers and rows.times.any()):
+        return
+    labels, _ = _labels_and_centers(problem, n_clusters)
+    share = share_of_drift(rows.points, rows.times, labels)
+    if share > 0:
+        yield (
+            f"n_clusters_={n_clusters}, but clusters move along the stream, which "
+            f"explains {share:.0%} of the variance within them: they may be cut into "
+            "pieces, or taken for one. Use forgetting='auto', or shuffle the rows if "
+            "their order has no meaning."
+        )
+
+
+def _labels_and_centers(problem, n_clusters):
+    """Return the cluster of each point, and the centres."""
+    rows, found = problem.rows, problem.found
+    if found is not None and found.mixture.n_clusters == n_clusters:
+        mixture = found.mixture
+        return mixture.log_densities(rows.points).argmax(axis=1), mixture.centers
+    centers = problem.path.solution(n_clusters)
+    metric = metric_of(problem.setting.manhattan)
+    return cdist(rows.points, centers, metric).argmin(axis=1), centers
 
 
 def _doubts_of_few_rows(problem, n_clusters):
@@ -140,13 +170,8 @@ def _doubts_of_overlap(found, n_clusters, rivals):
 
 def _doubts_of_clusters(problem, n_clusters):
     """Yield sentences if clusters are single places, or have no gaps between them."""
-    rows, mixture, k = problem.rows, problem.found.mixture, n_clusters
-    if mixture.n_clusters == k:
-        centers = mixture.centers
-        labels = mixture.log_densities(rows.points).argmax(axis=1)
-    else:
-        centers = problem.path.solution(k)
-        labels = cdist(rows.points, centers).argmin(axis=1)
+    rows, k = problem.rows, n_clusters
+    labels, centers = _labels_and_centers(problem, k)
     masses = places_of_clusters(rows.points, rows.weights, labels, centers)
     copied, single = int((masses > _SINGLE).sum()), int((masses > 0).sum())
     if copied > k / 2 and k > FEW_PLACES:

@@ -47,7 +47,8 @@ class Setting:
 
     `regret` is the paper's setting: data not centred, prior on ordered tuples, inverse
     temperature of Corollary 3. Otherwise data are centred, the prior is on sets, and
-    the inverse temperature is calibrated to the noise.
+    the inverse temperature is calibrated to the noise. `remembers`: whether a stream
+    forgets nothing, but could.
     """
 
     max_clusters: int | None
@@ -63,6 +64,7 @@ class Setting:
     n_iter: int
     n_chains: int
     scale: object
+    remembers: bool
 
     @classmethod
     def of(cls, estimator):
@@ -102,6 +104,7 @@ class Setting:
             estimator.n_iter,
             estimator.n_chains,
             estimator.scale,
+            not regret and forgetting == 0.0,
         )
 
     @property

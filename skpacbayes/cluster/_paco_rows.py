@@ -39,6 +39,8 @@ class Rows:
     lambda h^2), `steps` and `step_weights` (losses between consecutive rows that fell
     in one cluster, summed, and how many there are). `scatter` (n_features, n_features):
     sum over all merged rows of the outer products of their differences from their mean.
+    `times` (n_points, n_intervals): weight of the rows in each interval of the stream;
+    none if there is no stream.
     """
 
     points: np.ndarray
@@ -48,6 +50,7 @@ class Rows:
     steps: np.ndarray
     step_weights: np.ndarray
     scatter: np.ndarray
+    times: np.ndarray
 
     @classmethod
     def single(cls, points, weights):
@@ -55,7 +58,8 @@ class Rows:
         n_points, d = points.shape
         zeros = np.zeros(n_points)
         forecasts, scatter = np.zeros((n_points, 3)), np.zeros((d, d))
-        return cls(points, weights, zeros, forecasts, zeros, zeros, scatter)
+        times = np.zeros((n_points, 0))
+        return cls(points, weights, zeros, forecasts, zeros, zeros, scatter, times)
 
     @classmethod
     def distinct(cls, X, weights, most):
@@ -84,6 +88,7 @@ class Rows:
             weights=self.weights / factor,
             steps=self.steps / factor,
             step_weights=self.step_weights / factor,
+            times=self.times / factor,
             scatter=self.scatter / factor,
         )
 

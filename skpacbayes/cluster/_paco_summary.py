@@ -18,6 +18,8 @@ _LIMIT = 2.0**60
 _SMALLEST = 63
 # Number of rows that are read before they are inserted as points.
 _BLOCK = 256
+# Number of rows of an interval of the stream at first.
+_FIRST_INTERVAL = 4.0
 _NO_WEIGHTS = np.empty(0)
 
 
@@ -45,6 +47,7 @@ class StreamSummary:
     far = named("clock", entries.FAR)
     far_expected = named("clock", entries.EXPECTED)
     refreshed = named("clock", entries.REFRESHED)
+    interval = named("clock", entries.INTERVAL)
     last_place = named("previous", slice(None, -1))
     last_cluster = named("previous", -1)
 
@@ -60,7 +63,7 @@ class StreamSummary:
         self.exponent = 0
         self.clock = np.zeros(entries.N_ENTRIES)
         rate = 0.0 if self.watch else forgetting
-        self.unit, self.kept = 1.0, 1.0 - rate
+        self.unit, self.kept, self.interval = 1.0, 1.0 - rate, _FIRST_INTERVAL
         self.previous = np.append(np.zeros(n_features), -1.0)
         self.reach = np.empty(0)
         self.table = self._new_table(0)
@@ -154,8 +157,17 @@ class StreamSummary:
         return self.watch.nearest_rate(1.0 - self.kept)
 
     def schedule(self, position):
-        """Set the position of the next refresh in the stream."""
+        """Set the position of the next refresh in the stream.
+
+        The intervals of the stream are joined in pairs if they end before that.
+        """
         self.due_at = position
+        times = self.held_points.times
+        while math.isfinite(position) and entries.N_TIMES * self.interval < position:
+            self.interval *= 2
+            half = entries.N_TIMES // 2
+            times[:half] = times[::2] + times[1::2]
+            times[half:] = 0.0
 
     def expect(self, forecast, centers, temperature, variance_term):
         """Set the forecast for the next rows, in data units."""
@@ -259,6 +271,7 @@ class StreamSummary:
             held.steps,
             held.step_weights,
             self.scatter / unit,
+            np.ascontiguousarray(held.times.T),
         )
 
     def column_values(self):

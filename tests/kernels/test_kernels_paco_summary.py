@@ -28,8 +28,9 @@ def losses_at(points, centers, manhattan):
 
 
 def points_of(X, weights, seed=0):
-    """Rows of a table: X, weights, no scatter yet, and five sums of some kind."""
-    sums = np.random.default_rng(seed).uniform(size=(len(X), 5))
+    """Rows of a table: X, weights, no scatter yet, and other sums of some kind."""
+    n_others = point_kernels.N_SUMS - 2
+    sums = np.random.default_rng(seed).uniform(size=(len(X), n_others))
     return np.column_stack([X, weights, np.zeros(len(X)), sums])
 
 
@@ -38,7 +39,7 @@ class Table:
 
     def __init__(self, rows, n_features, manhattan=False, coordinates=None):
         self.n_features, self.manhattan = n_features, manhattan
-        self.columns = np.zeros((n_features + 7, len(rows) + 1))
+        self.columns = np.zeros((n_features + point_kernels.N_SUMS, len(rows) + 1))
         self.columns[:, :-1] = rows.T
         self.scatter = np.zeros((n_features, n_features))
         self.pairs = empty_pairs(len(rows))
@@ -80,6 +81,7 @@ def new_clock(refresh=math.inf):
         1.0,
         1.0,
     )
+    clock[point_kernels.INTERVAL] = 4.0
     return clock
 
 
@@ -200,8 +202,8 @@ def test_insert_merges_equal_points(kernel, manhattan):
     table.insert(kernel, rows[4:])
     assert_array_equal(table.points[:, :2], X)
     assert_array_equal(table.points[:, 3], 0.0)
-    expected = [merged(rows[k::4], 2)[[2, 4, 5, 6, 7, 8]] for k in range(4)]
-    assert_allclose(table.points[:, [2, 4, 5, 6, 7, 8]], expected, rtol=1e-12)
+    expected = [merged(rows[k::4], 2)[[2, *range(4, 17)]] for k in range(4)]
+    assert_allclose(table.points[:, [2, *range(4, 17)]], expected, rtol=1e-12)
 
 
 @both_losses
@@ -226,7 +228,7 @@ class Stream:
 
     def __init__(self, manhattan=False, refresh=math.inf):
         self.manhattan = manhattan
-        self.points = np.empty((0, 9))
+        self.points = np.empty((0, 17))
         self.clock = new_clock(refresh)
         self.notes = point_kernels.new_notes(2)
         self.previous = np.array([0.0, 0.0, -1.0])
@@ -243,7 +245,7 @@ class Stream:
         room=100,
         strangers=NO_STRANGERS,
     ):
-        incoming = np.empty((room, 9))
+        incoming = np.empty((room, 17))
         stop, n_incoming = kernel(
             X,
             weights,
@@ -297,6 +299,7 @@ def test_meet(kernel, manhattan):
             0.15 * losses**2,
             lengths * together,
             together,
+            np.eye(8)[np.arange(25) // 4],
         ]
     )
     assert_allclose(stream.points, expected, rtol=1e-12, atol=1e-14)
@@ -608,7 +611,7 @@ def test_learn_meets_and_places(kernel, manhattan):
     forecast = np.array([[0.0, 0.0], [1.0, 1.0]])
 
     def state(n_points=8):
-        table, scatter = np.zeros((9, n_points + 1)), np.zeros((2, 2))
+        table, scatter = np.zeros((17, n_points + 1)), np.zeros((2, 2))
         previous = np.array([0.0, 0.0, -1.0])
         clock = new_clock()
         clock[point_kernels.KEPT] = 0.01  # weights are rescaled on the way
@@ -631,10 +634,10 @@ def test_learn_meets_and_places(kernel, manhattan):
         return (1.0, limit), manhattan or None, *known
 
     done = state()
-    assert kernel(rows, NONE, *fixed(), np.empty((7, 9)), *arguments(*done))
+    assert kernel(rows, NONE, *fixed(), np.empty((7, 17)), *arguments(*done))
     expected = state()
     (table, scatter, pairs), notes, previous, clock = arguments(*expected)
-    begin, incoming = 0, np.empty((7, 9))
+    begin, incoming = 0, np.empty((7, 17))
     while begin < 20:
         begin, n_incoming = summary.meet(
             rows, NONE, begin, *fixed(), incoming, notes, previous, clock
@@ -648,7 +651,7 @@ def test_learn_meets_and_places(kernel, manhattan):
         assert_allclose(one, other, rtol=1e-12)
     before = [part.copy() for part in done]
     assert not kernel(
-        rows, NONE, *fixed(limit=1.0), np.empty((7, 9)), *arguments(*done)
+        rows, NONE, *fixed(limit=1.0), np.empty((7, 17)), *arguments(*done)
     )
     for one, other in zip(done, before, strict=True):
         assert_array_equal(one, other)
@@ -684,10 +687,10 @@ def test_a_block_is_not_read_at_once_if_it_asks_for_a_refresh(kernel, manhattan)
     rows = rng.normal(scale=0.3, size=(30, 2))
 
     def learn(X):
-        clock, table = new_clock(), np.zeros((9, 64))
+        clock, table = new_clock(), np.zeros((17, 64))
         done = kernel(
             X, NONE, (1.0, 100.0), manhattan or None, (0.0, 0.0, NO_CENTERS, 0), None,
-            None, strangers, np.empty((30, 9)), (table, np.zeros((2, 2)),
+            None, strangers, np.empty((30, 17)), (table, np.zeros((2, 2)),
             empty_pairs(63)), point_kernels.new_notes(2),
             np.array([0.0, 0.0, -1.0]), clock,
         )  # fmt: skip
