@@ -261,7 +261,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
             If X is not finite or beyond 1e150.
         """
         if self._logistic():
-            logs = np.log(np.maximum(self.predict_proba(X), LEAST))
+            logs = self.predict_log_proba(X)
             return logs[:, 1] - logs[:, 0] if self._n_outputs() == 1 else logs
         X = self._rows(X)
         scores = np.empty((len(X), self._n_outputs()))
@@ -294,12 +294,19 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        X = self._rows(X)
+        return self._probabilities(self._rows(X))
+
+    def _probabilities(self, X):
+        """Return the probability of each class, at validated rows."""
         probabilities = np.empty((len(X), len(self.classes_)))
         softmax = self._learner == "softmax"
         average = predict_softmax if softmax else predict_probabilities
         average(X, *self._state.arguments, probabilities)
         return probabilities
+
+    def _log_probabilities(self, X):
+        # The kernels compute the smaller of two probabilities on its own.
+        return np.log(np.maximum(self._probabilities(X), LEAST))
 
     def _preferences(self, X):
         # The logs that `decision_function` takes keep the order of the probabilities.
