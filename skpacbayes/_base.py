@@ -381,6 +381,35 @@ def _parameter_names(estimator_type):
     return tuple(super(PacBayesEstimator, estimator_type)._get_param_names())
 
 
+class LogProbabilitiesMixin:
+    """Mixin of classifiers with `predict_proba`: the logs of its probabilities.
+
+    A subclass has `_log_probabilities`, which takes validated rows.
+    """
+
+    def predict_log_proba(self, X):
+        """Predict the log of the probability of each class.
+
+        Computed from scores where there are any, so that it is exact and finite where
+        a probability is rounded to 0 or 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Logs of the values of `predict_proba`.
+        """
+        return self._log_probabilities(self._rows_to_predict(X))
+
+    def _rows_to_predict(self, X):
+        """Validate new rows."""
+        return self._rows(X)
+
+
 class MissingValuesEstimator(PacBayesEstimator):
     """Base class for rows where NaN is a missing value."""
 

@@ -4,11 +4,11 @@ import math
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.special import expit, log_expit, log_softmax, logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._base import as_fitted, fit_context
+from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from ._base import POSITIVE, SCALE
 from ._doubts import is_settled, warn_of_residuals
@@ -16,7 +16,9 @@ from ._drawn import _AdditiveGibbsClassifier, divergence_of, logistic_normal_of
 from ._pairs import _Interactions
 
 
-class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
+class SparseAdditiveGibbsClassifier(
+    LogProbabilitiesMixin, _Interactions, _AdditiveGibbsClassifier
+):
     """Sparse additive logistic classification by a Gibbs posterior.
 
     The log odds of the second of two classes are a sum of functions of a few variables.
@@ -356,9 +358,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
             Log odds of the probabilities of `predict_proba`; with more than two
             classes, their logarithms.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
+        X = self._rows_to_predict(X)
         return self._log_probabilities(X) if self._several else self._log_odds(X)
 
     def predict_proba(self, X):
@@ -375,10 +375,7 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
             Logistic function of the score, or softmax of the scores. With
             `prediction="mean"` these are averaged over the posterior.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
-        return self._probabilities(X)
+        return self._probabilities(self._rows_to_predict(X))
 
     @property
     def intercept_(self):
@@ -405,6 +402,13 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
         """Whether there are more than two classes."""
         return bool(self._answer().classes)
 
+    def _rows_to_predict(self, X):
+        """Validate new rows; warn of those far from the rows of the fit."""
+        check_is_fitted(self)
+        X = self._rows(X)
+        self._warn_of_far(X)
+        return X
+
     def _probabilities(self, X):
         """Return the probability of each class, at validated rows."""
         if self._several:
@@ -415,6 +419,9 @@ class SparseAdditiveGibbsClassifier(_Interactions, _AdditiveGibbsClassifier):
     @as_fitted
     def _log_probabilities(self, X):
         """Return log probabilities: of the mean over the draws, or of one function."""
+        if not self._several:
+            log_odds = self._log_odds(X)
+            return log_expit(np.column_stack([-log_odds, log_odds]))
         if self.prediction != "mean":
             return log_softmax(self._decision(X), axis=1)
         result = np.empty((len(X), len(self.classes_)))

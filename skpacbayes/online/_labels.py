@@ -5,7 +5,7 @@ from collections.abc import Set
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._base import fit_context
+from .._base import LogProbabilitiesMixin, fit_context
 from .._stream import partial_fit_context
 from .._validation import refuse_missing_labels
 from ._rows import NUMBERS
@@ -32,7 +32,7 @@ def distinct(classes):
         raise ValueError(f"classes must be of one type, got {classes!r}.") from error
 
 
-class LabelStream:
+class LabelStream(LogProbabilitiesMixin):
     """Mixin of online classifiers: validation and coding of labels.
 
     The kernels code two classes as -1 and 1, several classes as 0, 1, ...

@@ -3,7 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import ClassifierMixin
 
 from .._compat import Interval, StrOptions
@@ -144,7 +144,7 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        scores = self._log_odds(X)
+        scores = self._log_odds(self._rows(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, X):
@@ -170,16 +170,23 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         ValueError
             If X is not finite or beyond 1e150.
         """
-        positive = expit(self._log_odds(X))
+        positive = expit(self._log_odds(self._rows(X)))
         if positive.shape[1] == 1:
             return np.concatenate([1.0 - positive, positive], axis=1)
         total = positive.sum(axis=1, keepdims=True)
         uniform = np.full_like(positive, 1.0 / positive.shape[1])
         return np.divide(positive, total, out=uniform, where=total > 0)
 
+    def _log_probabilities(self, X):
+        scores = self._log_odds(X)
+        if scores.shape[1] == 1:
+            return log_expit(np.concatenate([-scores, scores], axis=1))
+        logs = log_expit(scores)
+        return logs - logsumexp(logs, axis=1, keepdims=True)
+
     def _log_odds(self, X):
         """Return the log odds of each output: logistic(N(m, v)), approximately."""
-        means, variances = self._moments(self._rows(X))
+        means, variances = self._moments(X)
         return means / np.sqrt(1.0 + np.pi / 8.0 * variances)
 
     @property
