@@ -58,12 +58,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Step size of methods other than "ngvi", as in :class:`OnlineVIRegressor`.
     prior_scale : "auto" or float, default="auto"
         Standard deviation of the prior of a coefficient of a standardised feature, and
-        of the intercept, for which it is at least 4 with "ngvi" and the logistic loss,
-        unless there is a softmax. "auto" averages models with the scales
-        `prior_scales_` by exponential weights, in two to four times the time of a
-        single scale; it is 1 for methods other than "ngvi". With more than 16 features
-        and the logistic loss, one of the scales is ``n_features ** -0.5``, for which
-        the prior variance of a score is about one.
+        of the intercept. "auto" averages models with the scales `prior_scales_` by
+        exponential weights, in two to four times the time of a single scale; it is 1
+        for methods other than "ngvi". With more than 16 features and the logistic loss,
+        one of the scales is ``n_features ** -0.5``, for which the prior variance of a
+        score is about one.
     forgetting : "on_label_change", "auto" or float, default="on_label_change"
         Rate of forgetting, in [0, 1), for NGVI: the posterior is moved towards the
         prior by this share at each row. "on_label_change" averages, by exponential

@@ -30,11 +30,6 @@ METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
 WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # noise is estimated
 COUNT_INTERCEPT_SCALE = 10.0  # prior standard deviation of a log rate
-# Least prior standard deviation of the log odds of a class against the others where all
-# features are at their means. With smaller ones, a class of a few rows in thousands is
-# predicted too often; with larger ones, rows sorted by class move the intercept most.
-# Scores of a softmax have that of their coefficients: rows sorted by class forbid more.
-LOG_ODDS_SCALE = 4.0
 FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes 100 microseconds a model
 # With more features prior_scale=None is "auto", for a diagonal and a full covariance.
 FEW_FEATURES = {"diagonal": 16, "full": 64}
@@ -329,14 +324,6 @@ class OnlineLinearModel(OnlineEstimator):
             variances[:, 0] = (
                 min(COUNT_INTERCEPT_SCALE, self.scale_bound or math.inf) ** 2
             )
-        if (
-            self._learner == "natural"
-            and self.loss == "log_loss"
-            and self.fit_intercept
-        ):
-            wide = np.maximum(scales, LOG_ODDS_SCALE)
-            precisions[:, 0] = wide**-2
-            variances[:, 0] = np.minimum(wide, self.scale_bound or math.inf) ** 2
         if n_waves:  # linear experts do not learn their coefficients
             variances[:, -n_waves:] *= bends[:, None]
         state.precisions[:] = precisions

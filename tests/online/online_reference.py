@@ -92,7 +92,6 @@ class Reference:
         prior_scale=1.0,
         forgetting=0.0,
         intercept=False,
-        intercept_scale=None,
         mean_bound=math.inf,
         scale_bound=math.inf,
     ):
@@ -109,8 +108,6 @@ class Reference:
         self.full = full
         self.sigma = np.full(n_parameters, min(prior_scale, scale_bound))
         self.P = np.diag(self.prior) if full else self.sigma**-2.0
-        if intercept_scale is not None:
-            self.prior[0], self.P[0] = intercept_scale**-2, intercept_scale**-2
         if self.flat:
             self.prior[0] = 0.0
         self.G = np.zeros((2, n_parameters))
