@@ -105,7 +105,6 @@ TRUSTED_TYPES = [
     "skpacbayes.mixture._stream.Rows",
     "skpacbayes.mixture._stream.Stream",
     "skpacbayes.mixture._student.StudentComponents",
-    "skpacbayes.mixture._window_sizes.WindowSizes",
     "skpacbayes.mixture._wishart.NormalWishart",
     "skpacbayes.online._classifier.OnlineVIClassifier",
     "skpacbayes.online._ewa.EWARegressor",

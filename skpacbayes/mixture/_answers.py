@@ -134,7 +134,8 @@ class Answer:
         total = memory * known + statistics
         state = mixture.m_step(total, self.state)
         bound = mixture.bound(state, 0.0, total)
-        return Stream.settled_at(stream.learned, state, total, bound, stream.sizes)
+        sizes = stream.block_size, stream.usual_size
+        return Stream.settled_at(stream.learned, state, total, bound, *sizes)
 
     @property
     def has_outliers(self):

@@ -373,7 +373,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             fit.state,
             fit.statistics,
             fit.bound,
-            window_sizes(self, X.shape[1]),
+            *window_sizes(self, X.shape[1])[:2],
         )
         self._stream.history = fit.history
         self.n_samples_seen_ = counted(0, ones_for(X, weight))
@@ -450,10 +450,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         X, weight = self._present(X, sample_weight, reset=not begun)
         if not begun:
             self._seed = self._draw_seed()
-            sizes = window_sizes(self, X.shape[1])
-            self._stream = Stream(sizes, self._product_of_columns())
-            self._learner().warn_if_more_than(sizes.block_size, "rows of a block")
-            warn_of_short_window(self, sizes, X.shape[1])
+            block_size, window, longest = window_sizes(self, X.shape[1])
+            family = self._product_of_columns()
+            self._stream = Stream(block_size, window, longest, family)
+            self._learner().warn_if_more_than(block_size, "rows of a block")
+            warn_of_short_window(self, block_size, window, X.shape[1])
             self.n_samples_seen_ = 0
         vars(self).pop("_computed", None)
         if X.shape[0]:

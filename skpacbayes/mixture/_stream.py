@@ -87,25 +87,28 @@ class Stream:
 
     With few rows, the bound may prefer to leave components empty, and groups whose rows
     have settled together are not separated later. As long as a component is empty, the
-    window therefore grows beyond its size, up to `sizes.longest` rows; only the fits to
+    window therefore grows beyond its size, up to `longest` rows; only the fits to
     all rows rearrange components then.
 
     Parameters
     ----------
-    sizes : WindowSizes
-        Numbers of rows of a block and of the window, which are kept after they have
-        been used.
+    block_size : int or None
+        Rows of a block; None for one block that grows.
+    window : int
+        Number of rows that are kept after they have been used.
+    longest : int, default=0
+        Number of rows that are kept as long as a component is empty, if it is larger.
     family : ProductFamily, default=None
         Families of the columns, before a block has been learnt.
     """
 
     has_warned = False  # whether it has warned of a missed group
 
-    def __init__(self, sizes, family=None):
+    def __init__(self, block_size, window, longest=0, family=None):
         self.family = family
-        self.sizes = sizes
-        self.block_size = sizes.block_size
-        self.window_size = max(sizes.window, sizes.longest)
+        self.block_size = block_size
+        self.usual_size = window
+        self.window_size = max(window, longest)
         self.learned = None
         self.n_blocks = self.n_fitted = 0  # n_fitted: rows of the last fit
         self.n_new = 0  # rows since the last fit or choice
@@ -114,10 +117,9 @@ class Stream:
         self.bound = None  # set if all rows have settled
 
     @classmethod
-    def settled_at(cls, learned, state, statistics, bound, sizes):
+    def settled_at(cls, learned, state, statistics, bound, block_size, window):
         """Return a stream whose rows have all settled in `statistics`."""
-        stream = cls(sizes)
-        stream.window_size = sizes.window
+        stream = cls(block_size, window)
         stream.learned, stream.state, stream.settled = learned, state, statistics
         stream.bound = bound
         return stream
@@ -205,7 +207,7 @@ class Stream:
         """
         doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
         due = not grows and (doubled or self._last_chance())
-        excess = len(self.window) / max(1, self.sizes.window) if grows else 0.0
+        excess = len(self.window) / max(1, self.usual_size) if grows else 0.0
         waits = excess > 1.0  # for the rows of an empty component
         chosen = (grows and not waits) or learner.chooses
         chosen &= not self._is_long() or self._is_new(1 / 8 if grows else 1 / 4)
@@ -239,7 +241,7 @@ class Stream:
 
     def _shorten_window(self):
         """Let a window that is full have its usual size, unless it waits for rows."""
-        usual, full = self.sizes.window, len(self.window) > self.window_size
+        usual, full = self.usual_size, len(self.window) > self.window_size
         if self.window_size > usual and len(self.window) > usual:
             counts = self.state.concentration - self.learned.mixture.concentration
             if full or counts.min() >= EMPTY * counts.mean():
