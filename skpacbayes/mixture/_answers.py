@@ -134,7 +134,7 @@ class Answer:
         total = memory * known + statistics
         state = mixture.m_step(total, self.state)
         bound = mixture.bound(state, 0.0, total)
-        sizes = stream.block_size, stream.window_size
+        sizes = stream.block_size, stream.usual_size
         return Stream.settled_at(stream.learned, state, total, bound, *sizes)
 
     @property

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count, check_share
-from .._base import fit_context, updates_state, warn_user
+from .._base import fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import (
     StreamingEstimator,
@@ -24,10 +24,9 @@ from ._learner import Learner
 from ._outliers import OutlierFamily
 from ._product import FAMILIES, ProductFamily, check_parameters, family_named
 from ._regression import has_target, regression_of
-from ._stream import AUTO_WINDOW, Stream
+from ._stream import Stream
+from ._window_sizes import warn_of_short_window, window_sizes
 
-LARGEST_BLOCK = 10_000
-FEW = 0.4  # least share of a default block in a window, with which few streams fail
 MOST_ROWS = 1e10  # largest total weight: log Gamma of more is inaccurate
 
 
@@ -90,9 +89,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         `fit` on all rows, which are kept.
     window : int or "auto", default="auto"
         Number of the latest rows of the stream that are kept for sweeps. "auto": four
-        blocks, and at least 20 K (n_features + 1) rows, at most 10000; 0: only the
-        current block. Overlapping groups are not separated if the window is too short
-        to show both.
+        blocks, and at least 20 K (n_features + 1) rows, at most 10000. If these are
+        more than four blocks and `n_components` is a number, up to four times as many
+        as long as a component has hardly any rows. 0: only the current block.
+        Overlapping groups are not separated if the window is too short to show both.
     n_sweeps : int, default=3
         Number of sweeps over the window after each block of the stream. Each time the
         number of blocks has doubled, split-merge moves are tried too. With
@@ -369,7 +369,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         if not learner.found_atoms:
             self._warn_of(fit, X, weight, learner)
         self._stream = Stream.settled_at(
-            learned, fit.state, fit.statistics, fit.bound, *self._block_and_window(X)
+            learned,
+            fit.state,
+            fit.statistics,
+            fit.bound,
+            *window_sizes(self, X.shape[1])[:2],
         )
         self._stream.history = fit.history
         self.n_samples_seen_ = counted(0, ones_for(X, weight))
@@ -395,9 +399,12 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         row leaves the window, the rows so far are instead fitted as by `fit` each time
         their number has grown by half. In between, when an eighth of them is new, the
         number of components may change, or components are exchanged if it is given; a
-        component is later split or merged when a quarter of the window is new. The
-        fitted attributes include all rows, also those of an incomplete block; they are
-        computed when first needed.
+        component is later split or merged when a quarter of the window is new. If
+        such a window is "auto", `n_components` a number, and a component still has
+        hardly any rows when the window is full, the window grows, up to the rows of
+        four blocks of the default size, since groups whose rows have left it together
+        are not separated later. The fitted attributes include all rows, also those of
+        an incomplete block; they are computed when first needed.
 
         Parameters
         ----------
@@ -443,10 +450,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         X, weight = self._present(X, sample_weight, reset=not begun)
         if not begun:
             self._seed = self._draw_seed()
-            block_size, window = self._block_and_window(X)
-            self._stream = Stream(block_size, window, self._product_of_columns())
+            block_size, window, longest = window_sizes(self, X.shape[1])
+            family = self._product_of_columns()
+            self._stream = Stream(block_size, window, longest, family)
             self._learner().warn_if_more_than(block_size, "rows of a block")
-            self._warn_of_short_window(block_size, window, X.shape[1])
+            warn_of_short_window(self, block_size, window, X.shape[1])
             self.n_samples_seen_ = 0
         vars(self).pop("_computed", None)
         if X.shape[0]:
@@ -858,33 +866,6 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             n_samples_seen_=seen + len(rows) if whole else counted(seen, weight),
         )
         return True
-
-    def _block_and_window(self, X):
-        """Return the numbers of rows of a block and of the window."""
-        block_size, window = self.block_size, self.window
-        auto = self.n_components == "auto"
-        K = self.max_components if auto else self.n_components
-        rows = min(LARGEST_BLOCK, self._rows_of_a_block(K, X.shape[1]))
-        if block_size == "auto":
-            block_size = max(500, rows)
-        if window == "auto":
-            window = 0 if block_size is None else max(AUTO_WINDOW * block_size, rows)
-        return block_size, window
-
-    def _warn_of_short_window(self, block_size, window, n_features):
-        """Warn if the rows of a window that was given are few for the components."""
-        K = 2 if self.n_components == "auto" else self.n_components
-        if self.window == "auto" or block_size is None or K == 1:
-            return
-        needed = int(FEW * min(LARGEST_BLOCK, self._rows_of_a_block(K, n_features)))
-        kept = block_size + window
-        if kept < needed:
-            warn_user(
-                f"window={window} and block_size={block_size} keep {kept} rows, fewer "
-                f"than the {needed} that {K} components with {n_features} columns "
-                "need: groups may be merged. Increase window or block_size, or leave "
-                "window='auto'.",
-            )
 
     def _rows_of_a_block(self, n_components, n_features):
         return 20 * n_components * (n_features + 1)

@@ -9,6 +9,7 @@ from ._ascent import Fit
 from ._search import from_labels
 
 AUTO_WINDOW = 4  # blocks
+EMPTY = 0.05  # share of the mean number of rows, below which a component is empty
 NEWS = 0.1  # least gain of a block with a new group by its sweeps, in nats per row
 OWN_SWEEPS = 10  # sweeps of a component that is fitted to the block alone
 
@@ -84,22 +85,30 @@ class Stream:
     an eighth of them is new, the number of components may change, or components are
     exchanged if the number is given; the scale of the prior follows.
 
+    With few rows, the bound may prefer to leave components empty, and groups whose rows
+    have settled together are not separated later. As long as a component is empty, the
+    window therefore grows beyond its size, up to `longest` rows; only the fits to
+    all rows rearrange components then.
+
     Parameters
     ----------
     block_size : int or None
         Rows of a block; None for one block that grows.
     window : int
         Number of rows that are kept after they have been used.
+    longest : int, default=0
+        Number of rows that are kept as long as a component is empty, if it is larger.
     family : ProductFamily, default=None
         Families of the columns, before a block has been learnt.
     """
 
     has_warned = False  # whether it has warned of a missed group
 
-    def __init__(self, block_size, window, family=None):
+    def __init__(self, block_size, window, longest=0, family=None):
         self.family = family
         self.block_size = block_size
-        self.window_size = window
+        self.usual_size = window
+        self.window_size = max(window, longest)
         self.learned = None
         self.n_blocks = self.n_fitted = 0  # n_fitted: rows of the last fit
         self.n_new = 0  # rows since the last fit or choice
@@ -164,6 +173,7 @@ class Stream:
             self._open_prior()
             self._settle_old_rows()
             self.window = self.window + self.pending
+            self._shorten_window()
             self.n_new += len(self.pending)
             grows = self._is_long() and not self.settled.any()
             half_more = 2 * len(self.window) >= 3 * self.n_fitted
@@ -192,15 +202,18 @@ class Stream:
     def _continue(self, learner, grows):
         """Sweep over the window, and exchange or choose components if it is time.
 
-        While the window `grows`, new fits to all rows do this.
+        While the window `grows`, new fits to all rows do this. While it exceeds its
+        usual size, there are fewer sweeps, so that a block costs no more than later.
         """
         doubled = self.n_blocks & (self.n_blocks - 1) == 0  # a power of two
         due = not grows and (doubled or self._last_chance())
-        chosen = grows or learner.chooses
+        excess = len(self.window) / max(1, self.usual_size) if grows else 0.0
+        waits = excess > 1.0  # for the rows of an empty component
+        chosen = (grows and not waits) or learner.chooses
         chosen &= not self._is_long() or self._is_new(1 / 8 if grows else 1 / 4)
         watched = not (due or chosen)
         before = self._log_density_of_block() if watched else 0.0
-        self._sweep(learner.n_sweeps)
+        self._sweep(max(1, int(learner.n_sweeps / max(1.0, excess))))
         news = watched and self._is_news(before)
         if doubled and not grows:
             fit = Fit(self.learned.mixture, self.state, None, [], False)
@@ -225,6 +238,14 @@ class Stream:
             statistics, _ = self.learned.mixture.e_step(self.state, *old.joined())
             self.settled = self.settled + statistics
             self.window = recent
+
+    def _shorten_window(self):
+        """Let a window that is full have its usual size, unless it waits for rows."""
+        usual, full = self.usual_size, len(self.window) > self.window_size
+        if self.window_size > usual and len(self.window) > usual:
+            counts = self.state.concentration - self.learned.mixture.concentration
+            if full or counts.min() >= EMPTY * counts.mean():
+                self.window_size = usual
 
     def _sweep(self, n_sweeps):
         self.state, self.history = self.learned.mixture.sweep(

@@ -14,21 +14,22 @@ from skpacbayes.mixture import (
 
 BLOCK = 40
 SAME = 0.05  # nats per row
+LAG = 0.005  # of the bound of a stream, nats per row
 
 
 def gaussians(generator, z, width):
-    return generator.normal(size=(3, width))[z] * 2 + generator.normal(
+    return generator.normal(size=(z.max() + 1, width))[z] * 2 + generator.normal(
         size=(len(z), width)
     )
 
 
 def counts(generator, z, width):
-    rates = np.exp(generator.normal(1.0, 0.4, size=(3, width)))
+    rates = np.exp(generator.normal(1.0, 0.4, size=(z.max() + 1, width)))
     return generator.poisson(rates[z]).astype(float)
 
 
 def flags(generator, z, width):
-    chances = generator.uniform(0.05, 0.95, size=(3, width))
+    chances = generator.uniform(0.05, 0.95, size=(z.max() + 1, width))
     return (generator.random((len(z), width)) < chances[z]).astype(float)
 
 
@@ -95,6 +96,44 @@ def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
     stream = clone(part).set_params(block_size=BLOCK)
     quiet_fit(part, X[: 2 * len(X) // 3])
     assert quiet_fit(stream, X, BLOCK).score(new) > part.score(new) - SAME
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "block", "n_rows", "seed"),
+    [
+        ("full", 20, 100, 3000, 2),
+        ("student", 12, 100, 2000, 1),
+        ("diag", 20, 100, 2000, 0),
+        ("tied", 12, 100, 2000, 0),
+        ("poisson", 12, 60, 2000, 0),
+        ("bernoulli", 20, 100, 2000, 0),
+        ("mixed", 12, 100, 2000, 0),
+        ("counts", 12, 100, 2000, 0),
+    ],
+)
+def test_a_given_number_is_found_in_short_blocks(name, width, block, n_rows, seed):
+    """Groups that few rows do not separate do not leave the window together.
+
+    In the case of full covariances they did when a full window never grew.
+    """
+    make, _ = CASES[name]
+    X = four_groups(name, np.random.default_rng(seed), n_rows, width)
+    whole = make(width).set_params(n_components=4, random_state=0)
+    stream = clone(whole).set_params(block_size=block)
+    lag = quiet_fit(whole, X).elbo_ - quiet_fit(stream, X, block).elbo_
+    assert lag < LAG * n_rows
+
+
+def four_groups(name, generator, n_rows, width):
+    """Return rows of four groups that overlap."""
+    z = generator.integers(0, 4, n_rows)
+    if name == "student":
+        centers = generator.normal(size=(4, width))
+        return centers[z] + generator.standard_t(4, size=(n_rows, width))
+    if CASES[name][1] is gaussians:
+        centers = generator.normal(size=(4, width))
+        return centers[z] + generator.normal(size=(n_rows, width))
+    return CASES[name][1](generator, z, width)
 
 
 @pytest.mark.parametrize("seed", [4, 5])
