@@ -14,7 +14,7 @@ from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._extras import extra_module
-from .._sentinels import warn_of_empty_columns, warn_of_sentinels
+from .._sentinels import warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
 from ._doubts import SELECTED, warn_of_copied_rows, warn_of_far_rows
@@ -547,10 +547,8 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         return result
 
     def _warn_of_rows(self, X, y):
-        """Warn if rows of a fit are copies, or values are missing or codes for it."""
+        """Warn if rows of a fit are copies, or contain codes for missing values."""
         warn_of_copied_rows(X, y)
-        names = vars(self).get("feature_names_in_", ())
-        warn_of_empty_columns(X, names, "they cannot be selected")
         self._warn_of_sentinels(X)
 
     def _warn_of_sentinels(self, X):
