@@ -58,7 +58,7 @@ def densities_of(rows, parameters, uniforms=None):
     highest = logs.max(axis=(1, 2))
     passed = np.exp((logs - highest[:, None, None]).clip(-700.0)).cumsum(axis=2)
     densities = np.ascontiguousarray(passed[..., -1].T)
-    missing = np.isnan(rows.values).all(axis=1)
+    missing = rows.missing
     highest[missing], densities[:, missing] = 0.0, 1.0
     if uniforms is None:
         return highest, densities, None

@@ -10,6 +10,7 @@ other. Normal features have the prior, and the parameters, of states with shapes
 their own and diagonal covariances.
 """
 
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -180,7 +181,7 @@ class ProductRows:
     categories; `bounds` (n_sequences + 1,); `design` (n_rows, n_natural) and `base`
     (n_rows,) as in the module's docstring; `coordinates`: where starts are looked for,
     normal features first; `means` of counts; `normal`: Rows of the normal features;
-    `numbers`: the values that are no categories.
+    `numbers`: the values that are no categories; `missing` (n_rows,): without values.
     """
 
     inputs = None  # to the transitions, of each row
@@ -192,6 +193,7 @@ class ProductRows:
         self.design = np.ascontiguousarray(design, dtype=float)
         self.base, self.coordinates, self.means = base, coordinates, means
         self.normal, self.numbers = normal, numbers
+        self.missing = np.isnan(values).all(axis=1)
 
     def __len__(self):
         return len(self.values)
@@ -259,7 +261,8 @@ class ProductModel(NamedTuple):
 
     def parts(self, natural):
         """Split natural parameters, or a design, by what they belong to."""
-        return np.split(natural, [self.n_counts, 2 * self.n_counts], axis=-1)
+        n, twice = self.n_counts, 2 * self.n_counts
+        return natural[..., :n], natural[..., n:twice], natural[..., twice:]
 
     def means(self, natural):
         """Means of counts in atoms."""
@@ -267,8 +270,11 @@ class ProductModel(NamedTuple):
 
     def tables(self, natural):
         """Split the parameters of categories by feature."""
-        ends = np.cumsum(self.n_categories, dtype=int)
-        return np.split(self.parts(natural)[2], ends, axis=-1)[:-1]
+        of_categories, stops = self.parts(natural)[2], accumulate(self.n_categories)
+        return [
+            of_categories[..., stop - n : stop]
+            for n, stop in zip(self.n_categories, stops, strict=True)
+        ]
 
     def draw_natural(self, sums, rates, rng):
         """Natural parameters of atoms given sums of their design.
@@ -290,10 +296,9 @@ class ProductModel(NamedTuple):
         `natural` (n_states, n_atoms, n_natural); `occupied` (n_states, n_atoms);
         `means` (n_counts,) of all rows.
         """
-        own = self.means(natural) * occupied[..., None]
+        total = (self.means(natural) * occupied[..., None]).sum(axis=1)
         shape = RATE_SHAPE + COUNT_SHAPE * occupied.sum(axis=1, keepdims=True)
-        drawn = rng.standard_gamma(np.broadcast_to(shape, own.sum(axis=1).shape))
-        return drawn / (means + own.sum(axis=1))
+        return rng.standard_gamma(shape, total.shape) / (means + total)
 
     def log_new(self, rows, rates):
         """Return the prior predictive log probability of counts and categories.
