@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .._kernels.hmm_atoms import exchange_neighbors, share_out
+from .._kernels.hmm_atom_moves import exchange_neighbors, share_out
 
 
 def split_or_merge(

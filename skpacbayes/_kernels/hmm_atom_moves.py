@@ -1,0 +1,226 @@
+"""Hidden Markov models: moves of rows between the atoms of the emission mixtures.
+
+`share_out` divides the rows of an atom, for a split or a merge: weights, means and
+covariances are integrated out, so that a row has Student's predictive density given the
+rows before it. `exchange_neighbors` changes the stick-breaking order.
+
+Features come in blocks that are independent given the atom: all features with full
+covariances, else each feature by itself, of which values may be missing. `share_out`
+summarises three groups of rows (the first part, the second part, and both) by `counts`
+and `means` (3, n_features), and `factors` (3, n_features, n_features), the Cholesky
+factors of the scatters of the blocks, including the prior's. `size` is the number of
+features of a block, `mean_count` the number of rows that the prior mean counts for,
+`shape` that of the inverse gamma distribution, and `rounding` (n_features,) the
+variance of rounding errors, which is added to the square of each value.
+"""
+
+import math
+
+import numpy as np
+
+from . import kernel, part
+
+
+@part
+def _log_predictive(
+    row, which, mean_count, shape, size, counts, means, factors, constants, work
+):
+    """Return the log density of a row given a group, without a constant of the row.
+
+    `constants` holds the terms that do not depend on the row.
+    """
+    total = 0.0
+    for start in range(0, row.shape[0], size):
+        n = counts[which, start]
+        weight = (mean_count + n) / (mean_count + n + 1.0)
+        square = 0.0
+        for f in range(start, start + size):
+            value = row[f] - means[which, f]
+            for g in range(start, f):
+                value -= factors[which, f, g] * work[g]
+            value /= factors[which, f, f]
+            work[f] = value
+            square += value * value
+        if not math.isnan(square):
+            total += constants[which, start]
+            total -= (shape + 0.5 * (n + size)) * math.log1p(weight * square)
+    return total
+
+
+@part
+def _join(
+    row,
+    which,
+    mean_count,
+    rounding,
+    table,
+    size,
+    counts,
+    means,
+    factors,
+    constants,
+    work,
+):
+    """Add a row to a group.
+
+    The Cholesky factor is updated by the gap from the mean, then by the rounding error
+    of each feature: one vector after the other, all zero before feature `first`. The
+    constants of the predictive density are updated for the first two groups only, as
+    the third has none.
+    """
+    for start in range(0, row.shape[0], size):
+        if math.isnan(row[start]):
+            continue
+        stop = start + size
+        total = mean_count + counts[which, start] + 1.0
+        for f in range(start, stop):
+            gap = row[f] - means[which, f]
+            means[which, f] += gap / total
+            counts[which, f] += 1.0
+            work[f] = math.sqrt((total - 1.0) / total) * gap
+        for first in range(start - 1, stop):
+            if first >= start:
+                if rounding[first] == 0.0:
+                    continue
+                for g in range(start, stop):
+                    work[g] = 0.0
+                work[first] = math.sqrt(rounding[first])
+            for f in range(max(first, start), stop):
+                before, value = factors[which, f, f], work[f]
+                root = math.sqrt(before * before + value * value)
+                factors[which, f, f] = root
+                cosine, sine = root / before, value / before
+                for g in range(f + 1, stop):
+                    below = (factors[which, g, f] + sine * work[g]) / cosine
+                    factors[which, g, f] = below
+                    work[g] = cosine * work[g] - sine * below
+        if which < 2:
+            log_scale = 0.5 * size * math.log(total / (total + 1.0))
+            for f in range(start, stop):
+                log_scale -= math.log(factors[which, f, f])
+            constants[which, start] = table[np.int64(counts[which, start])] + log_scale
+
+
+@kernel
+def share_out(
+    rows,
+    to_first,
+    split,
+    uniforms,
+    mean_count,
+    shape,
+    rounding,
+    table,
+    size,
+    counts,
+    means,
+    factors,
+    constants,
+    work,
+):
+    """Divide rows into two groups; return the log density ratio of split over merged.
+
+    The first row goes to the first group, the second row to the second group. Each
+    further row is assigned given the rows before it: in a `split` at random, by its
+    predictive densities and ``uniforms[t]``, else as `to_first` prescribes. All rows
+    are also added to the third group. The ratio is divided by the probability of the
+    assignment.
+
+    `rows` (n_rows, n_features); `to_first` (n_rows,): whether each row is in the first
+    group, which a split overwrites. ``table[n]``: log ratio of the gamma functions of
+    Student's density given n rows. `counts`, `means` and `factors` are those of empty
+    groups, and are overwritten by those of the groups. `constants` (2, n_features) and
+    `work` (n_features + 2,) are work space.
+    """
+    n_first, last = 0.0, rows.shape[1]
+    degrees = 2.0 * shape + size - 1.0
+    log_ratio = 0.0
+    for f in range(last):
+        log_ratio += degrees * math.log(factors[2, f, f])
+        log_ratio -= math.lgamma(0.5 * (degrees - f % size))
+        # Of an empty group, which has densities of single features only.
+        log_scale = 0.5 * size * math.log(mean_count / (mean_count + 1.0))
+        log_scale -= math.log(factors[2, f, f])
+        constants[0, f] = constants[1, f] = table[0] + log_scale
+    for t in range(rows.shape[0]):
+        row, here = rows[t], to_first[t]
+        if t > 1:
+            for g in range(2):
+                work[last + g] = _log_predictive(
+                    row,
+                    g,
+                    mean_count,
+                    shape,
+                    size,
+                    counts,
+                    means,
+                    factors,
+                    constants,
+                    work,
+                )
+            odds = math.log((t - n_first) / n_first) + work[last + 1] - work[last]
+            chance = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
+            if split:
+                here = uniforms[t] < chance
+                to_first[t] = here
+            log_ratio -= math.log((chance if here else 1.0 - chance) + 1e-300)
+        n_first += 1.0 if here else 0.0
+        for step in range(2):
+            _join(
+                row,
+                2 if step == 1 else (0 if here else 1),
+                mean_count,
+                rounding,
+                table,
+                size,
+                counts,
+                means,
+                factors,
+                constants,
+                work,
+            )
+    for g in range(3):
+        sign = -1.0 if g == 2 else 1.0
+        for f in range(last):
+            n = counts[g, f]
+            log_density = math.lgamma(0.5 * (degrees - f % size + n))
+            log_density -= (degrees + n) * math.log(factors[g, f, f])
+            log_density -= 0.5 * math.log(1.0 + n / mean_count)
+            log_ratio += sign * log_density
+    return log_ratio
+
+
+@kernel
+def exchange_neighbors(sizes, thresholds, concentration, order):
+    """Exchange neighbouring atoms in the stick-breaking order, by Metropolis steps.
+
+    `sizes` (n_shapes, n_atoms): rows of each atom, and `order`: the atom in each
+    place; both are changed. `thresholds` (n_shapes, n_atoms - 1): a step is taken
+    if the log ratio of probabilities is larger. Returns whether an atom has moved.
+    """
+    last = sizes.shape[1] - 1
+    moved = False
+    for shape in range(sizes.shape[0]):
+        n_rows = 0.0
+        for a in range(last + 1):
+            n_rows += sizes[shape, a]
+        for a in range(last):
+            own, other = sizes[shape, a], sizes[shape, a + 1]
+            if own == 0.0 and other == 0.0:
+                continue
+            log_ratio = math.log(concentration + (n_rows - own))
+            log_ratio -= math.log(concentration + (n_rows - other))
+            if a + 1 == last:
+                log_ratio = math.lgamma(concentration + own) - math.lgamma(1.0 + own)
+                log_ratio -= math.lgamma(concentration + other)
+                log_ratio += math.lgamma(1.0 + other)
+            if thresholds[shape, a] < log_ratio:
+                sizes[shape, a], sizes[shape, a + 1] = other, own
+                before = order[shape, a]
+                order[shape, a] = order[shape, a + 1]
+                order[shape, a + 1] = before
+                moved = True
+            n_rows -= sizes[shape, a]
+            if n_rows == 0.0:  # the other atoms are all empty
+                break
+    return moved

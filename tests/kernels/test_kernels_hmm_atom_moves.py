@@ -1,0 +1,177 @@
+"""Moves of rows between atoms, against NumPy."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import betaln, gammaln, multigammaln
+from twins import twin_of
+
+from skpacbayes._kernels import hmm_atom_moves
+from skpacbayes.hmm import _dirichlet_process_atoms as _atoms
+
+CONCENTRATION, MEAN_COUNT, SHAPE = 1.3, 0.3, 2.5
+both = pytest.mark.parametrize("full", [False, True])
+
+
+def log_sticks(sizes):
+    """Log probability of labels under the prior of a truncated stick."""
+    after = sizes[::-1].cumsum()[::-1][1:]
+    pieces = betaln(1 + sizes[:-1], CONCENTRATION + after) - betaln(1, CONCENTRATION)
+    return pieces.sum()
+
+
+def log_marginal(rows, origin, scale, rounding, full, last=True):
+    """Log density of the rows of one atom, its mean and covariance integrated out.
+
+    Unless `last` the last row was not rounded.
+    """
+    n, d = rows.shape
+    if full:
+        degrees = 2 * SHAPE + d - 1
+        gaps = rows.mean(axis=0) - origin
+        scatter = np.cov(rows.T, bias=True).reshape(d, d) * n
+        after = 2 * np.diag(scale) + scatter + (n - (not last)) * np.diag(rounding)
+        after += MEAN_COUNT * n / (MEAN_COUNT + n) * np.outer(gaps, gaps)
+        log_dets = [np.linalg.slogdet(m)[1] for m in (2 * np.diag(scale), after)]
+        return (
+            multigammaln((degrees + n) / 2, d)
+            - multigammaln(degrees / 2, d)
+            + 0.5 * degrees * log_dets[0]
+            - 0.5 * (degrees + n) * log_dets[1]
+            + 0.5 * d * np.log(MEAN_COUNT / (MEAN_COUNT + n))
+        )
+    total = 0.0
+    for column, mean, b, hidden in zip(rows.T, origin, scale, rounding, strict=True):
+        seen = column[~np.isnan(column)]
+        n = len(seen)
+        if not n:
+            continue
+        rounded = n - (not last and not np.isnan(column[-1]))
+        squares = ((seen - seen.mean()) ** 2).sum() + rounded * hidden
+        squares += MEAN_COUNT * n / (MEAN_COUNT + n) * (seen.mean() - mean) ** 2
+        total += gammaln(SHAPE + n / 2) - gammaln(SHAPE) + SHAPE * np.log(b)
+        total -= (SHAPE + n / 2) * np.log(b + 0.5 * squares)
+        total += 0.5 * np.log(MEAN_COUNT / (MEAN_COUNT + n))
+    return total
+
+
+def proposed(rows, shapes, atoms, sizes, marginal_of, order, uniforms):
+    """Labels that the step proposes, and the log of its ratio; None for no proposal."""
+    present = [t for t in order if atoms[t] >= 0]
+    first = present[0]
+    own = [t for t in present if shapes[t] == shapes[first]]
+    if len(own) < 2:
+        return None
+    g, second = shapes[first], own[1]
+    here, there = atoms[first], atoms[second]
+    split = here == there
+    empty = np.flatnonzero(sizes[g] == 0)
+    if split and not len(empty):
+        return None
+    if split:
+        here = empty[int(uniforms[-2] * len(empty))]
+    parts, log_choice = ([first], [second]), 0.0
+    for t in own[2:]:
+        if atoms[t] not in (there, atoms[first]):
+            continue
+        logs = [
+            np.log(len(part)) + marginal_of([*part, t], False) - marginal_of(part)
+            for part in parts
+        ]
+        chance = 1 / (1 + np.exp(logs[1] - logs[0]))
+        first_part = uniforms[t] < chance if split else atoms[t] == here
+        log_choice += np.log(chance if first_part else 1 - chance)
+        parts[0 if first_part else 1].append(t)
+    together = [*parts[0], *parts[1]]
+    gain = marginal_of(parts[0]) + marginal_of(parts[1]) - marginal_of(together)
+    n_empty = len(empty) + (not split)
+    new = atoms.copy()
+    new[parts[0]] = here if split else there
+    counts = [
+        np.bincount(labels[(shapes == g) & (labels >= 0)], minlength=len(sizes[g]))
+        for labels in (new, atoms)
+    ]
+    log_ratio = (gain - log_choice + np.log(n_empty)) * (1 if split else -1)
+    return new, log_ratio + log_sticks(counts[0]) - log_sticks(counts[1])
+
+
+@both
+@twin_of(hmm_atom_moves.share_out)
+def test_split_or_merge(kernel, full, monkeypatch):
+    """Of two shapes, with rows to leave out and, if diagonal, missing values."""
+    monkeypatch.setattr(_atoms, "share_out", kernel)
+    model = SimpleNamespace(
+        mean_count=MEAN_COUNT, shape=SHAPE, concentration=CONCENTRATION, full=full
+    )
+    rng, d, n, done = np.random.default_rng(0), 2, 14, []
+    for number in range(150):
+        rows = rng.normal(size=(n, d)) + 3 * rng.integers(2, size=(n, 1))
+        if not full:
+            rows[rng.random((n, d)) < 0.1] = np.nan
+        shapes, atoms = rng.integers(2, size=n), rng.integers(3, size=n)
+        atoms[rng.random(n) < 0.1] = -1
+        index = (4 * shapes + atoms)[atoms >= 0]
+        sizes = np.bincount(index, minlength=8).reshape(2, 4) * 1.0
+        base = rng.normal(size=(2, d)), rng.uniform(0.2, 1.0, (2, d))
+        rounding = np.array([0.01, 0.04 if number % 2 else 0.0])
+        order, uniforms = rng.permutation(n), rng.random(n + 2)
+        g = shapes[next(t for t in order if atoms[t] >= 0)]
+
+        law = base[0][g], base[1][g], rounding, full
+
+        def marginal_of(members, last=True, rows=rows, law=law):
+            return log_marginal(rows[members], *law, last)
+
+        expected = proposed(rows, shapes, atoms, sizes, marginal_of, order, uniforms)
+        halves = SHAPE + 0.5 * np.arange(n + 1)
+        table = gammaln(halves + 0.5 * (d if full else 1)) - gammaln(halves)
+        found, found_sizes = atoms.copy(), sizes.copy()
+        accepted = _atoms.split_or_merge(
+            *(rows, shapes, found, found_sizes, base, model, rounding),
+            *(table, order, uniforms),
+        )
+        if expected is None:
+            assert not accepted
+            continue
+        assert accepted == (np.log(uniforms[-1]) < expected[1])
+        assert_array_equal(found, expected[0] if accepted else atoms)
+        index = (4 * shapes + found)[found >= 0]
+        assert_array_equal(found_sizes.ravel(), np.bincount(index, minlength=8))
+        done.append(accepted)
+    assert 10 < sum(done) < len(done) - 10
+
+
+class Given:
+    """A generator that draws what it was given."""
+
+    def __init__(self, drawn):
+        self.standard_exponential = lambda shape: drawn.reshape(shape)
+
+
+@twin_of(hmm_atom_moves.exchange_neighbors)
+def test_swap_neighbors(kernel, monkeypatch):
+    monkeypatch.setattr(_atoms, "exchange_neighbors", kernel)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        shapes, atoms = rng.integers(2, size=30), rng.integers(-1, 4, size=30)
+        index = (4 * shapes + atoms)[atoms >= 0]
+        sizes = np.bincount(index, minlength=8).reshape(2, 4) * 1.0
+        thresholds = -rng.standard_exponential((2, 3))
+        expected = atoms.copy()
+        for g, a in itertools.product(range(2), range(3)):
+            own = shapes == g
+            counts = np.bincount(expected[own & (expected >= 0)], minlength=4)
+            swapped = counts.copy()
+            swapped[[a, a + 1]] = counts[[a + 1, a]]
+            if thresholds[g, a] < log_sticks(swapped) - log_sticks(counts):
+                before = expected.copy()
+                expected[own & (before == a)] = a + 1
+                expected[own & (before == a + 1)] = a
+        given = Given(-thresholds)
+        _atoms.swap_neighbors(shapes, atoms, sizes, CONCENTRATION, given)
+        assert_array_equal(atoms, expected)
+        index = (4 * shapes + atoms)[atoms >= 0]
+        assert_allclose(sizes.ravel(), np.bincount(index, minlength=8))
