@@ -18,10 +18,9 @@ from ..certificates.additive import log_model_prior, log_prior_mass, logistic_no
 from ..certificates.pac_bayes import catoni_terms
 from ._base import Fitted, _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
-from ._chain import MOST_VARIABLES
+from ._chain import MOST_VARIABLES, NO_PAIRS
 from ._doubts import warn_of_doubts, warn_of_weights
 from ._drawn_chains import LogisticChain, SoftmaxChain
-from ._gram import NO_PAIRS
 from ._pairs import Pairs
 from ._posterior import Posterior, Run, mixing
 from ._rated_chain import INTERCEPT_VARIANCE, ModelSpace

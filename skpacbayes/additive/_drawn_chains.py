@@ -7,8 +7,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.special import expit, log_expit, xlogy
 
-from ._chain import log_binomial
-from ._gram import precision_factor
+from ._chain import log_binomial, precision_factor
 from ._rated_chain import (
     INTERCEPT_VARIANCE,
     MOVES,

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._compat import StrOptions
 from .._extras import extra_module
-from ._gram import NO_PAIRS
+from ._chain import NO_PAIRS
 
 NEGLIGIBLE = 1e-8  # share of a product's variance below which it is dropped
 MOST_PAIRED = 20  # largest number of variables whose pairs are candidates

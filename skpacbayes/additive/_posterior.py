@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import expit, xlogy
 
 from .._chains import r_hat
-from ._gram import precision_factor
+from ._chain import precision_factor
 
 BLOCK = 2**20  # largest number of entries of the matrices solved at a time
 ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance

@@ -13,8 +13,15 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.special import expit, ndtr
 
 from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
-from ._chain import Chain, Prior, log_binomial
-from ._gram import NO_PAIRS, Reader, WeightedRows, precision_factor
+from ._chain import (
+    NO_PAIRS,
+    Chain,
+    Prior,
+    Reader,
+    WeightedRows,
+    log_binomial,
+    precision_factor,
+)
 
 MOVES = 20  # moves between models per draw of the rates
 N_CANDIDATES = 128  # number of variables that a sweep chooses among

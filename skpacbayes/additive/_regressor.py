@@ -24,9 +24,8 @@ from .._stream import (
 from .._validation import as_numbers, is_plain, refuse_large
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
-from ._chain import MOST_VARIABLES
+from ._chain import MOST_VARIABLES, NO_PAIRS
 from ._doubts import is_settled, warn_of_doubts, warn_of_residuals, warn_of_weights
-from ._gram import NO_PAIRS
 from ._pairs import _Interactions
 from ._regressor_chains import Settings, certify_regression, sample
 from ._regressor_evidence import NORMAL, greedy_model, heavy_tailed

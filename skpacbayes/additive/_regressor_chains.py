@@ -11,8 +11,7 @@ from .._chains import run_chains
 from ..certificates import Certificate, additive_risk_terms
 from ..certificates.additive import log_model_prior, log_prior_mass
 from ._base import Fitted
-from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
-from ._gram import precision_factor
+from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior, precision_factor
 from ._posterior import (
     Posterior,
     Run,

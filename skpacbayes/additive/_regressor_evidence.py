@@ -10,8 +10,7 @@ from scipy.stats import chi2
 
 from ..certificates.additive import log_prior_mass
 from ._basis import weighted_quantiles
-from ._chain import Chain, Prior, log_binomial
-from ._gram import precision_factor
+from ._chain import Chain, Prior, log_binomial, precision_factor
 
 NEGLIGIBLE = 1e-8  # share of the variance of y below which noise is zero
 RIDGE = 1e-8  # of the greedy search, relative to the functions' squares

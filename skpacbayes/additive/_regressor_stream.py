@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._basis import Dictionary, Orthonormal, weighted_moments
-from ._gram import NO_PAIRS, Gram, WeightedRows
+from ._chain import NO_PAIRS, Gram, WeightedRows
 from ._pairs import Pairs
 
 BLOCK = 256  # number of rows whose products are summed at a time
