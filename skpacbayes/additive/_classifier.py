@@ -13,7 +13,7 @@ from .._compat import Interval, StrOptions
 from ._base import POSITIVE, SCALE
 from ._doubts import is_settled, warn_of_residuals
 from ._drawn import _AdditiveGibbsClassifier, divergence_of, logistic_normal_of
-from ._pairs import _Interactions
+from ._selection import _Interactions
 
 
 class SparseAdditiveGibbsClassifier(

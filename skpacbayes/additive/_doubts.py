@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT, warn_unmixed
+from ._posterior import SELECTED
 
-SELECTED = 0.5  # least inclusion probability of a variable that is selected
 N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
 SAME = 0.95  # correlation from which variables are nearly equal
 COPIES = 0.999  # correlation from which variables are copies

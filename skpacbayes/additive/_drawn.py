@@ -16,13 +16,12 @@ from .._validation import validate_data
 from ..certificates import Certificate
 from ..certificates.additive import log_model_prior, log_prior_mass, logistic_normal
 from ..certificates.pac_bayes import catoni_terms
-from ._base import Fitted, _SparseAdditiveGibbs
-from ._basis import Dictionary, Orthonormal, weighted_moments
+from ._base import _SparseAdditiveGibbs
+from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments
 from ._chain import MOST_VARIABLES, NO_PAIRS
 from ._doubts import warn_of_doubts, warn_of_weights
 from ._drawn_chains import LogisticChain, SoftmaxChain
-from ._pairs import Pairs
-from ._posterior import Posterior, Run, mixing
+from ._posterior import Fitted, Posterior, Run, mixing
 from ._rated_chain import INTERCEPT_VARIANCE, ModelSpace
 
 LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # range of the total weight

@@ -13,7 +13,7 @@ from ._base import SCALE
 from ._doubts import is_settled, warn_of_residuals
 from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._drawn_chains import LARGEST_LOG, PoissonChain
-from ._pairs import _Interactions
+from ._selection import _Interactions
 
 # Number of short runs that estimate the dispersion, and of sweeps of each, at most
 # those of the chains.

@@ -26,10 +26,10 @@ from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
 from ._chain import MOST_VARIABLES, NO_PAIRS
 from ._doubts import is_settled, warn_of_doubts, warn_of_residuals, warn_of_weights
-from ._pairs import _Interactions
 from ._regressor_chains import Settings, certify_regression, sample
 from ._regressor_evidence import NORMAL, greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
+from ._selection import _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows

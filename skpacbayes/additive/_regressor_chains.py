@@ -10,15 +10,13 @@ from scipy.special import gammaln
 from .._chains import run_chains
 from ..certificates import Certificate, additive_risk_terms
 from ..certificates.additive import log_model_prior, log_prior_mass
-from ._base import Fitted
 from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior, precision_factor
 from ._posterior import (
+    Fitted,
     Posterior,
     Run,
     conditional_means,
     distinct,
-    integrated,
-    may_integrate,
     mixing,
     padded,
 )
@@ -35,6 +33,8 @@ N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
 # variances.
 MARGIN = 8.0
 DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
+ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance
+LEAST_FREEDOM = 3.0  # and least degrees of freedom
 N_DRAWS = 400  # draws of the coefficients of each model, for the certificate
 
 
@@ -283,6 +283,42 @@ class Setup:
         )
         among = among[self.ranks[among] > 0]
         return among, np.ones_like(among)
+
+
+def may_integrate(settings, problem):
+    """Return whether the noise variance can be integrated out.
+
+    No other parameter may depend on it, and there must be enough rows for the number of
+    variables and pairs: otherwise a model that fits the noise would make its own
+    variance small.
+    """
+    given = settings.noise_variance, settings.slab, settings.inverse_temperature
+    usual = given == ("auto", "gaussian", "likelihood")
+    n_variables = np.count_nonzero(problem.gram.ranks)
+    least = max(LEAST_FREEDOM + 1, ROWS_EACH * n_variables)
+    return usual and settings.sampler == "collapsed" and problem.weight >= least
+
+
+def integrated(prior, freedom, square):
+    """Return the prior of a chain that integrates out the noise variance.
+
+    The variance s^2 has the prior 1 / s^2, and the standard deviations of coefficients
+    are s times those of the prior. The log weight of a model is then
+
+        log prior - (n - 1) log(y'y - b' P^-1 b) / 2 - log|P| / 2 + q log(ridge) / 2,
+
+    b and P as in the kernel.
+
+    Parameters
+    ----------
+    prior : Prior
+        A normal prior, in units of the noise.
+    freedom : float
+        Degrees of freedom, the number of rows minus one.
+    square : float
+        Sum of squares of y minus its mean, in these units.
+    """
+    return prior._replace(freedom=freedom, square=square)
 
 
 def ball_radius(settings, largest):

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._basis import Dictionary, Orthonormal, weighted_moments
+from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments
 from ._chain import NO_PAIRS, Gram, WeightedRows
-from ._pairs import Pairs
 
 BLOCK = 256  # number of rows whose products are summed at a time
 SCALE = 1e-9  # relative size of rounding errors
