@@ -7,16 +7,11 @@ import warnings
 import numpy as np
 import pytest
 
+from skpacbayes._residuals import _limit, sign_level, similarity, without_copies
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
-)
-from skpacbayes.additive._doubts import (
-    _limit,
-    sign_level,
-    similarity,
-    without_copies,
 )
 
 SHORT = {
