@@ -20,7 +20,7 @@ from ._base import _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments
 from ._chain import MOST_VARIABLES, NO_PAIRS
 from ._doubts import warn_of_doubts, warn_of_weights
-from ._drawn_chains import LogisticChain, SoftmaxChain
+from ._logistic_chains import LogisticChain, SoftmaxChain
 from ._posterior import Fitted, Posterior, Run, mixing
 from ._rated_chain import INTERCEPT_VARIANCE, ModelSpace
 

@@ -55,6 +55,39 @@ class Draw(NamedTuple):
         return cls(columns[order], coefficients[order], intercept)
 
 
+class DrawnChain:
+    """A chain that keeps its draws, see :func:`skpacbayes._chains.run_chains`.
+
+    A subclass defines `sweep`, one iteration; `_record`, which returns the current
+    draw; and `_adapt`, if it adapts itself after each sweep of the burn-in.
+
+    Attributes
+    ----------
+    kept : list of Draw
+        The draws kept.
+    """
+
+    def __init__(self):
+        self.kept = []
+
+    @property
+    def n_kept(self):
+        """Number of draws kept."""
+        return len(self.kept)
+
+    def advance(self, n_iter, keep=True):
+        """Make sweeps, and keep all or none of the draws."""
+        for _ in range(n_iter):
+            self.sweep()
+            if keep:
+                self.kept.append(self._record())
+            else:
+                self._adapt()
+
+    def _adapt(self):
+        """Do nothing, by default."""
+
+
 class ModelSpace(NamedTuple):
     """Functions of the variables, and the prior of models and coefficients."""
 
@@ -138,8 +171,8 @@ class RatedRows(WeightedRows):
         return mean + rng.standard_normal() / math.sqrt(self._precision)
 
 
-class RatedChain:
-    """One chain; a subclass defines the likelihood.
+class RatedChain(DrawnChain):
+    """One chain of a likelihood of logistic form, which a subclass defines.
 
     The log-likelihood is, exactly or nearly, the sum over rows of (pulls + shapes / 2)
     x scores - shapes x log(1 + exp(scores)).
@@ -172,6 +205,7 @@ class RatedChain:
     """
 
     def __init__(self, space, intercept, rng):
+        super().__init__()
         self.space, self.rng = space, rng
         self.values, self.ranks = values, ranks = space.values, space.ranks
         self._pairs = pairs = space.pairs
@@ -191,7 +225,6 @@ class RatedChain:
         self._usable_values = self._values_of(self.usable)
         self._room = np.empty((0, values.shape[2]))
         self._chain = None
-        self.kept = []
 
     @property
     def model(self):
@@ -199,24 +232,14 @@ class RatedChain:
         return np.unique(self.draw.columns // self.values.shape[1], return_counts=True)
 
     @property
-    def n_kept(self):
-        """Number of draws kept."""
-        return len(self.kept)
-
-    @property
     def moves(self):
         """Number of proposed and of accepted moves."""
         state = self._chain.state
         return int(state.tried.sum()), int(state.accepted.sum())
 
-    def advance(self, n_iter, keep=True):
-        """Make sweeps, and keep all or none of the draws."""
-        for _ in range(n_iter):
-            self.sweep()
-            if keep:
-                loss = -self.log_likelihood() / self.weights.sum()
-                kept = self.draw._replace(loss=loss, slab_scale=self.slab_scale)
-                self.kept.append(kept)
+    def _record(self):
+        loss = -self.log_likelihood() / self.weights.sum()
+        return self.draw._replace(loss=loss, slab_scale=self.slab_scale)
 
     @property
     def slab_scale(self):
