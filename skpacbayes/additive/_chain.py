@@ -4,8 +4,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf
 from scipy.special import gammaln
 
 from .._kernels import additive as kernels
@@ -18,7 +16,6 @@ MOST_VARIABLES = 50  # default of `max_active`
 PROMISING, WINDOW = 128, 256
 N_VIEWS = 20  # largest number of models whose neighbours define promising variables
 CACHE_BYTES = 2**27  # memory for the rows that a chain caches
-ROUNDING = 1e-12  # relative to a diagonal entry: functions may be linearly dependent
 NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
@@ -194,22 +191,6 @@ class Reader:
         self._free.extend(self.places[self._turn, : self._ready[self._turn]].tolist())
         self._ready[self._turn] = 0
         self._turn += 1
-
-
-def precision_factor(gram, ridge):
-    """Return the Cholesky factor of P = G + ridge I, `gram` being G among functions.
-
-    `ridge` may be an array, one for each function.
-    """
-    precision = gram.copy()
-    diagonal = precision.diagonal()
-    precision.flat[:: len(precision) + 1] = diagonal + (ridge + ROUNDING * diagonal)
-    # Not scipy.linalg.cholesky: its checks take ten times as long as factorising the
-    # few functions of a sweep.
-    factor, info = dpotrf(precision, lower=1) if len(precision) else (precision, 0)
-    if info > 0:
-        raise LinAlgError(f"the leading minor of order {info} is not positive definite")
-    return factor
 
 
 class Prior(NamedTuple):

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
+from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
 from ._doubts import is_settled, warn_of_residuals
-from ._drawn import _AdditiveGibbsClassifier, divergence_of, logistic_normal_of
+from ._drawn import _AdditiveGibbsClassifier, logistic_normal_of
 from ._selection import _Interactions
 
 

@@ -1,6 +1,5 @@
 """Base class of the estimators whose chains draw coefficients."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from .._chains import run_chains
 from .._stream import checked_weights
 from .._validation import validate_data
 from ..certificates import Certificate
-from ..certificates.additive import log_model_prior, log_prior_mass, logistic_normal
+from ..certificates.additive import logistic_normal
 from ..certificates.pac_bayes import catoni_terms
 from ._base import _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments
@@ -362,54 +361,6 @@ def check_total(weights):
             f"{LEAST_TOTAL:g} to {LARGEST_TOTAL:g}, got {total:g}: multiply "
             "sample_weight by a constant."
         )
-
-
-def divergence_of(
-    problem,
-    posterior,
-    prior,
-    beta,
-    inverse_temperature,
-    risk,
-    log_evidence_of,
-    most_models=100,
-):
-    """Return an upper bound on the divergence of a Gibbs posterior from the prior.
-
-    The posterior minimises expected risk + divergence / lambda, and the minimum is
-    -log(evidence) / lambda. A lower bound on the evidence, from the models visited
-    most, gives an upper bound on the divergence.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    posterior : Posterior
-        The draws.
-    prior : Prior
-        The prior.
-    beta : float
-        Each function multiplies the prior by beta.
-    inverse_temperature : float
-        lambda.
-    risk : float
-        Mean risk, expected under the posterior.
-    log_evidence_of : callable
-        Log evidence of a model, given its design with an intercept.
-    most_models : int, default=100
-        Largest number of models whose evidence is summed.
-    """
-    ranks, width = problem.functions.orders, problem.values.shape[1]
-    models, group = np.unique(posterior.orders(), axis=0, return_inverse=True)
-    visits = np.bincount(group.ravel(), weights=posterior.weights)
-    log_evidence = -math.inf
-    for orders in models[np.argsort(-visits, kind="stable")[:most_models]]:
-        inside = problem.values[np.arange(width) < orders[:, None]]
-        design = np.vstack([np.ones(problem.values.shape[2]), inside])
-        own = log_model_prior(orders, ranks, beta) + log_evidence_of(design)
-        log_evidence = np.logaddexp(log_evidence, own)
-    log_evidence -= log_prior_mass(ranks, beta, prior.most)
-    return float(-log_evidence - inverse_temperature * risk)
 
 
 def logistic_normal_of(problem, design, variance, exponents):

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.special import expit, log_expit
 
-from ._chain import log_binomial, precision_factor
+from ..certificates.additive import precision_factor
+from ._chain import log_binomial
 from ._rated_chain import (
     INTERCEPT_VARIANCE,
     Draw,

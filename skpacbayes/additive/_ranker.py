@@ -12,8 +12,9 @@ from .._base import as_fitted, fit_context
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import refuse_missing_labels
+from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
-from ._drawn import _AdditiveGibbsClassifier, divergence_of, logistic_normal_of
+from ._drawn import _AdditiveGibbsClassifier, logistic_normal_of
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}

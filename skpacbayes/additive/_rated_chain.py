@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.special import expit, ndtr
 
 from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
+from ..certificates.additive import precision_factor
 from ._chain import (
     NO_PAIRS,
     Chain,
@@ -20,7 +21,6 @@ from ._chain import (
     Reader,
     WeightedRows,
     log_binomial,
-    precision_factor,
 )
 
 MOVES = 20  # moves between models per draw of the rates

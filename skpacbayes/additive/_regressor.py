@@ -22,11 +22,12 @@ from .._stream import (
     partial_fit_context,
 )
 from .._validation import as_numbers, is_plain, refuse_large
+from ..certificates.additive import certify_regression
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
 from ._chain import MOST_VARIABLES, NO_PAIRS
 from ._doubts import is_settled, warn_of_doubts, warn_of_residuals, warn_of_weights
-from ._regressor_chains import Settings, certify_regression, sample
+from ._regressor_chains import Settings, sample
 from ._regressor_evidence import NORMAL, greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
 from ._selection import _Interactions

@@ -1,16 +1,12 @@
-"""The chains of a regression, the posterior of its models, and its certificate."""
+"""The chains of a regression, and the posterior of its models."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import gammaln
 
 from .._chains import run_chains
-from ..certificates import Certificate, additive_risk_terms
-from ..certificates.additive import log_model_prior, log_prior_mass
-from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior, precision_factor
+from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._posterior import (
     Fitted,
     Posterior,
@@ -35,7 +31,6 @@ MARGIN = 8.0
 DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
 ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance
 LEAST_FREEDOM = 3.0  # and least degrees of freedom
-N_DRAWS = 400  # draws of the coefficients of each model, for the certificate
 
 
 class Settings(NamedTuple):
@@ -402,86 +397,3 @@ def runs_of(recorded):
             recorded, np.split(log_weights, counts), strict=True
         )
     ]
-
-
-# The certificate.
-
-
-def certify_regression(estimator, found, problem, confidence):
-    """Return the certificate of the posterior, as normals truncated to the ball.
-
-    The posterior is a mixture over the models visited, an approximation of the Gibbs
-    posterior. This is allowed, as the bound holds for all posteriors simultaneously.
-    """
-    orders, weights = estimator.models_, estimator.model_weights_
-    ranks, beta = problem.functions.orders, estimator.beta
-    rng = np.random.default_rng(0)
-    unit = math.sqrt(problem.weight / (2 * found.inverse_temperature))
-    parts = [_cut_normal(problem, model, found.radius, unit, rng) for model in orders]
-    kept = np.array([part is not None for part in parts])
-    weights = weights[kept] / weights[kept].sum()
-    risks, divergences = np.array([part for part in parts if part is not None]).T
-    log_prior = log_model_prior(orders[kept], ranks, beta)
-    log_prior -= log_prior_mass(ranks, beta, found.most)
-    divergence = weights @ (np.log(weights) - log_prior + divergences)
-    terms = additive_risk_terms(
-        weights @ risks,
-        divergence,
-        n_samples=problem.weight,
-        inverse_temperature=found.inverse_temperature,
-        noise_variance=found.noise_variance,
-        radius=found.radius,
-        confidence=confidence,
-    )
-    return Certificate(
-        theorem="Catoni's bound, in the setting of Theorem 5.2 of Chopin et al. (2015)",
-        observed=terms["empirical_risk"],
-        bound=float(sum(terms.values())),
-        terms=terms,
-        assumptions={
-            "the rows are independent, of one distribution": None,
-            "the noise is sub-Gaussian, its fourth moment at most that of a normal": (
-                None
-            ),
-            "the regression function, less its mean, is at most the radius": None,
-            "the functions' means are those of the distribution of the rows": None,
-            "noise_variance is known, not estimated": (
-                estimator.noise_variance != "auto"
-            ),
-            "radius is known, not estimated": estimator.radius is not None,
-            "feature_range is known, not estimated": (
-                estimator.feature_range is not None
-            ),
-        },
-    )
-
-
-def _cut_normal(problem, model, radius, unit, rng):
-    """Return risk and divergence of a normal distribution truncated to the ball.
-
-    The divergence is from the uniform distribution. None if hardly any of the normal is
-    in the ball.
-    """
-    width = problem.functions.means.shape[1]
-    columns = np.concatenate(
-        [j * width + np.arange(model[j]) for j in np.flatnonzero(model)] or [[]]
-    ).astype(int)
-    q = len(columns)
-    if q == 0:
-        return problem.square / problem.weight, 0.0
-    gram = problem.gram.among(columns)
-    factor = precision_factor(gram, (unit / radius) ** 2)
-    mean = cho_solve((factor, True), problem.against[columns])
-    factor /= unit
-    normal = rng.standard_normal((q, N_DRAWS))
-    draws = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
-    inside = abs(draws).sum(axis=0) <= radius
-    if np.count_nonzero(inside) < N_DRAWS // 20:
-        return None
-    draws, normal = draws[:, inside], normal[:, inside]
-    squares = problem.square - 2 * problem.against[columns] @ draws
-    squares = squares + (draws * (gram @ draws)).sum(axis=0)
-    log_density = np.log(np.diag(factor)).sum() - q / 2 * math.log(2 * math.pi)
-    log_density -= (normal**2).sum(axis=0).mean() / 2 + math.log(inside.mean())
-    log_uniform = gammaln(q + 1) - q * math.log(2 * radius)
-    return squares.mean() / problem.weight, log_density - log_uniform
