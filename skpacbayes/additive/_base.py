@@ -12,7 +12,7 @@ from .._compat import HasMethods, Interval, StrOptions
 from .._sentinels import warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, usual_range, whole_range
-from ._doubts import warn_of_copied_rows, warn_of_far_rows
+from ._doubts import warn_of_copied_rows, warn_of_far_rows, warn_of_residuals
 from ._posterior import variables_of
 from ._selection import _Selection
 
@@ -293,6 +293,18 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
             values = found.values(X[rows], features)
             result[rows] = found.posterior.variance(values, features)
         return result
+
+    def _warn_of_residuals(self, X, y, predict, *, classes=False):
+        """Warn if residuals depend on a variable, or on a product of two."""
+        warn_of_residuals(
+            X,
+            y,
+            predict,
+            self._categorical(),
+            self.get_support(),
+            additive=self.interactions is None,
+            classes=classes,
+        )
 
     def _warn_of_rows(self, X, y):
         """Warn if rows of a fit are copies, or contain codes for missing values."""

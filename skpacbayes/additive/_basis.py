@@ -187,6 +187,15 @@ class Dictionary:
             return getattr(self, f"_{self.basis}")(t[None])
         return self(self.grid(n_points))
 
+    def orthogonal(self, means, moments, weight, *, bounded=False):
+        """Return the functions centred and orthogonal over rows, given their moments.
+
+        Their standard deviations are 1, 1 / 2, 1 / 3, ...; if they are `bounded`, their
+        largest absolute values are 1. See :class:`Orthonormal`.
+        """
+        functions = Orthonormal(means, moments, self.along(), weight)
+        return functions.rescaled(self) if bounded else functions.damped()
+
     def grid(self, n_points):
         """Return a grid of the ranges, or all categories; the last row is NaN."""
         rows = self.low + np.linspace(0, 1, n_points)[:, None] * (self.high - self.low)
@@ -450,6 +459,16 @@ class Pairs:
             low, high = self.limits[:, number, :, None]
             result[row] = (self.transform[number] @ parts).clip(low, high)
         return result
+
+
+def with_pairs(pairs, dictionary, functions, values, weights):
+    """Return functions of pairs; values and numbers of functions of all terms.
+
+    The terms are the variables, and then the pairs. See :class:`Pairs`.
+    """
+    found = Pairs(pairs, dictionary, functions, values, weights)
+    values = np.concatenate([values, found.of_values(values)])
+    return found, values, np.concatenate([functions.orders, found.orders])
 
 
 def smallest_products(first, second, count):

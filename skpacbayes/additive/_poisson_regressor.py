@@ -14,8 +14,8 @@ from .._polya_gamma import polya_gamma
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import SCALE
-from ._doubts import is_settled, warn_of_residuals
-from ._drawn import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
+from ._doubts import is_settled
+from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._rated_chain import MOVES, RatedChain
 from ._selection import _Interactions
 
@@ -321,17 +321,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         plausible = self._doubt(problem, None if are_counts(rows) else sample_weight)
         if self.inverse_temperature == "likelihood":
             warn_of_dispersion(dispersion, error_of_dispersion(rows, means))
-        settled = is_settled(found) and self.max_order > 1
-        given = isinstance(self.inverse_temperature, str), self.slab_scale
-        if plausible and settled and given == (True, 1.0):
-            warn_of_residuals(
-                rows.X,
-                rows.targets,
-                self._predicted,
-                self._categorical(),
-                self.get_support(),
-                additive=self.interactions is None,
-            )
+        if plausible and self._chose_freely():
+            self._warn_of_residuals(rows.X, rows.targets, self._predicted)
         self._warn_of_rows(rows.X, rows.targets)
         return self
 
@@ -440,6 +431,12 @@ class SparseAdditiveGibbsPoissonRegressor(
                 n_functions += len(pilot.draw.columns) / n_sweeps
             dispersion = max(1.0, dispersion_of(problem, means, n_functions))
         return float(total / dispersion)
+
+    def _chose_freely(self):
+        """Return whether structure in residuals can only come from the functions."""
+        given = isinstance(self.inverse_temperature, str), self.slab_scale
+        usual = given == (True, 1.0) and self.max_order > 1
+        return usual and is_settled(self._answer())
 
     def _variation(self):
         """Return the dispersion implied by the inverse temperature."""

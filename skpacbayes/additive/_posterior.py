@@ -413,6 +413,41 @@ class Fitted(NamedTuple):
     total_weight: float = 0.0  # of the rows of counts
     classes: tuple = ()  # with several classes, a `Fitted` for each score
 
+    @classmethod
+    def of_runs(cls, problem, posterior, runs, moves, limit, **others):
+        """Return the results of chains.
+
+        Parameters
+        ----------
+        problem : Problem
+            Has the `dictionary`, the `functions` and the `pairs`.
+        posterior : Posterior
+            The posterior.
+        runs : list of Run
+            Paths of the chains.
+        moves : tuple of int
+            Number of moves tried, and accepted.
+        limit : int or None
+            Largest number of variables in a model; None: that of all usable variables.
+        **others
+            Further fields.
+        """
+        agreement = mixing(runs, posterior.inclusion()[:, 0], posterior.shape[1])
+        tried, accepted = moves
+        sizes = (posterior.orders() > 0).sum(axis=1)
+        return cls(
+            dictionary=problem.dictionary,
+            functions=problem.functions,
+            posterior=posterior,
+            acceptance_rate=float(accepted / max(tried, 1)),
+            r_hat=agreement.r_hat,
+            errors=agreement.errors,
+            runs=agreement.runs,
+            full=limit if limit is not None and limit in sizes else 0,
+            pairs=problem.pairs,
+            **others,
+        )
+
     def reaching(self):
         """Return a copy with `reach`, for the selected variables."""
         n_features = len(self.dictionary.low)

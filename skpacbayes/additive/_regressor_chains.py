@@ -13,16 +13,15 @@ from ._posterior import (
     Run,
     conditional_means,
     distinct,
-    mixing,
     padded,
 )
-from ._regressor_drawing import BallChain, CarlinChibChain
 from ._regressor_evidence import (
     greedy_model,
     least_noise,
     nothing_matters,
     weak_effects,
 )
+from ._regressor_samplers import BallChain, CarlinChibChain
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
 # Least gain in log evidence of many weak effects, beyond the penalty of fitted
@@ -350,32 +349,25 @@ def summary(chains, setup, temperature):
     if prior.freedom:
         temperature = setup.temperature(posterior.noise_variance)
     runs = runs_of([chain.recorded() for chain in chains])
-    agreement = mixing(runs, posterior.inclusion()[:, 0], shape[1])
     # Moves that add or delete variables: the first two kinds.
     tried = sum(chain.state.tried[:2].sum() for chain in chains)
     accepted = sum(chain.state.accepted[:2].sum() for chain in chains)
-    n_usable = np.count_nonzero(setup.ranks)
-    sizes = (posterior.orders() > 0).sum(axis=1)
-    found = Fitted(
-        dictionary=problem.dictionary,
-        functions=problem.functions,
-        posterior=posterior,
+    found = Fitted.of_runs(
+        problem,
+        posterior,
+        runs,
+        (tried, accepted),
+        prior.most if prior.most < np.count_nonzero(setup.ranks) else None,
         intercept=problem.mean,
         inverse_temperature=temperature.inverse_temperature,
-        acceptance_rate=float(accepted / max(tried, 1)),
-        r_hat=agreement.r_hat,
-        errors=agreement.errors,
-        runs=agreement.runs,
         n_variables_needed=setup.n_variables_needed,
         weak_gain=setup.weak_gain,
         nothing=setup.probability_of_nothing(posterior, temperature),
-        full=prior.most if prior.most < n_usable and prior.most in sizes else 0,
         noise_variance=temperature.noise_variance,
         intercept_variance=1 / (2 * temperature.inverse_temperature),
         radius=setup.radius,
         slab_scale=math.sqrt(setup.slab_variance(known.unit)),
         most=prior.most,
-        pairs=problem.pairs,
     )
     return found, Starts([chain.model for chain in chains], known.noise_variance)
 
