@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
-from .._sentinels import warn_of_sentinels
+from .._sentinels import warn_of_empty_columns, warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, usual_range, whole_range
 from ._doubts import warn_of_copied_rows, warn_of_far_rows, warn_of_residuals
@@ -307,8 +307,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         )
 
     def _warn_of_rows(self, X, y):
-        """Warn if rows of a fit are copies, or contain codes for missing values."""
+        """Warn of copied rows of a fit, and of missing values and codes for them."""
         warn_of_copied_rows(X, y)
+        warn_of_empty_columns(X, vars(self).get("feature_names_in_", ()))
         self._warn_of_sentinels(X)
 
     def _warn_of_sentinels(self, X):

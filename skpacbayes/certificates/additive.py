@@ -136,6 +136,17 @@ def certify_regression(estimator, found, problem, confidence):
 
     The posterior is a mixture over the models visited, an approximation of the Gibbs
     posterior. This is allowed, as the bound holds for all posteriors simultaneously.
+
+    Parameters
+    ----------
+    estimator : SparseAdditiveGibbsRegressor
+        The fitted estimator: its models and its parameters.
+    found : Fitted
+        Its results.
+    problem : Problem
+        The regression on the rows of the fit.
+    confidence : float
+        Probability with which the bound holds.
     """
     orders, weights = estimator.models_, estimator.model_weights_
     ranks, beta = problem.functions.orders, estimator.beta
