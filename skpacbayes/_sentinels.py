@@ -1,4 +1,4 @@
-"""Codes for missing values, such as -999, in numerical columns, and far rows."""
+"""Codes for missing values, such as -999, columns without a value, and far rows."""
 
 import numpy as np
 
@@ -62,6 +62,25 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
         if _is_far(value, low, high) and len(np.unique(others)) >= DISTINCT:
             found.append((column, value, count / len(values), low, high))
     return _warn(found, names, allows_missing)
+
+
+def warn_of_empty_columns(X, names=()):
+    """Warn of columns that are NaN in all rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    """
+    empty = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
+    if empty:
+        empty = [str(names[column]) for column in empty] if len(names) else empty
+        warn_user(
+            f"Nothing was observed of the features {empty} (NaN in all rows), and "
+            "nothing can be learned about them: remove them, or give their values."
+        )
 
 
 def warn_of_sentinels_in_stream(ends, n_rows, names=()):

@@ -27,7 +27,7 @@ A `chain` is `model`, integers, and `numbers` of two models, the current and a p
 one, with a tally of the moves; `factors`, of each the Cholesky factor L of P, below it
 L^-1 b, and one more, scratch; and `work`, scratch. Its `record` is `visits`, in a row
 the number of the model after a move, and the functions of the model of that number;
-and `weights`, its log weight. `additive._chain` names what the arrays hold.
+and `weights`, its log weight. `additive_state` names what the arrays hold.
 """
 
 import math

@@ -1,121 +1,27 @@
-"""Base class of the sparse additive estimators: parameters, effects, selection."""
+"""Base class of the sparse additive estimators: parameters, effects, draws."""
 
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, check_scalar
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
-from .._extras import extra_module
-from .._sentinels import warn_of_sentinels
+from .._sentinels import warn_of_empty_columns, warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
-from ._basis import AUTOMATIC, NAMED, Dictionary, Orthonormal, usual_range, whole_range
-from ._doubts import SELECTED, warn_of_copied_rows, warn_of_far_rows
-from ._pairs import Pairs
-from ._posterior import Posterior, projected_support, variables_of
+from ._basis import AUTOMATIC, NAMED, Dictionary, usual_range, whole_range
+from ._doubts import warn_of_copied_rows, warn_of_far_rows, warn_of_residuals
+from ._posterior import variables_of
+from ._selection import _Selection
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
 BLOCK = 2**20  # largest number of values of functions in memory, in predictions
-NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
 
 
-class Fitted(NamedTuple):
-    """Results of the chains that predictions and fitted attributes use."""
-
-    dictionary: Dictionary
-    functions: Orthonormal
-    posterior: Posterior
-    inverse_temperature: float
-    acceptance_rate: float
-    r_hat: float
-    errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
-    coefficients: np.ndarray | None = None  # used by predictions
-    intercept: float = 0.0
-    n_variables_needed: int = 0  # for many weak effects, if larger than `most`
-    weak_gain: float = 0.0  # log evidence for them, if inconclusive
-    # Probability of no variable if the noise variance, which was estimated, is unknown;
-    # 0 if it was not estimated.
-    nothing: float = 0.0
-    full: int = 0  # largest number of variables, if a chain reached it; else 0
-    noise_variance: float = 0.0
-    intercept_variance: float = 0.0
-    intercepts: np.ndarray | None = None  # of the draws, with two classes
-    threshold: float = 0.0  # subtracted from the log odds of a ranker
-    radius: float = np.inf
-    slab_scale: float = 1.0
-    most: int = 0  # largest number of variables in a model
-    runs: tuple = ()  # `Run` of each chain
-    pairs: Pairs | None = None  # pairs of variables, numbered after the variables
-    freedom: float = np.inf  # degrees of freedom of the noise
-    residual_variance: float = 0.0  # of all rows, if the noise has heavy tails
-    far_rows: tuple = ()  # weights of far rows above and below, if most are on one side
-    reach: np.ndarray | None = None  # (2, n_features): limits beyond which rows are far
-    dispersion: float = 1.0  # of counts
-    total_weight: float = 0.0  # of the rows of counts
-    classes: tuple = ()  # with several classes, a `Fitted` for each score
-
-    def reaching(self):
-        """Return a copy with `reach`, for the selected variables."""
-        n_features = len(self.dictionary.low)
-        selected = self.posterior.inclusion()[:n_features, 0] >= SELECTED
-        return self._replace(reach=self.dictionary.reach(selected))
-
-    def predicting_by(self, draws):
-        """Return a copy with the mean coefficients of some draws; None: all."""
-        posterior = self.posterior
-        if draws is None:
-            coefficients, intercept = posterior.mean(), self.intercepts.mean()
-        else:
-            coefficients = posterior.mean_of(draws)
-            intercept = self.intercepts[draws].mean()
-        return self._replace(coefficients=coefficients, intercept=float(intercept))
-
-    def values(self, X, terms):
-        """Return values of the functions of terms: variables, then pairs, ascending.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
-        terms : sequence of int
-            Columns of variables; n_features + j is pair j.
-
-        Returns
-        -------
-        values : ndarray of shape (n_terms, n_functions, n_samples)
-            The values.
-        """
-        terms, n_features = np.asarray(terms, dtype=int), X.shape[1]
-        mains, pairs = terms[terms < n_features], terms[terms >= n_features]
-        values = self.functions(self.dictionary(X, mains), mains)
-        if len(pairs) == 0:
-            return values
-        return np.concatenate([values, self.pairs(X, pairs - n_features)])
-
-
-def has_one_sum(estimator):
-    """Check that an estimator has a single score, without pairs."""
-    found = vars(estimator).get("_computed")
-    if found is not None and found.classes:
-        raise AttributeError("projected_support needs at most two classes.")
-    given = getattr(estimator, "interactions", None)
-    if (given if found is None else found.pairs) is not None:
-        raise AttributeError(
-            "projected_support needs interactions=None: it projects predictions on "
-            "sums of effects of single variables."
-        )
-    return True
-
-
-class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
+class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
     """An additive model; its `_answer()` is a `Fitted`."""
 
     _what_chains_report = "log_weight"  # of the model of each draw
@@ -180,160 +86,6 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
         seed = check_random_state(random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
         return np.array([self._drawn(rng) for _ in range(n_samples)])
-
-    def get_support(self, indices=False, *, threshold=SELECTED):
-        """Select variables by their inclusion probabilities.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Whether to return columns rather than a mask.
-        threshold : float, default=0.5
-            Least inclusion probability of a selected variable.
-
-        Returns
-        -------
-        support : ndarray
-            Mask of shape (n_features,), or the columns selected.
-        """
-        check_share("threshold", threshold, ends=True)
-        mask = self.inclusion_probabilities_ >= threshold
-        return np.flatnonzero(mask) if indices else mask
-
-    def transform(self, X):
-        """Select the columns of the selected variables.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        selected : array of shape (n_samples, n_selected_features)
-            The columns with `get_support()`.
-        """
-        refuse_hidden(X, type(self).__name__)
-        return super().transform(X)
-
-    def inverse_transform(self, X):
-        """Insert columns of zeros for the variables that are not selected.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_selected_features)
-            Columns of the selected variables.
-
-        Returns
-        -------
-        rows : array of shape (n_samples, n_features)
-            The columns, and zeros.
-        """
-        refuse_hidden(X, type(self).__name__)
-        return super().inverse_transform(X)
-
-    @available_if(has_one_sum)
-    def projected_support(self, X, *, explained=0.98, indices=False):
-        """Select a small set of variables that predicts as the posterior does.
-
-        If many correlated variables each have a small effect, all of them can have high
-        inclusion probabilities, and the posterior, which uses all of them, predicts
-        best. This method summarises the posterior: it adds variables one at a time, and
-        projects the predictions on additive functions of these variables, until they
-        explain enough [1]_. The predictions of the estimator do not change.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows at which predictions are compared, for instance those of `fit`.
-        explained : float, default=0.98
-            Share of the divergence between a constant and the predictions that the
-            variables have to explain. It is the Kullback-Leibler divergence for
-            probabilities, and the variance for means, ranks and log means.
-        indices : bool, default=False
-            Whether to return columns, the most important first, rather than a mask.
-
-        Returns
-        -------
-        support : ndarray
-            Mask of shape (n_features,), or the columns selected.
-
-        References
-        ----------
-        .. [1] C. Goutis and C. P. Robert (1998). Model choice in generalised linear
-           models: a Bayesian approach via Kullback-Leibler projections. Biometrika 85.
-        """
-        check_is_fitted(self)
-        check_share("explained", explained, ends=True)
-        X, found = self._rows(X), self._answer()
-        inclusion = found.posterior.inclusion()
-        some = np.flatnonzero(inclusion[:, 0] >= NEGLIGIBLE)
-        orders = (inclusion[some] >= 0.5 * inclusion[some, :1]).sum(axis=1)
-        values = found.values(X, some)
-        targets, logistic = self._projected(X)
-        chosen, _ = projected_support(
-            values, orders, targets, logistic=logistic, explained=explained
-        )
-        if indices:
-            return some[chosen]
-        mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[some[chosen]] = True
-        return mask
-
-    def _projected(self, X):
-        """Return predictions at validated rows, and whether they are probabilities."""
-        return self._decision(X), False
-
-    def inclusion_frame(self):
-        """Return the inclusion probabilities as a table, largest first.
-
-        Returns
-        -------
-        table : pandas.DataFrame
-            A row for each variable, by its name or its column: `probability`, its Monte
-            Carlo `error`, and the `expected_order`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        pandas = extra_module(
-            "pandas", "demo", f"{type(self).__name__}.inclusion_frame"
-        )
-        found = self._answer()
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        inclusion = found.posterior.inclusion()
-        columns = {
-            "probability": self._of_variables(inclusion[:, 0]),
-            "error": self._of_variables(found.errors),
-            "expected_order": self._of_variables(inclusion.sum(axis=1)),
-        }
-        table = pandas.DataFrame(columns, index=names)
-        return table.sort_values("probability", ascending=False, kind="stable")
-
-    def _get_support_mask(self):
-        return self.get_support()
-
-    @property
-    def inclusion_probabilities_(self):
-        """Probability that each variable is in the model."""
-        return self._of_variables(self._answer().posterior.inclusion()[:, 0])
-
-    @property
-    def feature_importances_(self):
-        """Probability that each variable is in the model."""
-        return self.inclusion_probabilities_
-
-    @property
-    def inclusion_errors_(self):
-        """Monte Carlo standard errors of the inclusion probabilities."""
-        return self._of_variables(self._answer().errors)
-
-    @property
-    def expected_orders_(self):
-        """Posterior mean of the order of each variable."""
-        return self._of_variables(self._answer().posterior.inclusion().sum(axis=1))
 
     @property
     def coefficients_(self):
@@ -489,10 +241,6 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
             )
         return int(feature)
 
-    def _of_variables(self, terms):
-        """Return a copy of an array over terms, for the variables alone."""
-        return terms[: self.n_features_in_].copy()
-
     def _term(self, feature):
         """Return the term of a variable, or of a pair (tuple, list or array)."""
         if not (isinstance(feature, (tuple, list, np.ndarray)) and len(feature) == 2):
@@ -546,9 +294,22 @@ class _SparseAdditiveGibbs(ArviZMixin, SelectorMixin, MissingValuesEstimator):
             result[rows] = found.posterior.variance(values, features)
         return result
 
+    def _warn_of_residuals(self, X, y, predict, *, classes=False):
+        """Warn if residuals depend on a variable, or on a product of two."""
+        warn_of_residuals(
+            X,
+            y,
+            predict,
+            self._categorical(),
+            self.get_support(),
+            additive=self.interactions is None,
+            classes=classes,
+        )
+
     def _warn_of_rows(self, X, y):
-        """Warn if rows of a fit are copies, or contain codes for missing values."""
+        """Warn of copied rows of a fit, and of missing values and codes for them."""
         warn_of_copied_rows(X, y)
+        warn_of_empty_columns(X, vars(self).get("feature_names_in_", ()))
         self._warn_of_sentinels(X)
 
     def _warn_of_sentinels(self, X):

@@ -1,4 +1,4 @@
-"""A Markov chain on models: its prior, its state, and the record of its moves."""
+"""A Markov chain on models: their quadratic form, their prior, and the moves."""
 
 import math
 from typing import NamedTuple
@@ -7,33 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels import additive as kernels
-from .._kernels.additive import (
-    ABSENT,
-    ACCEPTED,
-    COUNTS,
-    CURRENT,
-    FEATURES,
-    FIT,
-    FITS,
-    HALF_LOGS,
-    KNOWN,
-    LARGER,
-    MODELS,
-    MOVES,
-    ORDERS,
-    OTHER,
-    OWNERS,
-    PLACES,
-    SCALARS,
-    SIZE,
-    SMALLER,
-    STATUS,
-    STAY,
-    TALLY,
-    TOTAL,
-    TRIED,
-    WEIGHT,
-)
+from .._kernels.additive_state import EVERY, ChainRecord, ChainState
 from .._kernels.state import named
 from ..certificates.additive import log_binomial
 
@@ -41,200 +15,182 @@ MOST_VARIABLES = 50  # default of `max_active`
 # Numbers of promising and of other variables that a move chooses among.
 PROMISING, WINDOW = 128, 256
 N_VIEWS = 20  # largest number of models whose neighbours define promising variables
-EVERY = slice(None)
-KINDS = slice(STAY)  # of moves
+CACHE_BYTES = 2**27  # memory for the rows that a chain caches
+NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
-class ModelState(NamedTuple):
-    """One of the two models of a chain: views of its arrays.
-
-    Parameters
-    ----------
-    rows : ndarray of int64 of shape (6, n)
-        Variables, orders and functions, their numbers, and indices of pairs.
-    numbers : ndarray of shape (3, n)
-        Log weights of its neighbours relative to its own, and its own.
-    triangle : ndarray of shape (largest + 1, largest)
-        Cholesky factor L of P and, below it, L^-1 b.
-    """
-
-    rows: np.ndarray
-    numbers: np.ndarray
-    triangle: np.ndarray
-
-    n_variables = named("rows", COUNTS, SIZE)
-    n_functions = named("rows", COUNTS, TOTAL)  # once it is factorised
-    known = named("rows", COUNTS, KNOWN)
-    log_weight = named("numbers", SCALARS, WEIGHT)
-    fit = named("numbers", SCALARS, FIT)
-    # Allocated for more entries than are used: see the properties of `ChainState`.
-    features = named("rows", FEATURES, EVERY)
-    orders = named("rows", ORDERS, EVERY)
-    owners = named("rows", OWNERS, EVERY)
-    places = named("rows", PLACES, EVERY)
-    larger = named("numbers", LARGER, EVERY)
-    smaller = named("numbers", SMALLER, EVERY)
-
-
-class ChainState(NamedTuple):
-    """The current and a proposed model of a chain, and scratch.
+class Gram:
+    """The matrix G, given in full.
 
     Parameters
     ----------
-    model : ndarray of int64 of shape (3, 6, n)
-        Variables, orders and functions of the two models; then the tally of the moves.
-    numbers : ndarray of shape (2, 3, n)
-        For each model, the log weights of its neighbours relative to its own, and its
-        own.
-    factors : ndarray of shape (3, largest + 1, largest)
-        For each model, the Cholesky factor L of P and, below it, L^-1 b; then scratch.
-    work : ndarray of shape (largest + 3, n_features * max_order)
-        Scratch; the last rows are parts of the log weights of the larger neighbours.
+    matrix : ndarray of shape (n_features * max_order, n_features * max_order)
+        G.
+    ranks : ndarray of shape (n_features,)
+        Number of functions of each variable, then of each pair.
+    pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
+        Pairs of variables, numbered after the variables.
     """
 
-    model: np.ndarray
-    numbers: np.ndarray
-    factors: np.ndarray
-    work: np.ndarray
+    def __init__(self, matrix, ranks, pairs=NO_PAIRS):
+        p, n_columns = len(ranks), len(matrix)
+        self.ranks, self.pairs = ranks, pairs
+        self._rows = np.ascontiguousarray(matrix)
+        blocks = matrix.reshape(p, n_columns // p, p, n_columns // p)
+        every = np.arange(p)
+        self.diagonal = np.ascontiguousarray(blocks[every, :, every, :])
 
-    both_known = named("model", COUNTS, KNOWN)  # whether models are factorised
-    current = named("model", TALLY, OTHER, CURRENT)  # which of the two models
-    n_models = named("model", TALLY, OTHER, MODELS)  # recorded
-    n_moves = named("model", TALLY, OTHER, MOVES)  # recorded
-    tried = named("model", TALLY, TRIED, KINDS)  # number of moves, of each kind
-    accepted = named("model", TALLY, ACCEPTED, KINDS)
-    fits = named("work", FITS, EVERY)  # of larger models: explained part of b
-    half_logs = named("work", HALF_LOGS, EVERY)  # and half log determinants
+    def among(self, columns):
+        """Return G among some functions."""
+        return self._rows[np.ix_(columns, columns)]
 
-    @classmethod
-    def empty(cls, n_features, max_order, largest):
-        """Return a state for models of at most `largest` functions, without any."""
-        side, n_columns = max(largest, max_order), n_features * max_order
-        counts, scalars = max(largest, ABSENT, n_features), max(n_columns, FIT + 1)
-        return cls(
-            model=np.zeros((TALLY + 1, STATUS + 1, counts + 1), dtype=np.int64),
-            numbers=np.zeros((TALLY, SCALARS + 1, scalars)),
-            factors=np.zeros((TALLY + 1, side + 1, side)),
-            work=np.zeros((largest + 3, n_columns)),
-        )
-
-    @property
-    def now(self):
-        """The current model."""
-        current = self.current
-        return ModelState(
-            self.model[current], self.numbers[current], self.factors[current]
-        )
-
-    @property
-    def n_functions(self):
-        """Number of functions of the current model, once it is factorised."""
-        return self.now.n_functions
-
-    @property
-    def features(self):
-        """Variables of the current model."""
-        now = self.now
-        return now.features[: now.n_variables]
-
-    @property
-    def orders(self):
-        """Their orders."""
-        now = self.now
-        return now.orders[: now.n_variables]
-
-    @property
-    def owners(self):
-        """Variable of each function of the current model."""
-        now = self.now
-        return now.owners[: now.n_functions]
-
-    @property
-    def places(self):
-        """Place of each function of the current model among those of its variable."""
-        now = self.now
-        return now.places[: now.n_functions]
-
-    @property
-    def log_weight(self):
-        """Log weight of the current model."""
-        return self.now.log_weight
-
-    @property
-    def larger(self):
-        """Log weights of the larger neighbours relative to the current model's."""
-        return self.now.larger[: self.work.shape[1]]
-
-    @property
-    def smaller(self):
-        """Log weights of the smaller neighbours relative to the current model's."""
-        now = self.now
-        return now.smaller[: now.n_variables]
-
-    @property
-    def factor(self):
-        """Cholesky factor L of the current model's P."""
-        now = self.now
-        q = now.n_functions
-        return np.tril(now.triangle[:q, :q])
-
-    @property
-    def solution(self):
-        """L^-1 b of the current model."""
-        now = self.now
-        q = now.n_functions
-        return now.triangle[q, :q]
-
-    def start(self, features, orders):
-        """Set the current model."""
-        now, size = self.now, len(features)
-        now.n_variables, now.known = size, 0
-        now.features[:size], now.orders[:size] = features, orders
-
-    def forget(self):
-        """Mark the models as not factorised, as G, b or the prior has changed."""
-        self.both_known = 0
-
-    def go_back(self, model, accepted):
-        """Undo a move, given the former model and number of accepted moves."""
-        self.current, self.accepted = model, accepted
-
-    def reset_counts(self):
-        """Reset the counts of moves and recorded models."""
-        self.tried = self.accepted = self.n_models = self.n_moves = 0
-
-    def count(self, *, models=0, moves=0):
-        """Count models and moves that were recorded outside of the kernel."""
-        self.n_models += models
-        self.n_moves += moves
+    def reader(self):
+        """Return a `Reader` for one chain, with all rows of G."""
+        return Reader(self, self._rows, all_ready=True)
 
 
-class ChainRecord(NamedTuple):
-    """Record of the models that a chain has visited.
+class WeightedRows:
+    """The matrix G = V W V', given by the values of the functions at rows.
 
     Parameters
     ----------
-    visits : ndarray of int64 of shape (n_moves, 1 + largest)
-        Row i holds the number of the model after move i, then the columns of the
-        functions of model i plus 1, padded with 0.
-    weights : ndarray of shape (n_moves,)
-        Log weight of model i.
-    draws : ndarray of shape (n_moves, largest)
-        Coefficients of model i, in chains that draw them.
+    values : ndarray of shape (n_features, max_order, n_samples)
+        V, the values of the functions.
+    weights : ndarray of shape (n_samples,)
+        The diagonal of W.
+    ranks : ndarray of shape (n_features,)
+        Number of functions of each variable, then of each pair.
+    pairs : ndarray of int of shape (n_pairs, 2), default=NO_PAIRS
+        Pairs of variables, numbered after the variables.
     """
 
-    visits: np.ndarray
-    weights: np.ndarray
-    draws: np.ndarray
+    def __init__(self, values, weights, ranks, pairs=NO_PAIRS):
+        p, width, n_samples = values.shape
+        self.values, self.weights = values, weights
+        self.ranks, self.pairs = ranks, pairs
+        self._flat = values.reshape(p * width, n_samples)
+        self.diagonal = np.empty((p, width, width))
+        step = max(1, 2**20 // max(1, width * n_samples))
+        for start in range(0, p, step):
+            part = values[start : start + step]
+            weighted = (part * weights) @ part.transpose(0, 2, 1)
+            self.diagonal[start : start + step] = weighted
 
-    path = named("visits", 0)  # number of the model after each move
-    columns = named("visits", slice(1, None))  # one more than those of its functions
+    def against(self, targets):
+        """Return V W targets."""
+        return self._flat @ (self.weights * targets)
 
-    @classmethod
-    def empty(cls, n_moves, largest):
-        """Return an empty record for a number of moves."""
-        visits = np.zeros((n_moves, 1 + largest), dtype=np.int64)
-        return cls(visits, np.zeros(n_moves), np.zeros((n_moves, largest)))
+    def among(self, columns):
+        """Return G among some functions."""
+        part = self._flat[columns]
+        return (part * self.weights) @ part.T
+
+    def values_of(self, columns):
+        """Return the values of some functions, of shape (n_columns, n_samples)."""
+        return self._flat[columns]
+
+    def rows_of(self, columns):
+        """Return the rows of G of some functions."""
+        return (self._flat[columns] * self.weights) @ self._flat.T
+
+    def reader(self):
+        """Return a `Reader` for one chain, with an empty cache."""
+        n_columns = len(self._flat)
+        n_rows = max(1, min(n_columns, CACHE_BYTES // (8 * n_columns)))
+        return Reader(self, np.empty((n_rows, n_columns)))
+
+
+class Reader:
+    """Cache of the rows of G that one chain uses.
+
+    If the cache is full, rows of variables that are not in the model are dropped in
+    turn. The cache grows only if the rows of the model do not fit.
+
+    Parameters
+    ----------
+    source : Gram or WeightedRows
+        G.
+    rows : ndarray of shape (n_rows, n_functions)
+        All rows, or an empty array for some.
+    all_ready : bool, default=False
+        Whether `rows` holds all rows of G.
+    """
+
+    def __init__(self, source, rows, all_ready=False):
+        self.source, self.rows = source, rows
+        p, width, _ = source.diagonal.shape
+        parents = np.full((2, p), -1)
+        parents[:, p - len(source.pairs) :] = source.pairs.T
+        every = np.arange(p)
+        ready = source.ranks if all_ready else np.zeros_like(every)
+        self.index = np.array([source.ranks, ready, *parents, every, every])
+        self._ready = self.index[kernels.READY]
+        self.places = np.arange(p * width).reshape(p, width)
+        self._free = [] if all_ready else list(range(len(rows)))[::-1]
+        self._turn = 0
+
+    def arrange(self, sequence):
+        """Set the sequence of all variables, the most promising first."""
+        self.index[kernels.SEQUENCE] = sequence
+        self.index[kernels.POSITION, sequence] = np.arange(len(sequence))
+
+    def without_pairs(self):
+        """Return a reader for a chain that treats pairs as variables."""
+        reader = self.source.reader()
+        reader.index[[kernels.FIRST, kernels.SECOND]] = -1
+        return reader
+
+    def form(self, linear):
+        """Return the quadratic form with the linear terms b; see the kernel."""
+        return self.source.diagonal, linear, self.rows, self.index, self.places
+
+    def among(self, columns):
+        """Return G among some functions."""
+        features, orders = np.divmod(columns, self.places.shape[1])
+        if (orders < self._ready[features]).all():
+            return self.rows[self.places[features, orders][:, None], columns]
+        return self.source.among(columns)
+
+    def fetch(self, features, orders):
+        """Load the rows of a model into the cache."""
+        missing = np.flatnonzero(self._ready[features] < orders)
+        if len(missing) == 0:
+            return
+        counts = orders[missing] - self._ready[features[missing]]
+        owners = np.repeat(features[missing], counts)
+        own = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        own += self._ready[owners]
+        rows = self.source.rows_of(owners * self.places.shape[1] + own)
+        while len(self._free) < len(owners):
+            self._make_room(features, len(owners) - len(self._free))
+        places = [self._free.pop() for _ in owners]
+        self.rows[places] = rows
+        self.places[owners, own] = places
+        self._ready[features[missing]] = orders[missing]
+
+    def fetch_ahead(self, features):
+        """Load a row of each variable of a sequence, as long as the cache has room.
+
+        Rows that are cached already are kept.
+        """
+        counts = np.maximum(self._ready[features], 1).cumsum()
+        first = features[counts <= len(self.rows)]
+        self.fetch(first, np.minimum(self.source.ranks[first], 1))
+
+    def _make_room(self, features, n_missing):
+        """Drop the rows of a variable that is not in the model, or add missing rows."""
+        kept = np.flatnonzero(self._ready)
+        kept = kept[~np.isin(kept, features)]
+        if len(kept) == 0:
+            count = len(self.rows)
+            more = np.empty((n_missing, self.rows.shape[1]))
+            self.rows = np.concatenate([self.rows, more])
+            self._free.extend(range(count, count + n_missing))
+            return
+        self._turn = int(kept[np.searchsorted(kept, self._turn) % len(kept)])
+        self._free.extend(self.places[self._turn, : self._ready[self._turn]].tolist())
+        self._ready[self._turn] = 0
+        self._turn += 1
 
 
 class Prior(NamedTuple):

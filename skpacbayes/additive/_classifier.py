@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
+from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
-from ._doubts import is_settled, warn_of_residuals
-from ._drawn import _AdditiveGibbsClassifier, divergence_of, logistic_normal_of
-from ._pairs import _Interactions
+from ._doubts import is_settled
+from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
+from ._selection import _Interactions
 
 
 class SparseAdditiveGibbsClassifier(
@@ -296,16 +297,7 @@ class SparseAdditiveGibbsClassifier(
             `interactions`.
         """
         rows = self._classes(X, y, sample_weight, self.class_weight, several=True)
-        if self.inverse_temperature == "pac" and rows.targets.ndim == 2:
-            raise ValueError(
-                "inverse_temperature='pac' needs two classes, got "
-                f"{len(rows.targets)}: use 'likelihood', or OneVsRestClassifier."
-            )
-        if self.inverse_temperature == "pac" and self.interactions is not None:
-            raise ValueError(
-                "interactions needs inverse_temperature='likelihood' or a number, got "
-                "'pac', under which the prior must not depend on the rows."
-            )
+        self._check_temperature(rows)
         problem = self._problem(rows)
         total = rows.weights.sum()
         temperature = self._temperature(total)
@@ -327,22 +319,34 @@ class SparseAdditiveGibbsClassifier(
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
         plausible = self._doubt(problem, sample_weight)
-        given = self.inverse_temperature, self.class_weight
-        usual = given == ("likelihood", None) and self.slab_scale in ("auto", 1.0)
-        settled = is_settled(self._computed) and self.max_order > 1
-        if plausible and settled and usual:
+        if plausible and self._chose_freely():
             targets = np.atleast_2d(rows.targets).T.astype(float)
-            warn_of_residuals(
+            self._warn_of_residuals(
                 rows.X,
                 targets,
                 lambda X: self._probabilities(X)[:, -targets.shape[1] :],
-                self._categorical(),
-                self.get_support(),
-                additive=self.interactions is None,
                 classes=True,
             )
         self._warn_of_rows(rows.X, rows.targets)
         return self
+
+    def predict(self, X):
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The second class where its probability is larger than one half; with more
+            than two classes, the most probable class.
+        """
+        scores = self.decision_function(X)
+        codes = scores.argmax(axis=1) if self._several else scores > 0
+        return self.classes_[codes.astype(int)]
 
     def decision_function(self, X):
         """Return the log odds of the second class, or log probabilities of the classes.
@@ -376,6 +380,51 @@ class SparseAdditiveGibbsClassifier(
             `prediction="mean"` these are averaged over the posterior.
         """
         return self._probabilities(self._rows_to_predict(X))
+
+    @as_fitted
+    def certificate(self, X=None, y=None, *, confidence=0.95):
+        """Bound the log loss of new rows, under `inverse_temperature="pac"`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            New rows on which the loss is computed. None: the rows of the fit.
+        y : array-like of shape (n_samples,), default=None
+            Labels of the new rows.
+        confidence : float, default=0.95
+            Probability with which the bound holds.
+
+        Returns
+        -------
+        certificate : Certificate
+            Theorem 1.2.6 of Catoni (2007) for the mean log loss of `predict_proba`
+            with `prediction="mean"`, and of a function drawn from the posterior, the
+            scores clipped to `score_bound`.
+
+        Raises
+        ------
+        NotImplementedError
+            Unless `inverse_temperature="pac"` and all rows have equal weights.
+        """
+        check_is_fitted(self)
+        check_share("confidence", confidence)
+        if self._risk is None:
+            raise NotImplementedError(
+                "certificate needs inverse_temperature='pac' and rows of equal weights,"
+                f" got inverse_temperature={self.inverse_temperature!r}."
+            )
+        observed = None
+        if X is not None:
+            observed = self._loss(*self._labelled(X, y), bound=self.score_bound)
+        largest = math.log1p(math.exp(self.score_bound))
+        return self._certified(
+            "Theorem 1.2.6 of Catoni (2007)",
+            confidence,
+            observed,
+            largest,
+            f"log loss at most {largest:.4g}, scores clipped",
+            "rows independent, of one distribution",
+        )
 
     @property
     def intercept_(self):
@@ -459,50 +508,26 @@ class SparseAdditiveGibbsClassifier(
     def _projected(self, X):
         return expit(self._log_odds(X)), True
 
-    @as_fitted
-    def certificate(self, X=None, y=None, *, confidence=0.95):
-        """Bound the log loss of new rows, under `inverse_temperature="pac"`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), default=None
-            New rows on which the loss is computed. None: the rows of the fit.
-        y : array-like of shape (n_samples,), default=None
-            Labels of the new rows.
-        confidence : float, default=0.95
-            Probability with which the bound holds.
-
-        Returns
-        -------
-        certificate : Certificate
-            Theorem 1.2.6 of Catoni (2007) for the mean log loss of `predict_proba`
-            with `prediction="mean"`, and of a function drawn from the posterior, the
-            scores clipped to `score_bound`.
-
-        Raises
-        ------
-        NotImplementedError
-            Unless `inverse_temperature="pac"` and all rows have equal weights.
-        """
-        check_is_fitted(self)
-        check_share("confidence", confidence)
-        if self._risk is None:
-            raise NotImplementedError(
-                "certificate needs inverse_temperature='pac' and rows of equal weights,"
-                f" got inverse_temperature={self.inverse_temperature!r}."
+    def _check_temperature(self, rows):
+        """Raise ValueError where "pac" has no certificate."""
+        if self.inverse_temperature != "pac":
+            return
+        if rows.targets.ndim == 2:
+            raise ValueError(
+                "inverse_temperature='pac' needs two classes, got "
+                f"{len(rows.targets)}: use 'likelihood', or OneVsRestClassifier."
             )
-        observed = None
-        if X is not None:
-            observed = self._loss(*self._labelled(X, y), bound=self.score_bound)
-        largest = math.log1p(math.exp(self.score_bound))
-        return self._certified(
-            "Theorem 1.2.6 of Catoni (2007)",
-            confidence,
-            observed,
-            largest,
-            f"log loss at most {largest:.4g}, scores clipped",
-            "rows independent, of one distribution",
-        )
+        if self.interactions is not None:
+            raise ValueError(
+                "interactions needs inverse_temperature='likelihood' or a number, got "
+                "'pac', under which the prior must not depend on the rows."
+            )
+
+    def _chose_freely(self):
+        """Return whether structure in residuals can only come from the functions."""
+        given = self.inverse_temperature, self.class_weight
+        usual = given == ("likelihood", None) and self.slab_scale in ("auto", 1.0)
+        return usual and self.max_order > 1 and is_settled(self._answer())
 
     def _slab_variance(self, rows):
         """Return the prior variance of a coefficient; None if the chains draw it."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._extras import extra_module
-from ._base import SELECTED
+from ._posterior import SELECTED
 
 N_POINTS, N_POINTS_OF_PAIR = 200, 40
 

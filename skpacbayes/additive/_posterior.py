@@ -1,27 +1,19 @@
-"""The posterior as a mixture of the models visited, its Monte Carlo errors.
-
-Also its projection on a small set of variables.
-"""
+"""Results of chains: the posterior as a mixture of the models visited, its errors."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.special import expit, xlogy
+from scipy.linalg import solve_triangular
 
 from .._chains import r_hat
-from ._gram import precision_factor
+from ..certificates.additive import precision_factor
+from ._basis import Dictionary, Orthonormal, Pairs
 
+SELECTED = 0.5  # least inclusion probability of a variable that is selected
 BLOCK = 2**20  # largest number of entries of the matrices solved at a time
-ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance
-LEAST_FREEDOM = 3.0  # and least degrees of freedom
 N_BATCHES = 10  # batches of a chain, for Monte Carlo errors
 UNCERTAIN = 0.05, 0.95  # inclusion probabilities between which R-hat is computed
-# Of a projection: number of candidates fitted at each step, the best by score tests.
-N_REFITTED = 3
-RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
-N_NEWTON = 50
 
 
 class Posterior:
@@ -298,42 +290,6 @@ def padded(table, width, value):
     return result
 
 
-def may_integrate(settings, problem):
-    """Return whether the noise variance can be integrated out.
-
-    No other parameter may depend on it, and there must be enough rows for the number of
-    variables and pairs: otherwise a model that fits the noise would make its own
-    variance small.
-    """
-    given = settings.noise_variance, settings.slab, settings.inverse_temperature
-    usual = given == ("auto", "gaussian", "likelihood")
-    n_variables = np.count_nonzero(problem.gram.ranks)
-    least = max(LEAST_FREEDOM + 1, ROWS_EACH * n_variables)
-    return usual and settings.sampler == "collapsed" and problem.weight >= least
-
-
-def integrated(prior, freedom, square):
-    """Return the prior of a chain that integrates out the noise variance.
-
-    The variance s^2 has the prior 1 / s^2, and the standard deviations of coefficients
-    are s times those of the prior. The log weight of a model is then
-
-        log prior - (n - 1) log(y'y - b' P^-1 b) / 2 - log|P| / 2 + q log(ridge) / 2,
-
-    b and P as in the kernel.
-
-    Parameters
-    ----------
-    prior : Prior
-        A normal prior, in units of the noise.
-    freedom : float
-        Degrees of freedom, the number of rows minus one.
-    square : float
-        Sum of squares of y minus its mean, in these units.
-    """
-    return prior._replace(freedom=freedom, square=square)
-
-
 def noise_factors(prior, fits):
     """Return the mean noise variance given each model, in its unit; 1 if known.
 
@@ -422,107 +378,110 @@ def variables_of(columns, n_features, width):
     return present
 
 
-def projected_support(values, orders, targets, *, logistic, explained):
-    """Select variables one at a time until their projection explains enough.
+class Fitted(NamedTuple):
+    """Results of the chains that predictions and fitted attributes use."""
 
-    The projection of a posterior's predictions on some variables is the additive
-    function of these with the least divergence from the predictions [1]_.
+    dictionary: Dictionary
+    functions: Orthonormal
+    posterior: Posterior
+    inverse_temperature: float
+    acceptance_rate: float
+    r_hat: float
+    errors: np.ndarray  # Monte Carlo errors of the inclusion probabilities
+    coefficients: np.ndarray | None = None  # used by predictions
+    intercept: float = 0.0
+    n_variables_needed: int = 0  # for many weak effects, if larger than `most`
+    weak_gain: float = 0.0  # log evidence for them, if inconclusive
+    # Probability of no variable if the noise variance, which was estimated, is unknown;
+    # 0 if it was not estimated.
+    nothing: float = 0.0
+    full: int = 0  # largest number of variables, if a chain reached it; else 0
+    noise_variance: float = 0.0
+    intercept_variance: float = 0.0
+    intercepts: np.ndarray | None = None  # of the draws, with two classes
+    threshold: float = 0.0  # subtracted from the log odds of a ranker
+    radius: float = np.inf
+    slab_scale: float = 1.0
+    most: int = 0  # largest number of variables in a model
+    runs: tuple = ()  # `Run` of each chain
+    pairs: Pairs | None = None  # pairs of variables, numbered after the variables
+    freedom: float = np.inf  # degrees of freedom of the noise
+    residual_variance: float = 0.0  # of all rows, if the noise has heavy tails
+    far_rows: tuple = ()  # weights of far rows above and below, if most are on one side
+    reach: np.ndarray | None = None  # (2, n_features): limits beyond which rows are far
+    dispersion: float = 1.0  # of counts
+    total_weight: float = 0.0  # of the rows of counts
+    classes: tuple = ()  # with several classes, a `Fitted` for each score
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_features, max_order, n_samples)
-        Values of the functions.
-    orders : ndarray of shape (n_features,)
-        Number of functions of each variable; 0 leaves a variable out.
-    targets : ndarray of shape (n_samples,)
-        The predictions: means, or probabilities where `logistic`.
-    logistic : bool
-        Whether predictions are probabilities, with the divergence of Bernoulli
-        distributions. Otherwise they are means, with the squared distance.
-    explained : float
-        Share of the divergence of a constant to be explained.
+    @classmethod
+    def of_runs(cls, problem, posterior, runs, moves, limit, **others):
+        """Return the results of chains.
 
-    Returns
-    -------
-    features : list of int
-        The variables, the most important first.
-    share : float
-        Share of the divergence that they explain.
+        Parameters
+        ----------
+        problem : Problem
+            Has the `dictionary`, the `functions` and the `pairs`.
+        posterior : Posterior
+            The posterior.
+        runs : list of Run
+            Paths of the chains.
+        moves : tuple of int
+            Number of moves tried, and accepted.
+        limit : int or None
+            Largest number of variables in a model; None: that of all usable variables.
+        **others
+            Further fields.
+        """
+        agreement = mixing(runs, posterior.inclusion()[:, 0], posterior.shape[1])
+        tried, accepted = moves
+        sizes = (posterior.orders() > 0).sum(axis=1)
+        return cls(
+            dictionary=problem.dictionary,
+            functions=problem.functions,
+            posterior=posterior,
+            acceptance_rate=float(accepted / max(tried, 1)),
+            r_hat=agreement.r_hat,
+            errors=agreement.errors,
+            runs=agreement.runs,
+            full=limit if limit is not None and limit in sizes else 0,
+            pairs=problem.pairs,
+            **others,
+        )
 
-    References
-    ----------
-    .. [1] C. Goutis and C. P. Robert (1998). Model choice in generalised linear models:
-       a Bayesian approach via Kullback-Leibler projections. Biometrika 85.
-    """
-    rows = [part[:order] for part, order in zip(values, orders, strict=True)]
-    left, chosen = [j for j, order in enumerate(orders) if order], []
-    total, scores = project(rows, chosen, targets, logistic)
-    divergence = total
-    while left and divergence > (1.0 - explained) * total:
-        tests = [score_test(rows[j], targets, scores, logistic) for j in left]
-        best = [left[k] for k in np.argsort(tests)[: -N_REFITTED - 1 : -1]]
-        found = [project(rows, [*chosen, j], targets, logistic) for j in best]
-        which = int(np.argmin([divergence for divergence, _ in found]))
-        divergence, scores = found[which]
-        chosen.append(best[which])
-        left.remove(best[which])
-    return chosen, 1.0 - divergence / total if total > 0 else 1.0
+    def reaching(self):
+        """Return a copy with `reach`, for the selected variables."""
+        n_features = len(self.dictionary.low)
+        selected = self.posterior.inclusion()[:n_features, 0] >= SELECTED
+        return self._replace(reach=self.dictionary.reach(selected))
 
-
-def project(rows, features, targets, logistic):
-    """Return divergence and scores of the projection on some variables."""
-    n_samples = len(targets)
-    design = np.vstack([np.ones((1, n_samples)), *(rows[j] for j in features)])
-    ridge = RIDGE * n_samples * np.eye(len(design))
-    ridge[0, 0] = 0.0
-    beta = np.zeros(len(design))
-    beta[0] = link(targets.mean()) if logistic else targets.mean()
-    divergence = divergence_of(targets, beta @ design, logistic)
-    for _ in range(N_NEWTON if logistic else 1):
-        residuals, weights = residuals_of(targets, beta @ design, logistic)
-        curvature = (design * weights) @ design.T + ridge
-        step = cho_solve(cho_factor(curvature), design @ residuals - ridge @ beta)
-        before = divergence
-        for _ in range(30):
-            divergence = divergence_of(targets, (beta + step) @ design, logistic)
-            if divergence <= before:
-                break
-            step = 0.5 * step
+    def predicting_by(self, draws):
+        """Return a copy with the mean coefficients of some draws; None: all."""
+        posterior = self.posterior
+        if draws is None:
+            coefficients, intercept = posterior.mean(), self.intercepts.mean()
         else:
-            divergence = before
-            break
-        beta = beta + step
-        if before - divergence <= 1e-9 * before:
-            break
-    return divergence, beta @ design
+            coefficients = posterior.mean_of(draws)
+            intercept = self.intercepts[draws].mean()
+        return self._replace(coefficients=coefficients, intercept=float(intercept))
 
+    def values(self, X, terms):
+        """Return values of the functions of terms: variables, then pairs, ascending.
 
-def score_test(rows, targets, scores, logistic):
-    """Return the predicted decrease of the divergence by each further variable."""
-    residuals, weights = residuals_of(targets, scores, logistic)
-    slope = rows @ residuals
-    curvature = (rows * weights) @ rows.T + RIDGE * len(targets) * np.eye(len(rows))
-    return slope @ np.linalg.solve(curvature, slope)
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        terms : sequence of int
+            Columns of variables; n_features + j is pair j.
 
-
-def residuals_of(targets, scores, logistic):
-    """Return slopes and curvatures of the log-likelihood in the scores."""
-    if not logistic:
-        return targets - scores, np.ones_like(scores)
-    fitted = expit(scores)
-    return targets - fitted, np.maximum(fitted * (1.0 - fitted), 1e-10)
-
-
-def divergence_of(targets, scores, logistic):
-    """Return the mean divergence of predictions by scores from the targets."""
-    if not logistic:
-        return 0.5 * np.mean(np.square(targets - scores))
-    entropy = xlogy(targets, targets) + xlogy(1 - targets, 1 - targets)
-    cross = np.logaddexp(0.0, scores) - targets * scores
-    return max(0.0, float(np.mean(entropy + cross)))
-
-
-def link(probability):
-    """Return the log odds of a probability, clipped away from 0 and 1."""
-    probability = np.clip(probability, 1e-12, 1 - 1e-12)
-    return np.log(probability / (1 - probability))
+        Returns
+        -------
+        values : ndarray of shape (n_terms, n_functions, n_samples)
+            The values.
+        """
+        terms, n_features = np.asarray(terms, dtype=int), X.shape[1]
+        mains, pairs = terms[terms < n_features], terms[terms >= n_features]
+        values = self.functions(self.dictionary(X, mains), mains)
+        if len(pairs) == 0:
+            return values
+        return np.concatenate([values, self.pairs(X, pairs - n_features)])

@@ -12,8 +12,9 @@ from .._base import as_fitted, fit_context
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import refuse_missing_labels
+from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
-from ._drawn import _AdditiveGibbsClassifier, divergence_of, logistic_normal_of
+from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
@@ -321,6 +322,22 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         if self.prediction == "mean":
             return scores - self._answer().threshold
         return scores  # the intercept of the one function has it
+
+    def predict(self, X):
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The second class where `decision_function` is positive.
+        """
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def score(self, X, y, sample_weight=None):
         """Return the area under the ROC curve.

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr, ndtri_exp
 
 from .._kernels import ranking as kernels
-from ._rated_chain import INTERCEPT_VARIANCE, Draw
+from ._rated_chain import INTERCEPT_VARIANCE, Draw, DrawnChain
 
 HOT, PERIOD = 0.5, 2  # of tempered proposals: factor of the exponents; period
 # Number of proposals in the burn-in after which blocks are halved if the acceptance
@@ -402,8 +402,8 @@ class Directions:
         return np.logaddexp.reduce(logs) - math.log(len(scales)) + log_order
 
 
-class RankingChain:
-    """One chain.
+class RankingChain(DrawnChain):
+    """One chain of the ranker.
 
     Parameters
     ----------
@@ -421,6 +421,7 @@ class RankingChain:
     """
 
     def __init__(self, proposal, target, inverse_temperature):
+        super().__init__()
         self.proposal, self.target = proposal, target
         self.inverse_temperature = inverse_temperature
         self._exponents = proposal.weights
@@ -429,7 +430,6 @@ class RankingChain:
         self._tried = self._accepted = 0
         self.n_blocks = 1
         self._n_sweeps, self._recent = 0, []
-        self.kept = []
 
     @property
     def prior(self):
@@ -437,23 +437,9 @@ class RankingChain:
         return self.proposal.prior
 
     @property
-    def n_kept(self):
-        """Number of draws kept."""
-        return len(self.kept)
-
-    @property
     def moves(self):
         """Number of proposed and of accepted moves."""
         return self._tried, self._accepted
-
-    def advance(self, n_iter, keep=True):
-        """Make sweeps, and keep all or none of the draws."""
-        for _ in range(n_iter):
-            self.sweep()
-            if not keep:
-                self._divide()
-            else:
-                self.kept.append(self.proposal.draw._replace(loss=self._risk))
 
     def sweep(self):
         """Move by proposals of the classifier; for the AUC, first without them.
@@ -522,8 +508,11 @@ class RankingChain:
         log_prior = -0.5 * self.proposal.draw.intercept**2 / INTERCEPT_VARIANCE
         return self._heat * log_likelihood + log_prior
 
-    def _divide(self):
-        """Adapt the number of blocks to the acceptance rate, during the burn-in."""
+    def _record(self):
+        return self.proposal.draw._replace(loss=self._risk)
+
+    def _adapt(self):
+        """Adapt the number of blocks to the acceptance rate."""
         if len(self._recent) < N_JUDGED:
             return
         rate = np.mean(self._recent)

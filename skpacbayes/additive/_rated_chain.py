@@ -10,11 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
-from scipy.special import expit, ndtr
 
-from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
-from ._chain import Chain, Prior, log_binomial
-from ._gram import NO_PAIRS, Reader, WeightedRows, precision_factor
+from .._polya_gamma import polya_gamma
+from ..certificates.additive import precision_factor
+from ._chain import (
+    NO_PAIRS,
+    Chain,
+    Prior,
+    Reader,
+    WeightedRows,
+    log_binomial,
+)
 
 MOVES = 20  # moves between models per draw of the rates
 N_CANDIDATES = 128  # number of variables that a sweep chooses among
@@ -26,10 +32,6 @@ INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
 # All rows of G are computed at once up to this number of functions, or this multiple of
 # the functions in the model: one product is faster than one for each model.
 AT_ONCE, TIMES = 128, 4
-# Of Pólya-Gamma draws.
-N_TERMS = 8  # of the series of gammas, where the shape is not whole
-LARGEST_COUNT = 64  # beyond this shape the series is faster, and as accurate
-FAR = 30.0  # half tilt from which the probability beyond the cut is below 1e-110
 
 
 class Draw(NamedTuple):
@@ -46,6 +48,39 @@ class Draw(NamedTuple):
         """Return a draw, with its functions sorted."""
         order = columns.argsort()
         return cls(columns[order], coefficients[order], intercept)
+
+
+class DrawnChain:
+    """A chain that keeps its draws, see :func:`skpacbayes._chains.run_chains`.
+
+    A subclass defines `sweep`, one iteration; `_record`, which returns the current
+    draw; and `_adapt`, if it adapts itself after each sweep of the burn-in.
+
+    Attributes
+    ----------
+    kept : list of Draw
+        The draws kept.
+    """
+
+    def __init__(self):
+        self.kept = []
+
+    @property
+    def n_kept(self):
+        """Number of draws kept."""
+        return len(self.kept)
+
+    def advance(self, n_iter, keep=True):
+        """Make sweeps, and keep all or none of the draws."""
+        for _ in range(n_iter):
+            self.sweep()
+            if keep:
+                self.kept.append(self._record())
+            else:
+                self._adapt()
+
+    def _adapt(self):
+        """Do nothing, by default."""
 
 
 class ModelSpace(NamedTuple):
@@ -131,8 +166,8 @@ class RatedRows(WeightedRows):
         return mean + rng.standard_normal() / math.sqrt(self._precision)
 
 
-class RatedChain:
-    """One chain; a subclass defines the likelihood.
+class RatedChain(DrawnChain):
+    """One chain of a likelihood of logistic form, which a subclass defines.
 
     The log-likelihood is, exactly or nearly, the sum over rows of (pulls + shapes / 2)
     x scores - shapes x log(1 + exp(scores)).
@@ -165,6 +200,7 @@ class RatedChain:
     """
 
     def __init__(self, space, intercept, rng):
+        super().__init__()
         self.space, self.rng = space, rng
         self.values, self.ranks = values, ranks = space.values, space.ranks
         self._pairs = pairs = space.pairs
@@ -184,7 +220,6 @@ class RatedChain:
         self._usable_values = self._values_of(self.usable)
         self._room = np.empty((0, values.shape[2]))
         self._chain = None
-        self.kept = []
 
     @property
     def model(self):
@@ -192,24 +227,14 @@ class RatedChain:
         return np.unique(self.draw.columns // self.values.shape[1], return_counts=True)
 
     @property
-    def n_kept(self):
-        """Number of draws kept."""
-        return len(self.kept)
-
-    @property
     def moves(self):
         """Number of proposed and of accepted moves."""
         state = self._chain.state
         return int(state.tried.sum()), int(state.accepted.sum())
 
-    def advance(self, n_iter, keep=True):
-        """Make sweeps, and keep all or none of the draws."""
-        for _ in range(n_iter):
-            self.sweep()
-            if keep:
-                loss = -self.log_likelihood() / self.weights.sum()
-                kept = self.draw._replace(loss=loss, slab_scale=self.slab_scale)
-                self.kept.append(kept)
+    def _record(self):
+        loss = -self.log_likelihood() / self.weights.sum()
+        return self.draw._replace(loss=loss, slab_scale=self.slab_scale)
 
     @property
     def slab_scale(self):
@@ -513,82 +538,3 @@ def slice_draw(log_density, start, step, rng):
         if log_density(number) > level or number == start:
             return number
         low, high = (number, high) if number < start else (low, number)
-
-
-def polya_gamma(shapes, tilts, rng, largest_count=LARGEST_COUNT):
-    """Draw from PG(shape, tilt), element by element.
-
-    Draws are exact for integer shapes up to `largest_count`, as sums of PG(1, tilt).
-    Fractional parts, and larger shapes, are drawn as the defining series of gammas,
-    with the terms after `N_TERMS` replaced by one gamma of the same mean and variance.
-    The relative error of the third cumulant is then less than 5e-5 for tilts up to 10,
-    and less than 2e-3 for tilts up to 20.
-
-    Parameters
-    ----------
-    shapes : ndarray of shape (n,)
-        Shapes, at least 0. A shape of 0 gives 0.
-    tilts : ndarray of shape (n,)
-        Tilts, of any sign.
-    rng : numpy.random.Generator
-        Source of random numbers.
-    largest_count : int
-        See above.
-
-    Returns
-    -------
-    draws : ndarray of shape (n,)
-        Draws.
-
-    References
-    ----------
-    .. [1] N. G. Polson, J. G. Scott and J. Windle (2013). Bayesian inference for
-       logistic models using Pólya-Gamma latent variables. JASA 108.
-    """
-    counts = np.where(shapes <= largest_count, np.floor(shapes), 0).astype(np.int64)
-    draws = np.zeros(len(shapes))
-    rest = shapes - counts
-    some = np.flatnonzero(rest > 0)
-    if len(some):
-        draws[some] = _series(rest[some], tilts[some], rng)
-    add_polya_gamma(counts, tilts, right_shares(tilts), rng, draws)
-    return draws
-
-
-def polya_gamma_moments(shapes, tilts):
-    """Return mean and variance of PG(shape, tilt)."""
-    c = np.abs(tilts)
-    small = c < 1e-2
-    safe = np.where(small, 1.0, c)
-    tanh = np.tanh(safe / 2)
-    mean = np.where(small, 0.25 - c**2 / 48, tanh / (2 * safe))
-    # sech(c / 2)^2 = 1 - tanh^2 would lose all digits for large c.
-    sech2 = 4 * expit(safe) * expit(-safe)
-    variance = np.where(
-        small, 1 / 24 - c**2 / 120, (2 * tanh - safe * sech2) / (4 * safe**3)
-    )
-    return shapes * mean, shapes * variance
-
-
-def right_shares(tilts):
-    """Return the probability of the right part of Devroye's proposal."""
-    z = np.minimum(0.5 * np.abs(tilts), FAR)  # larger ones would overflow
-    rate = RIGHT_RATE + 0.5 * z * z
-    root, growth = np.sqrt(CUT), np.exp(z)
-    left = ndtr(root * z - 1 / root) / growth + ndtr(-root * z - 1 / root) * growth
-    return 1 / (1 + 4 / np.pi * rate * np.exp(rate * CUT) * left)
-
-
-def _series(shapes, tilts, rng):
-    """Draw from the defining series of gammas, with its tail as one gamma."""
-    halves = np.arange(N_TERMS) + 0.5
-    scales = 0.5 / ((np.pi * halves) ** 2 + (tilts[:, None] / 2) ** 2)
-    if (shapes == 0.5).all():  # half a squared normal, ten times as fast
-        gammas = 0.5 * rng.standard_normal(scales.shape) ** 2
-    else:
-        gammas = rng.standard_gamma(shapes[:, None], size=scales.shape)
-    mean, variance = polya_gamma_moments(shapes, tilts)
-    mean = mean - shapes * scales.sum(axis=1)
-    variance = variance - shapes * (scales**2).sum(axis=1)
-    tail = rng.standard_gamma(mean**2 / variance) * (variance / mean)
-    return (gammas * scales).sum(axis=1) + tail

@@ -22,15 +22,15 @@ from .._stream import (
     partial_fit_context,
 )
 from .._validation import as_numbers, is_plain, refuse_large
+from ..certificates.additive import certify_regression
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
-from ._chain import MOST_VARIABLES
-from ._doubts import is_settled, warn_of_doubts, warn_of_residuals, warn_of_weights
-from ._gram import NO_PAIRS
-from ._pairs import _Interactions
-from ._regressor_chains import Settings, certify_regression, sample
+from ._chain import MOST_VARIABLES, NO_PAIRS
+from ._doubts import is_settled, warn_of_doubts, warn_of_weights
+from ._regressor_chains import Settings, sample
 from ._regressor_evidence import NORMAL, greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
+from ._selection import _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
@@ -377,14 +377,7 @@ class SparseAdditiveGibbsRegressor(
         plausible = warn_of_weights(sample_weight, rows.weights)
         warn_of_doubts(self._computed, self.n_features_in_, problem.gram.among)
         if plausible and self._chose_freely():
-            warn_of_residuals(
-                rows.X,
-                rows.y,
-                self._decision,
-                self._categorical(),
-                self.get_support(),
-                additive=self.interactions is None,
-            )
+            self._warn_of_residuals(rows.X, rows.y, self._decision)
         self._warn_of_rows(rows.X, rows.y)
         return self
 

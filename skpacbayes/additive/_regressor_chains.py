@@ -1,42 +1,35 @@
-"""The chains of a regression, the posterior of its models, and its certificate."""
+"""The chains of a regression, and the posterior of its models."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import gammaln
 
 from .._chains import run_chains
-from ..certificates import Certificate, additive_risk_terms
-from ..certificates.additive import log_model_prior, log_prior_mass
-from ._base import Fitted
 from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
-from ._gram import precision_factor
 from ._posterior import (
+    Fitted,
     Posterior,
     Run,
     conditional_means,
     distinct,
-    integrated,
-    may_integrate,
-    mixing,
     padded,
 )
-from ._regressor_drawing import BallChain, CarlinChibChain
 from ._regressor_evidence import (
     greedy_model,
     least_noise,
     nothing_matters,
     weak_effects,
 )
+from ._regressor_samplers import BallChain, CarlinChibChain
 
 N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
 # Least gain in log evidence of many weak effects, beyond the penalty of fitted
 # variances.
 MARGIN = 8.0
 DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
-N_DRAWS = 400  # draws of the coefficients of each model, for the certificate
+ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance
+LEAST_FREEDOM = 3.0  # and least degrees of freedom
 
 
 class Settings(NamedTuple):
@@ -286,6 +279,42 @@ class Setup:
         return among, np.ones_like(among)
 
 
+def may_integrate(settings, problem):
+    """Return whether the noise variance can be integrated out.
+
+    No other parameter may depend on it, and there must be enough rows for the number of
+    variables and pairs: otherwise a model that fits the noise would make its own
+    variance small.
+    """
+    given = settings.noise_variance, settings.slab, settings.inverse_temperature
+    usual = given == ("auto", "gaussian", "likelihood")
+    n_variables = np.count_nonzero(problem.gram.ranks)
+    least = max(LEAST_FREEDOM + 1, ROWS_EACH * n_variables)
+    return usual and settings.sampler == "collapsed" and problem.weight >= least
+
+
+def integrated(prior, freedom, square):
+    """Return the prior of a chain that integrates out the noise variance.
+
+    The variance s^2 has the prior 1 / s^2, and the standard deviations of coefficients
+    are s times those of the prior. The log weight of a model is then
+
+        log prior - (n - 1) log(y'y - b' P^-1 b) / 2 - log|P| / 2 + q log(ridge) / 2,
+
+    b and P as in the kernel.
+
+    Parameters
+    ----------
+    prior : Prior
+        A normal prior, in units of the noise.
+    freedom : float
+        Degrees of freedom, the number of rows minus one.
+    square : float
+        Sum of squares of y minus its mean, in these units.
+    """
+    return prior._replace(freedom=freedom, square=square)
+
+
 def ball_radius(settings, largest):
     """Return the radius of the l1 ball: given, or the largest |y - mean|."""
     if settings.radius is not None:
@@ -320,32 +349,25 @@ def summary(chains, setup, temperature):
     if prior.freedom:
         temperature = setup.temperature(posterior.noise_variance)
     runs = runs_of([chain.recorded() for chain in chains])
-    agreement = mixing(runs, posterior.inclusion()[:, 0], shape[1])
     # Moves that add or delete variables: the first two kinds.
     tried = sum(chain.state.tried[:2].sum() for chain in chains)
     accepted = sum(chain.state.accepted[:2].sum() for chain in chains)
-    n_usable = np.count_nonzero(setup.ranks)
-    sizes = (posterior.orders() > 0).sum(axis=1)
-    found = Fitted(
-        dictionary=problem.dictionary,
-        functions=problem.functions,
-        posterior=posterior,
+    found = Fitted.of_runs(
+        problem,
+        posterior,
+        runs,
+        (tried, accepted),
+        prior.most if prior.most < np.count_nonzero(setup.ranks) else None,
         intercept=problem.mean,
         inverse_temperature=temperature.inverse_temperature,
-        acceptance_rate=float(accepted / max(tried, 1)),
-        r_hat=agreement.r_hat,
-        errors=agreement.errors,
-        runs=agreement.runs,
         n_variables_needed=setup.n_variables_needed,
         weak_gain=setup.weak_gain,
         nothing=setup.probability_of_nothing(posterior, temperature),
-        full=prior.most if prior.most < n_usable and prior.most in sizes else 0,
         noise_variance=temperature.noise_variance,
         intercept_variance=1 / (2 * temperature.inverse_temperature),
         radius=setup.radius,
         slab_scale=math.sqrt(setup.slab_variance(known.unit)),
         most=prior.most,
-        pairs=problem.pairs,
     )
     return found, Starts([chain.model for chain in chains], known.noise_variance)
 
@@ -367,86 +389,3 @@ def runs_of(recorded):
             recorded, np.split(log_weights, counts), strict=True
         )
     ]
-
-
-# The certificate.
-
-
-def certify_regression(estimator, found, problem, confidence):
-    """Return the certificate of the posterior, as normals truncated to the ball.
-
-    The posterior is a mixture over the models visited, an approximation of the Gibbs
-    posterior. This is allowed, as the bound holds for all posteriors simultaneously.
-    """
-    orders, weights = estimator.models_, estimator.model_weights_
-    ranks, beta = problem.functions.orders, estimator.beta
-    rng = np.random.default_rng(0)
-    unit = math.sqrt(problem.weight / (2 * found.inverse_temperature))
-    parts = [_cut_normal(problem, model, found.radius, unit, rng) for model in orders]
-    kept = np.array([part is not None for part in parts])
-    weights = weights[kept] / weights[kept].sum()
-    risks, divergences = np.array([part for part in parts if part is not None]).T
-    log_prior = log_model_prior(orders[kept], ranks, beta)
-    log_prior -= log_prior_mass(ranks, beta, found.most)
-    divergence = weights @ (np.log(weights) - log_prior + divergences)
-    terms = additive_risk_terms(
-        weights @ risks,
-        divergence,
-        n_samples=problem.weight,
-        inverse_temperature=found.inverse_temperature,
-        noise_variance=found.noise_variance,
-        radius=found.radius,
-        confidence=confidence,
-    )
-    return Certificate(
-        theorem="Catoni's bound, in the setting of Theorem 5.2 of Chopin et al. (2015)",
-        observed=terms["empirical_risk"],
-        bound=float(sum(terms.values())),
-        terms=terms,
-        assumptions={
-            "the rows are independent, of one distribution": None,
-            "the noise is sub-Gaussian, its fourth moment at most that of a normal": (
-                None
-            ),
-            "the regression function, less its mean, is at most the radius": None,
-            "the functions' means are those of the distribution of the rows": None,
-            "noise_variance is known, not estimated": (
-                estimator.noise_variance != "auto"
-            ),
-            "radius is known, not estimated": estimator.radius is not None,
-            "feature_range is known, not estimated": (
-                estimator.feature_range is not None
-            ),
-        },
-    )
-
-
-def _cut_normal(problem, model, radius, unit, rng):
-    """Return risk and divergence of a normal distribution truncated to the ball.
-
-    The divergence is from the uniform distribution. None if hardly any of the normal is
-    in the ball.
-    """
-    width = problem.functions.means.shape[1]
-    columns = np.concatenate(
-        [j * width + np.arange(model[j]) for j in np.flatnonzero(model)] or [[]]
-    ).astype(int)
-    q = len(columns)
-    if q == 0:
-        return problem.square / problem.weight, 0.0
-    gram = problem.gram.among(columns)
-    factor = precision_factor(gram, (unit / radius) ** 2)
-    mean = cho_solve((factor, True), problem.against[columns])
-    factor /= unit
-    normal = rng.standard_normal((q, N_DRAWS))
-    draws = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
-    inside = abs(draws).sum(axis=0) <= radius
-    if np.count_nonzero(inside) < N_DRAWS // 20:
-        return None
-    draws, normal = draws[:, inside], normal[:, inside]
-    squares = problem.square - 2 * problem.against[columns] @ draws
-    squares = squares + (draws * (gram @ draws)).sum(axis=0)
-    log_density = np.log(np.diag(factor)).sum() - q / 2 * math.log(2 * math.pi)
-    log_density -= (normal**2).sum(axis=0).mean() / 2 + math.log(inside.mean())
-    log_uniform = gammaln(q + 1) - q * math.log(2 * radius)
-    return squares.mean() / problem.weight, log_density - log_uniform

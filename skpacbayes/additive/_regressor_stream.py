@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._basis import Dictionary, Orthonormal, weighted_moments
-from ._gram import NO_PAIRS, Gram, WeightedRows
-from ._pairs import Pairs
+from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
+from ._chain import NO_PAIRS, Gram, WeightedRows
 
 BLOCK = 256  # number of rows whose products are summed at a time
 SCALE = 1e-9  # relative size of rounding errors
@@ -120,19 +119,15 @@ class Rows:
         values = dictionary(self.X)
         weight = self.weights.sum()
         moments = weighted_moments(values, self.weights)
-        functions = Orthonormal(*moments, dictionary.along(), weight)
-        if bounded:
-            functions.rescaled(dictionary)
-        else:
-            functions.damped()
+        functions = dictionary.orthogonal(*moments, weight, bounded=bounded)
         values = functions(values)
         mean = float(self.weights @ self.y / weight)
         rest = self.y - mean
         ranks, found = functions.orders, None
         if len(pairs):
-            found = Pairs(pairs, dictionary, functions, values, self.weights)
-            values = np.concatenate([values, found.of_values(values)])
-            ranks = np.concatenate([ranks, found.orders])
+            found, values, ranks = with_pairs(
+                pairs, dictionary, functions, values, self.weights
+            )
         gram = WeightedRows(values, self.weights, ranks, pairs)
         return Problem(
             dictionary,
@@ -237,16 +232,10 @@ class Sums:
         p, width = len(self.dictionary.low), self.dictionary.max_order
         every = np.arange(p)
         blocks = self.total[2:, 2:].reshape(p, width, p, width)[every, :, every, :]
-        functions = Orthonormal(
-            average[2:].reshape(p, width),
-            blocks / weight,
-            self.dictionary.along(),
-            weight,
+        means = average[2:].reshape(p, width)
+        functions = self.dictionary.orthogonal(
+            means, blocks / weight, weight, bounded=bounded
         )
-        if bounded:
-            functions.rescaled(self.dictionary)
-        else:
-            functions.damped()
         turn = functions.transform.transpose(0, 2, 1)
         gram = covariance[2:, 2:]
         for _ in range(2):  # first from the left, then from the right

@@ -3,11 +3,15 @@
 import math
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import LinAlgError, cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf
 from scipy.special import gammaln, log_expit
+
+from ._certificate import Certificate
 
 MOST_STEPS = 100  # of the ascent to the best bound on an evidence
 TOLERANCE = 1e-6  # on that bound, in nats
+N_DRAWS = 400  # draws of the coefficients of each model, for the certificate
 ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
 
 
@@ -127,6 +131,145 @@ def additive_risk_terms(
     }
 
 
+def certify_regression(estimator, found, problem, confidence):
+    """Return the certificate of the posterior, as normals truncated to the ball.
+
+    The posterior is a mixture over the models visited, an approximation of the Gibbs
+    posterior. This is allowed, as the bound holds for all posteriors simultaneously.
+
+    Parameters
+    ----------
+    estimator : SparseAdditiveGibbsRegressor
+        The fitted estimator: its models and its parameters.
+    found : Fitted
+        Its results.
+    problem : Problem
+        The regression on the rows of the fit.
+    confidence : float
+        Probability with which the bound holds.
+    """
+    orders, weights = estimator.models_, estimator.model_weights_
+    ranks, beta = problem.functions.orders, estimator.beta
+    rng = np.random.default_rng(0)
+    unit = math.sqrt(problem.weight / (2 * found.inverse_temperature))
+    parts = [_cut_normal(problem, model, found.radius, unit, rng) for model in orders]
+    kept = np.array([part is not None for part in parts])
+    weights = weights[kept] / weights[kept].sum()
+    risks, divergences = np.array([part for part in parts if part is not None]).T
+    log_prior = log_model_prior(orders[kept], ranks, beta)
+    log_prior -= log_prior_mass(ranks, beta, found.most)
+    divergence = weights @ (np.log(weights) - log_prior + divergences)
+    terms = additive_risk_terms(
+        weights @ risks,
+        divergence,
+        n_samples=problem.weight,
+        inverse_temperature=found.inverse_temperature,
+        noise_variance=found.noise_variance,
+        radius=found.radius,
+        confidence=confidence,
+    )
+    return Certificate(
+        theorem="Catoni's bound, in the setting of Theorem 5.2 of Chopin et al. (2015)",
+        observed=terms["empirical_risk"],
+        bound=float(sum(terms.values())),
+        terms=terms,
+        assumptions={
+            "the rows are independent, of one distribution": None,
+            "the noise is sub-Gaussian, its fourth moment at most that of a normal": (
+                None
+            ),
+            "the regression function, less its mean, is at most the radius": None,
+            "the functions' means are those of the distribution of the rows": None,
+            "noise_variance is known, not estimated": (
+                estimator.noise_variance != "auto"
+            ),
+            "radius is known, not estimated": estimator.radius is not None,
+            "feature_range is known, not estimated": (
+                estimator.feature_range is not None
+            ),
+        },
+    )
+
+
+def _cut_normal(problem, model, radius, unit, rng):
+    """Return risk and divergence of a normal distribution truncated to the ball.
+
+    The divergence is from the uniform distribution. None if hardly any of the normal is
+    in the ball.
+    """
+    width = problem.functions.means.shape[1]
+    columns = np.concatenate(
+        [j * width + np.arange(model[j]) for j in np.flatnonzero(model)] or [[]]
+    ).astype(int)
+    q = len(columns)
+    if q == 0:
+        return problem.square / problem.weight, 0.0
+    gram = problem.gram.among(columns)
+    factor = precision_factor(gram, (unit / radius) ** 2)
+    mean = cho_solve((factor, True), problem.against[columns])
+    factor /= unit
+    normal = rng.standard_normal((q, N_DRAWS))
+    draws = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
+    inside = abs(draws).sum(axis=0) <= radius
+    if np.count_nonzero(inside) < N_DRAWS // 20:
+        return None
+    draws, normal = draws[:, inside], normal[:, inside]
+    squares = problem.square - 2 * problem.against[columns] @ draws
+    squares = squares + (draws * (gram @ draws)).sum(axis=0)
+    log_density = np.log(np.diag(factor)).sum() - q / 2 * math.log(2 * math.pi)
+    log_density -= (normal**2).sum(axis=0).mean() / 2 + math.log(inside.mean())
+    log_uniform = gammaln(q + 1) - q * math.log(2 * radius)
+    return squares.mean() / problem.weight, log_density - log_uniform
+
+
+def divergence_of(
+    problem,
+    posterior,
+    prior,
+    beta,
+    inverse_temperature,
+    risk,
+    log_evidence_of,
+    most_models=100,
+):
+    """Return an upper bound on the divergence of a Gibbs posterior from the prior.
+
+    The posterior minimises expected risk + divergence / lambda, and the minimum is
+    -log(evidence) / lambda. A lower bound on the evidence, from the models visited
+    most, gives an upper bound on the divergence.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    posterior : Posterior
+        The draws.
+    prior : Prior
+        The prior.
+    beta : float
+        Each function multiplies the prior by beta.
+    inverse_temperature : float
+        lambda.
+    risk : float
+        Mean risk, expected under the posterior.
+    log_evidence_of : callable
+        Log evidence of a model, given its design with an intercept.
+    most_models : int, default=100
+        Largest number of models whose evidence is summed.
+    """
+    ranks, width = problem.functions.orders, problem.values.shape[1]
+    models, group = np.unique(posterior.orders(), axis=0, return_inverse=True)
+    visits = np.bincount(group.ravel(), weights=posterior.weights)
+    log_evidence = -math.inf
+    for orders in models[np.argsort(-visits, kind="stable")[:most_models]]:
+        inside = problem.values[np.arange(width) < orders[:, None]]
+        design = np.vstack([np.ones(problem.values.shape[2]), inside])
+        own = log_model_prior(orders, ranks, beta) + log_evidence_of(design)
+        log_evidence = np.logaddexp(log_evidence, own)
+    log_evidence -= log_prior_mass(ranks, beta, prior.most)
+    return float(-log_evidence - inverse_temperature * risk)
+
+
 def log_prior_mass(ranks, beta, most):
     """Log of what the prior of the models must be divided by.
 
@@ -190,7 +333,7 @@ def logistic_normal(values, positive, weights, variances):
     for _ in range(MOST_STEPS):
         rates = np.tanh(points / 2) / (2 * points)
         gram = (values * (weights * rates)) @ values.T
-        factor = _precision_factor(gram, 1 / variances)
+        factor = precision_factor(gram, 1 / variances)
         mean = cho_solve((factor, True), linear)
         bound = weights @ (log_expit(points) - points / 2 + rates * points**2 / 2)
         bound += 0.5 * linear @ mean - np.log(np.diag(factor)).sum()
@@ -208,9 +351,17 @@ def log_binomial(n, k):
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
-def _precision_factor(gram, ridge):
-    """Cholesky factor of a Gram matrix plus a ridge; roundings do not matter."""
+def precision_factor(gram, ridge):
+    """Return the Cholesky factor of P = G + ridge I, `gram` being G among functions.
+
+    `ridge` may be an array, one for each function.
+    """
     precision = gram.copy()
-    diagonal = np.diag_indices_from(precision)
-    precision[diagonal] += ridge + ROUNDING * precision[diagonal]
-    return cholesky(precision, lower=True, check_finite=False)
+    diagonal = precision.diagonal()
+    precision.flat[:: len(precision) + 1] = diagonal + (ridge + ROUNDING * diagonal)
+    # Not scipy.linalg.cholesky: its checks take ten times as long as factorising the
+    # few functions of a sweep.
+    factor, info = dpotrf(precision, lower=1) if len(precision) else (precision, 0)
+    if info > 0:
+        raise LinAlgError(f"the leading minor of order {info} is not positive definite")
+    return factor

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
+from .._sentinels import warn_of_empty_columns
 from ._dirichlet_process_dependence import (
     strongest_dependence,
     strongest_memory,
@@ -114,12 +115,7 @@ def warn_of_gaps(X, bounds):
             f"different ones agree after {step} rows. Leave out the rows that are "
             "always missing."
         )
-    unseen = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
-    if unseen:
-        _warn(
-            f"Nothing was observed of the features {unseen} (NaN in all rows): results "
-            "about them are those of the prior. Remove them."
-        )
+    warn_of_empty_columns(X)
 
 
 def warn_of_names(X, units):

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from skpacbayes.additive._basis import Dictionary, Orthonormal, weighted_moments
-from skpacbayes.additive._chain import Chain, Prior
-from skpacbayes.additive._gram import WeightedRows
+from skpacbayes.additive._chain import Chain, Prior, WeightedRows
 
 N_BATCHES = 40  # of a chain, whose means give the error of its mean
 

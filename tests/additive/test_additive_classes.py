@@ -19,7 +19,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
 )
-from skpacbayes.additive._drawn import log_odds_of_mean
+from skpacbayes.additive._drawn_base import log_odds_of_mean
 
 SHORT = {
     SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20},

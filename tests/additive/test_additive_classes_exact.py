@@ -21,7 +21,7 @@ from skpacbayes.additive import (
     _rated_chain,
 )
 from skpacbayes.additive._chain import Prior
-from skpacbayes.additive._drawn_chains import LogisticChain
+from skpacbayes.additive._logistic_chains import LogisticChain
 from skpacbayes.additive._ranker import ranking_divergence
 from skpacbayes.additive._ranker_chain import (
     Misranked,

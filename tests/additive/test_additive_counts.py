@@ -24,9 +24,8 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._drawn import Rows
-from skpacbayes.additive._drawn_chains import PoissonChain
-from skpacbayes.additive._poisson_regressor import dispersion_of
+from skpacbayes.additive._drawn_base import Rows
+from skpacbayes.additive._poisson_regressor import PoissonChain, dispersion_of
 from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
 
 # Chains of few sweeps need not agree.

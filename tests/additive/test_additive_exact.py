@@ -21,8 +21,8 @@ from skpacbayes.additive._basis import Dictionary
 from skpacbayes.additive._chain import Prior
 from skpacbayes.additive._posterior import Posterior
 from skpacbayes.additive._regressor_chains import runs_of
-from skpacbayes.additive._regressor_drawing import BallChain, CarlinChibChain
 from skpacbayes.additive._regressor_evidence import greedy_model
+from skpacbayes.additive._regressor_samplers import BallChain, CarlinChibChain
 from skpacbayes.additive._regressor_stream import Rows, Sums
 
 # Total variations have a deviation of about .003 (collapsed, 20,000 moves) and .006
@@ -182,7 +182,7 @@ def test_a_cache_that_is_too_small_changes_nothing(monkeypatch):
     """
     problem = small_problem(n=60, p=8, noise=0.3, correlation=0.5)
     ample = run(make_chain(problem, usual_prior(problem)), 500)
-    monkeypatch.setattr("skpacbayes.additive._gram.CACHE_BYTES", 0)
+    monkeypatch.setattr("skpacbayes.additive._chain.CACHE_BYTES", 0)
     scant = run(make_chain(problem, usual_prior(problem)), 500)
     assert len(scant.reader.rows) < len(ample.reader.rows)
     for few, many in zip(scant.recorded(), ample.recorded(), strict=True):
@@ -192,7 +192,7 @@ def test_a_cache_that_is_too_small_changes_nothing(monkeypatch):
 def test_promising_rows_do_not_exceed_the_cache(monkeypatch):
     """They are fetched ahead of use: only a model may need more rows than fit."""
     monkeypatch.setattr(_chain, "PROMISING", 6)
-    monkeypatch.setattr("skpacbayes.additive._gram.CACHE_BYTES", 8 * 16 * 3)
+    monkeypatch.setattr("skpacbayes.additive._chain.CACHE_BYTES", 8 * 16 * 3)
     problem = small_problem(n=60, p=8, noise=0.3, correlation=0.5)
     chain = make_chain(problem, usual_prior(problem))
     for orders in (1, 2):  # a variable that has two rows leaves room for one other

@@ -21,7 +21,8 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsPoissonRegressor,
 )
-from skpacbayes.additive._drawn_chains import LogisticChain, PoissonChain
+from skpacbayes.additive._logistic_chains import LogisticChain
+from skpacbayes.additive._poisson_regressor import PoissonChain
 from skpacbayes.additive._rated_chain import ModelSpace
 
 # Chains of few sweeps need not agree.

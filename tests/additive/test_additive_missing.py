@@ -142,7 +142,9 @@ def test_a_stream_learns_missing_values_as_a_batch_does():
 def test_an_all_missing_column_is_left_out():
     X, y = rows(100)
     X[:, 7] = np.nan
-    model = SparseAdditiveGibbsRegressor(n_iter=50, random_state=0).fit(X, y)
+    model = SparseAdditiveGibbsRegressor(n_iter=50, random_state=0)
+    with pytest.warns(UserWarning, match="Nothing was observed of the features"):
+        model.fit(X, y)
     assert model.inclusion_probabilities_[7] == 0
     assert np.isfinite(model.predict(X)).all()
 

@@ -15,7 +15,8 @@ from scipy.special import logsumexp
 
 from skpacbayes.additive import SparseAdditiveGibbsRegressor
 from skpacbayes.additive._chain import Chain, Prior
-from skpacbayes.additive._posterior import Posterior, integrated
+from skpacbayes.additive._posterior import Posterior
+from skpacbayes.additive._regressor_chains import integrated
 
 VARIANCE, BETA = 8.0, 0.5
 # Over 20,000 moves total variations over 27 models have a mean of .021 and a deviation

@@ -11,7 +11,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._posterior import project, projected_support
+from skpacbayes.additive._selection import project, projected_support
 
 
 def functions(n=200, d=4, width=2, seed=0):

@@ -24,7 +24,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 
 from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsClassifier
-from skpacbayes.additive._drawn_chains import SoftmaxChain
+from skpacbayes.additive._logistic_chains import SoftmaxChain
 from skpacbayes.additive._rated_chain import ModelSpace
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0

@@ -1,6 +1,7 @@
 """Data frames of every kind come in with their names, and go out on request."""
 
 import functools
+import re
 import warnings
 
 import numpy as np
@@ -253,6 +254,24 @@ def test_one_number_is_the_weight_of_every_row(name):
         of_number = cheap(name).fit(given, Y, sample_weight=2.0)
         of_array = cheap(name).fit(given, Y, sample_weight=np.full(len(X), 2.0))
         assert not changes(state_of(of_number), state_of(of_array))
+
+
+@pytest.mark.parametrize("name", TAKING_MISSING)
+def test_a_column_without_a_value_is_named(name):
+    """Refused or named, except by a filter: its state is then that of the model."""
+    array, y = rows(60)
+    table = frame("pandas", {"dose": array[:, 0], "age": np.full(60, np.nan)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            cheap(name).fit(table, y)
+            said = " ".join(str(w.message) for w in caught)
+        except ValueError as error:
+            said = str(error)
+    named = re.search(
+        r"features \[('age'|1)\] \(NaN in all rows|1 of X has no value", said
+    )
+    assert named or "Particle" in name or name == "SMC2", said
 
 
 @pytest.mark.parametrize("name", TAKING_MISSING)

@@ -132,7 +132,7 @@ def test_a_season_is_reported(shift, scale):
 
 def test_a_feature_that_was_never_observed_is_reported():
     X = np.column_stack([two_states(60)[0], np.full(60, np.nan)])
-    with pytest.warns(ConvergenceWarning, match=r"observed of the features \[1\]"):
+    with pytest.warns(UserWarning, match=r"observed of the features \[1\]"):
         markov(1, n_iter=10, burn_in=10).fit(X)
 
 

@@ -1,6 +1,5 @@
 """Base class of the estimators whose chains draw coefficients."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,16 +13,14 @@ from .._chains import run_chains
 from .._stream import checked_weights
 from .._validation import validate_data
 from ..certificates import Certificate
-from ..certificates.additive import log_model_prior, log_prior_mass, logistic_normal
+from ..certificates.additive import logistic_normal
 from ..certificates.pac_bayes import catoni_terms
-from ._base import Fitted, _SparseAdditiveGibbs
-from ._basis import Dictionary, Orthonormal, weighted_moments
-from ._chain import MOST_VARIABLES
+from ._base import _SparseAdditiveGibbs
+from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
+from ._chain import MOST_VARIABLES, NO_PAIRS
 from ._doubts import warn_of_doubts, warn_of_weights
-from ._drawn_chains import LogisticChain, SoftmaxChain
-from ._gram import NO_PAIRS
-from ._pairs import Pairs
-from ._posterior import Posterior, Run, mixing
+from ._logistic_chains import LogisticChain, SoftmaxChain
+from ._posterior import Fitted, Posterior, Run
 from ._rated_chain import INTERCEPT_VARIANCE, ModelSpace
 
 LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # range of the total weight
@@ -50,20 +47,8 @@ class Problem(NamedTuple):
     values: np.ndarray  # (n_features, max_order, n_samples)
     targets: np.ndarray  # see Rows
     weights: np.ndarray
+    ranks: np.ndarray  # number of functions of each variable, then of each pair
     pairs: Pairs | None = None  # pairs of variables, numbered after the variables
-
-    @property
-    def ranks(self):
-        """Number of functions of each variable, then of each pair."""
-        if self.pairs is None:
-            return self.functions.orders
-        return np.concatenate([self.functions.orders, self.pairs.orders])
-
-    def with_pairs(self, pairs):
-        """Return the problem with functions of pairs of variables."""
-        found = Pairs(pairs, self.dictionary, self.functions, self.values, self.weights)
-        values = np.concatenate([self.values, found.of_values(self.values)])
-        return self._replace(values=values, pairs=found)
 
 
 class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
@@ -90,10 +75,9 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             moments = weighted_moments(dictionary(grid), np.ones(N_POINTS))
         else:
             moments = weighted_moments(values, rows.weights)
-        functions = Orthonormal(*moments, dictionary.along(), rows.weights.sum())
-        functions.damped()
-        values = functions(values)
-        return Problem(dictionary, functions, values, rows.targets, rows.weights)
+        functions = dictionary.orthogonal(*moments, rows.weights.sum())
+        values, ranks = functions(values), functions.orders
+        return Problem(dictionary, functions, values, *rows[1:], ranks)
 
     def _paired(self, problem, make):
         """Return the problem with functions of given pairs, or of candidate pairs.
@@ -116,7 +100,14 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             return Posterior.of_draws(chain.kept, shape).inclusion()[:, 0]
 
         pairs = self._candidates(problem.functions.orders, probabilities)
-        return problem.with_pairs(pairs)
+        found, values, ranks = with_pairs(
+            pairs,
+            problem.dictionary,
+            problem.functions,
+            problem.values,
+            problem.weights,
+        )
+        return problem._replace(values=values, ranks=ranks, pairs=found)
 
     def _chain_of(self, kind, problem, exponents, variance, rng):
         """Return a chain of a kind for likelihoods of the rows raised to exponents."""
@@ -167,30 +158,22 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         shape = problem.values.shape[:2]
         draws = [draw for chain in chains for draw in chain.kept]
         posterior = Posterior.of_draws(draws, shape)
-        columns, width = posterior.columns, shape[1]
+        columns = posterior.columns
         runs, start = [], 0
         for chain in chains:
             losses = np.array([draw.loss for draw in chain.kept])
             path = np.arange(len(losses))
             runs.append(Run(path, columns[start : start + len(losses)], losses))
             start += len(losses)
-        agreement = mixing(runs, posterior.inclusion()[:, 0], width)
-        sizes = ((columns >= 0) & (columns % width == 0)).sum(axis=1)
-        n_usable = np.count_nonzero(problem.ranks)
-        tried, accepted = np.sum([chain.moves for chain in chains], axis=0)
-        return Fitted(
-            dictionary=problem.dictionary,
-            functions=problem.functions,
-            posterior=posterior,
+        return Fitted.of_runs(
+            problem,
+            posterior,
+            runs,
+            np.sum([chain.moves for chain in chains], axis=0),
+            most if most < np.count_nonzero(problem.ranks) else None,
             inverse_temperature=inverse_temperature,
-            acceptance_rate=float(accepted / max(tried, 1)),
-            r_hat=agreement.r_hat,
-            errors=agreement.errors,
-            runs=agreement.runs,
-            full=most if sizes.max() == most < n_usable else 0,
             intercepts=np.array([draw.intercept for draw in draws]),
             slab_scale=float(np.mean([draw.slab_scale for draw in draws])),
-            pairs=problem.pairs,
         )
 
     def _doubt(self, problem, sample_weight):
@@ -243,24 +226,6 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
 
 class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
     """Base class of classifiers by the sign of a score, or by the largest score."""
-
-    def predict(self, X):
-        """Predict the label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The second class where `decision_function` is positive; with more than two
-            classes, the most probable class.
-        """
-        scores = self.decision_function(X)
-        codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes.astype(int)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -364,54 +329,6 @@ def check_total(weights):
             f"{LEAST_TOTAL:g} to {LARGEST_TOTAL:g}, got {total:g}: multiply "
             "sample_weight by a constant."
         )
-
-
-def divergence_of(
-    problem,
-    posterior,
-    prior,
-    beta,
-    inverse_temperature,
-    risk,
-    log_evidence_of,
-    most_models=100,
-):
-    """Return an upper bound on the divergence of a Gibbs posterior from the prior.
-
-    The posterior minimises expected risk + divergence / lambda, and the minimum is
-    -log(evidence) / lambda. A lower bound on the evidence, from the models visited
-    most, gives an upper bound on the divergence.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    posterior : Posterior
-        The draws.
-    prior : Prior
-        The prior.
-    beta : float
-        Each function multiplies the prior by beta.
-    inverse_temperature : float
-        lambda.
-    risk : float
-        Mean risk, expected under the posterior.
-    log_evidence_of : callable
-        Log evidence of a model, given its design with an intercept.
-    most_models : int, default=100
-        Largest number of models whose evidence is summed.
-    """
-    ranks, width = problem.functions.orders, problem.values.shape[1]
-    models, group = np.unique(posterior.orders(), axis=0, return_inverse=True)
-    visits = np.bincount(group.ravel(), weights=posterior.weights)
-    log_evidence = -math.inf
-    for orders in models[np.argsort(-visits, kind="stable")[:most_models]]:
-        inside = problem.values[np.arange(width) < orders[:, None]]
-        design = np.vstack([np.ones(problem.values.shape[2]), inside])
-        own = log_model_prior(orders, ranks, beta) + log_evidence_of(design)
-        log_evidence = np.logaddexp(log_evidence, own)
-    log_evidence -= log_prior_mass(ranks, beta, prior.most)
-    return float(-log_evidence - inverse_temperature * risk)
 
 
 def logistic_normal_of(problem, design, variance, exponents):

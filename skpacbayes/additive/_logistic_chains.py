@@ -1,33 +1,22 @@
-"""Chains that draw coefficients, by likelihood: logistic, softmax and Poisson."""
+"""Chains of a logistic likelihood, and of a softmax likelihood, one class at a time."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs, dtrtrs
-from scipy.special import expit, log_expit, xlogy
+from scipy.special import expit, log_expit
 
+from ..certificates.additive import precision_factor
 from ._chain import log_binomial
-from ._gram import precision_factor
 from ._rated_chain import (
     INTERCEPT_VARIANCE,
-    MOVES,
     Draw,
+    DrawnChain,
     RatedChain,
     draw_slab,
     multiply,
-    polya_gamma,
 )
-
-# Least r / m. A larger value makes the two likelihoods closer, but the chain slower,
-# since rates of larger shapes depend more strongly on the scores.
-LEAST_RATIO = 3.0
-# Least total mean count about which the likelihood is expanded: about a smaller one,
-# the expansion would not make larger means improbable.
-LEAST_TOTAL = 1.0
-FEWEST, MOST = 0.25, 8.0  # range of shapes drawn as integers, which is faster
-LARGEST_LOG = 600.0  # log means up to this do not overflow, times weights
-N_SETTLING = 20  # uncorrected sweeps that find the means to expand about
 
 LOG_2_PI = math.log(2 * math.pi)
 # Of moves between models without rates: decrement of the log density at which Newton's
@@ -58,7 +47,7 @@ class Normal(NamedTuple):
 
 
 class LogisticChain(RatedChain):
-    """One chain.
+    """One chain of a logistic likelihood.
 
     Parameters
     ----------
@@ -230,7 +219,7 @@ class LogisticChain(RatedChain):
         return lambda factor: self._log_likelihood_of(factor * scores + known)
 
 
-class SoftmaxChain:
+class SoftmaxChain(DrawnChain):
     """One chain of a softmax likelihood, with a model and coefficients of each class.
 
     Given the other scores, the likelihood is logistic in the score of a class minus the
@@ -246,13 +235,13 @@ class SoftmaxChain:
     """
 
     def __init__(self, space, positive, weights, rng):
+        super().__init__()
         self._draws_slab = space.variance is None
         if self._draws_slab:
             space = space._replace(variance=4.0)  # initial value
         self.classes = [LogisticChain(space, own, weights, rng) for own in positive]
         self.codes = positive.argmax(axis=0)
         self.weights, self.rng = weights, rng
-        self.kept = []
 
     @property
     def prior(self):
@@ -260,35 +249,25 @@ class SoftmaxChain:
         return self.classes[0].prior
 
     @property
-    def n_kept(self):
-        """Number of draws kept."""
-        return len(self.kept)
-
-    @property
     def moves(self):
         """Number of moves tried, and accepted."""
         return tuple(np.sum([chain.moves for chain in self.classes], axis=0))
 
-    def advance(self, n_iter, keep=True):
-        """Make sweeps, and keep all or none of the draws.
+    def _record(self):
+        """Return the draw of all classes, which has the functions of any of them.
 
-        The draw of all classes has the functions of any of them; the draw of each class
-        is kept by its chain, with intercepts of mean zero.
+        The draw of each class is kept by its chain, with intercepts of mean zero.
         """
-        for _ in range(n_iter):
-            self.sweep()
-            if keep:
-                loss = -self.log_likelihood() / self.weights.sum()
-                draws = [chain.draw for chain in self.classes]
-                common = np.mean([draw.intercept for draw in draws])
-                scale = self.classes[0].slab_scale
-                for chain, draw in zip(self.classes, draws, strict=True):
-                    intercept = draw.intercept - common
-                    kept = draw._replace(intercept=intercept, loss=loss)
-                    chain.kept.append(kept._replace(slab_scale=scale))
-                columns = np.unique(np.concatenate([draw.columns for draw in draws]))
-                draw = Draw(columns, np.zeros(len(columns)), 0.0, loss, scale)
-                self.kept.append(draw)
+        loss = -self.log_likelihood() / self.weights.sum()
+        draws = [chain.draw for chain in self.classes]
+        common = np.mean([draw.intercept for draw in draws])
+        scale = self.classes[0].slab_scale
+        for chain, draw in zip(self.classes, draws, strict=True):
+            intercept = draw.intercept - common
+            kept = draw._replace(intercept=intercept, loss=loss, slab_scale=scale)
+            chain.kept.append(kept)
+        columns = np.unique(np.concatenate([draw.columns for draw in draws]))
+        return Draw(columns, np.zeros(len(columns)), 0.0, loss, scale)
 
     def log_likelihood(self):
         """Tempered log likelihood of the current draw."""
@@ -397,157 +376,6 @@ class SoftmaxChain:
         change = deviation * self.rng.standard_normal() - intercepts.mean()
         for chain in self.classes:
             chain.draw = chain.draw._replace(intercept=chain.draw.intercept + change)
-
-
-class PoissonChain(RatedChain):
-    """One chain of a Poisson likelihood of log means.
-
-    About a mean m_i the Poisson log likelihood of a row, y s - exp(s), agrees with
-
-        a s - b log(1 + exp(s - log r)),
-
-    a negative binomial log likelihood to a power, up to the second derivative, if b p
-    (1 - p) = m and a = y - m + b p, with p = m / (m + r). Given Pólya-Gamma rates this
-    is Gaussian: a sweep under it is reversible, and is a proposal for the Poisson
-    posterior, accepted or rejected by a Metropolis step [1]_. The third derivatives
-    differ by less than half, so that nearly all sweeps are accepted.
-
-    Parameters
-    ----------
-    space, rng
-        See :class:`RatedChain`.
-    targets : ndarray of shape (n_samples,)
-        The counts.
-    weights : ndarray of shape (n_samples,)
-        Exponent of the likelihood of each row.
-
-    Attributes
-    ----------
-    base : float
-        Logarithm of the mean of the counts, the prior mean of the intercept.
-
-    References
-    ----------
-    .. [1] L. D'Angelo and A. Canale (2023). Efficient posterior sampling for Bayesian
-       Poisson regression. Journal of Computational and Graphical Statistics 32.
-    """
-
-    def __init__(self, space, targets, weights, rng):
-        self.targets = targets
-        self.base = log_mean(targets, weights)
-        super().__init__(space, 0.0, rng)
-        self._n_until = N_SETTLING
-        self.temper(weights)
-
-    def temper(self, weights):
-        """Set the exponents of the likelihood of the rows."""
-        self.weights = weights
-        self._begin_again(self.log_means)
-
-    @property
-    def log_means(self):
-        """Log means of the current draw at the rows."""
-        return self.draw.intercept + self.effects + self.base
-
-    @property
-    def moves(self):
-        """Number of sweeps proposed, and accepted."""
-        return self._tried, self._accepted
-
-    def settle(self):
-        """Find means to expand about, starting from the current draw."""
-        total = 0.0
-        for number in range(N_SETTLING):
-            self.draw_length()
-            self._expand(self.log_means)
-            super()._move(MOVES)
-            if 2 * number >= N_SETTLING:
-                total = total + self.log_means
-        self._begin_again(total / (N_SETTLING - N_SETTLING // 2))
-
-    def advance(self, n_iter, keep=True):
-        """Make sweeps, and keep all or none of the draws.
-
-        During the burn-in, the likelihood is expanded again each time the number of
-        sweeps since the last expansion has doubled, about the mean of their log means.
-        """
-        for _ in range(n_iter):
-            self.sweep()
-            if keep:
-                loss = self.half_deviance()
-                intercept = self.draw.intercept + self.base
-                self.kept.append(self.draw._replace(loss=loss, intercept=intercept))
-                continue
-            self._n_since += 1
-            self._total_since += self.log_means
-            if self._n_since == self._n_until:
-                self._begin_again(self._total_since / self._n_since)
-                self._n_until *= 2
-
-    def half_deviance(self):
-        """Mean half deviance of the current draw."""
-        saturated = self.weights @ (xlogy(self.targets, self.targets) - self.targets)
-        return float(saturated - self.log_likelihood()) / self.weights.sum()
-
-    def log_likelihood(self):
-        """Tempered log likelihood of the current draw."""
-        return self._log_likelihood_of(self.log_means)
-
-    def _log_likelihood_of(self, log_means):
-        means = np.exp(np.minimum(log_means, LARGEST_LOG))
-        return self.weights @ (self.targets * log_means - means)
-
-    def _along_length(self):
-        scores, base = self.draw.intercept + self.effects, self.base
-        return lambda factor: self._log_likelihood_of(factor * scores + base)
-
-    def _move(self, n_moves):
-        """Propose a sweep, and undo it if it is rejected."""
-        before = self.draw, self.effects
-        log_ratio = -self._log_correction()
-        super()._move(n_moves)
-        log_ratio += self._log_correction()
-        self._tried += 1
-        if math.log1p(-self.rng.random()) < log_ratio:
-            self._accepted += 1
-        else:
-            self.draw, self.effects = before
-
-    def _log_correction(self):
-        """Return the log ratio of the Poisson likelihood to that of the proposal."""
-        scores = self.scores
-        proposing = (self.pulls + 0.5 * self.shapes) @ scores
-        proposing -= self.shapes @ np.logaddexp(0.0, scores)
-        return self.log_likelihood() - proposing
-
-    def draw_rates(self):
-        return polya_gamma(self.shapes, self.scores, self.rng, MOST)
-
-    def _expand(self, log_means):
-        """Set the likelihood of the proposal, the expansion about log means."""
-        logs = np.minimum(log_means, LARGEST_LOG) + np.log(self.weights)
-        logs = np.maximum(logs, math.log(LEAST_TOTAL / len(logs)))
-        means = np.exp(logs)
-        counts = self.weights * self.targets
-        # For a count far above its mean, the likelihood must decrease beyond it.
-        ratios = np.maximum(LEAST_RATIO, counts / means)
-        shapes = means * (1 + ratios) ** 2 / ratios
-        whole = (shapes >= FEWEST) & (shapes <= MOST)
-        shapes[whole] = np.ceil(shapes[whole])
-        share = 2 * means / shapes / (1 + np.sqrt(1 - 4 * means / shapes))
-        self.shapes = shapes
-        self.pulls = counts - means + shapes * (share - 0.5)
-        self.offsets = self.base + np.log(self.weights * share / (1 - share)) - logs
-
-    def _begin_again(self, log_means):
-        self._expand(log_means)
-        self._tried = self._accepted = 0
-        self._n_since, self._total_since = 0, np.zeros(len(log_means))
-
-
-def log_mean(targets, weights):
-    """Return the log of the mean of counts, or of half a count if all are zero."""
-    return math.log(max(weights @ targets, 0.5) / weights.sum())
 
 
 def log_sum_exp(scores):

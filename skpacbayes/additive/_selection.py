@@ -1,0 +1,419 @@
+"""Selection of variables and of pairs: by probability, or by projection."""
+
+from itertools import combinations
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit, xlogy
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._arguments import check_share
+from .._compat import StrOptions
+from .._extras import extra_module
+from .._validation import refuse_hidden
+from ._chain import NO_PAIRS
+from ._posterior import SELECTED
+
+MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
+NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
+# Of a projection: number of candidates fitted at each step, the best by score tests.
+N_REFITTED = 3
+RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
+N_NEWTON = 50
+
+
+def has_one_sum(estimator):
+    """Check that an estimator has a single score, without pairs."""
+    found = vars(estimator).get("_computed")
+    if found is not None and found.classes:
+        raise AttributeError("projected_support needs at most two classes.")
+    given = getattr(estimator, "interactions", None)
+    if (given if found is None else found.pairs) is not None:
+        raise AttributeError(
+            "projected_support needs interactions=None: it projects predictions on "
+            "sums of effects of single variables."
+        )
+    return True
+
+
+class _Selection(SelectorMixin):
+    """Selects variables by their inclusion probabilities, or by a projection."""
+
+    def get_support(self, indices=False, *, threshold=SELECTED):
+        """Select variables by their inclusion probabilities.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return columns rather than a mask.
+        threshold : float, default=0.5
+            Least inclusion probability of a selected variable.
+
+        Returns
+        -------
+        support : ndarray
+            Mask of shape (n_features,), or the columns selected.
+        """
+        check_share("threshold", threshold, ends=True)
+        mask = self.inclusion_probabilities_ >= threshold
+        return np.flatnonzero(mask) if indices else mask
+
+    def transform(self, X):
+        """Select the columns of the selected variables.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        selected : array of shape (n_samples, n_selected_features)
+            The columns with `get_support()`.
+        """
+        refuse_hidden(X, type(self).__name__)
+        return super().transform(X)
+
+    def inverse_transform(self, X):
+        """Insert columns of zeros for the variables that are not selected.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_selected_features)
+            Columns of the selected variables.
+
+        Returns
+        -------
+        rows : array of shape (n_samples, n_features)
+            The columns, and zeros.
+        """
+        refuse_hidden(X, type(self).__name__)
+        return super().inverse_transform(X)
+
+    @available_if(has_one_sum)
+    def projected_support(self, X, *, explained=0.98, indices=False):
+        """Select a small set of variables that predicts as the posterior does.
+
+        If many correlated variables each have a small effect, all of them can have high
+        inclusion probabilities, and the posterior, which uses all of them, predicts
+        best. This method summarises the posterior: it adds variables one at a time, and
+        projects the predictions on additive functions of these variables, until they
+        explain enough [1]_. The predictions of the estimator do not change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows at which predictions are compared, for instance those of `fit`.
+        explained : float, default=0.98
+            Share of the divergence between a constant and the predictions that the
+            variables have to explain. It is the Kullback-Leibler divergence for
+            probabilities, and the variance for means, ranks and log means.
+        indices : bool, default=False
+            Whether to return columns, the most important first, rather than a mask.
+
+        Returns
+        -------
+        support : ndarray
+            Mask of shape (n_features,), or the columns selected.
+
+        References
+        ----------
+        .. [1] C. Goutis and C. P. Robert (1998). Model choice in generalised linear
+           models: a Bayesian approach via Kullback-Leibler projections. Biometrika 85.
+        """
+        check_is_fitted(self)
+        check_share("explained", explained, ends=True)
+        X, found = self._rows(X), self._answer()
+        inclusion = found.posterior.inclusion()
+        some = np.flatnonzero(inclusion[:, 0] >= NEGLIGIBLE)
+        orders = (inclusion[some] >= 0.5 * inclusion[some, :1]).sum(axis=1)
+        values = found.values(X, some)
+        targets, logistic = self._projected(X)
+        chosen, _ = projected_support(
+            values, orders, targets, logistic=logistic, explained=explained
+        )
+        if indices:
+            return some[chosen]
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[some[chosen]] = True
+        return mask
+
+    def _projected(self, X):
+        """Return predictions at validated rows, and whether they are probabilities."""
+        return self._decision(X), False
+
+    def inclusion_frame(self):
+        """Return the inclusion probabilities as a table, largest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each variable, by its name or its column: `probability`, its Monte
+            Carlo `error`, and the `expected_order`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pandas = extra_module(
+            "pandas", "demo", f"{type(self).__name__}.inclusion_frame"
+        )
+        found = self._answer()
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        inclusion = found.posterior.inclusion()
+        columns = {
+            "probability": self._of_variables(inclusion[:, 0]),
+            "error": self._of_variables(found.errors),
+            "expected_order": self._of_variables(inclusion.sum(axis=1)),
+        }
+        table = pandas.DataFrame(columns, index=names)
+        return table.sort_values("probability", ascending=False, kind="stable")
+
+    def _get_support_mask(self):
+        return self.get_support()
+
+    @property
+    def inclusion_probabilities_(self):
+        """Probability that each variable is in the model."""
+        return self._of_variables(self._answer().posterior.inclusion()[:, 0])
+
+    @property
+    def feature_importances_(self):
+        """Probability that each variable is in the model."""
+        return self.inclusion_probabilities_
+
+    @property
+    def inclusion_errors_(self):
+        """Monte Carlo standard errors of the inclusion probabilities."""
+        return self._of_variables(self._answer().errors)
+
+    @property
+    def expected_orders_(self):
+        """Posterior mean of the order of each variable."""
+        return self._of_variables(self._answer().posterior.inclusion().sum(axis=1))
+
+    def _of_variables(self, terms):
+        """Return a copy of an array over terms, for the variables alone."""
+        return terms[: self.n_features_in_].copy()
+
+
+class _Interactions:
+    """The parameter `interactions`, and the attributes of the pairs."""
+
+    _parameter_constraints: dict = {
+        "interactions": [None, StrOptions({"auto"}), "array-like"],
+    }
+
+    def interaction_frame(self):
+        """Return the probabilities of interactions as a table, largest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each pair of `pairs_`: the `first` and the `second` variable, by
+            name or column, the `probability` of the pair, its Monte Carlo `error`, and
+            the `expected_order`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pandas = extra_module(
+            "pandas", "demo", f"{type(self).__name__}.interaction_frame"
+        )
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return pandas.DataFrame(sorted_pairs(self._answer(), names[self.pairs_]))
+
+    @property
+    def pairs_(self):
+        """Pairs of variables that may interact."""
+        found = self._answer().pairs
+        return NO_PAIRS.copy() if found is None else found.pairs.copy()
+
+    @property
+    def pair_probabilities_(self):
+        """Probability that each pair is in the model."""
+        return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
+
+    def _candidates(self, orders, probabilities):
+        """Return the given pairs, or those of the most probable variables.
+
+        Parameters
+        ----------
+        orders : ndarray of shape (n_features,)
+            Number of functions of each variable.
+        probabilities : callable
+            Returns inclusion probabilities without interactions.
+        """
+        if not isinstance(self.interactions, str):
+            return given_pairs(self.interactions, self._column)
+        usable = np.flatnonzero(orders)
+        if len(usable) > MOST_PAIRED:
+            best = np.argsort(-probabilities()[usable], kind="stable")
+            usable = usable[best[:MOST_PAIRED]]
+        return every_pair(usable)
+
+
+def every_pair(features):
+    """Return all pairs of some variables, of shape (n_pairs, 2)."""
+    pairs = list(combinations(sorted(map(int, features)), 2))
+    return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
+
+
+def given_pairs(given, column):
+    """Return distinct pairs of variables, as columns.
+
+    Parameters
+    ----------
+    given : array-like of shape (n_pairs, 2)
+        The pairs, by column or name.
+    column : callable
+        Returns the column of a variable.
+    """
+    pairs = set()
+    for pair in given:
+        columns = []
+        if not isinstance(pair, (str, bytes)) and np.ndim(pair) and len(pair) == 2:
+            columns = sorted({column(each) for each in pair})
+        if len(columns) != 2:
+            raise ValueError(
+                f"interactions must be pairs of two different variables, got {pair!r}."
+            )
+        pairs.add(tuple(columns))
+    return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)
+
+
+def sorted_pairs(found, names):
+    """Return the columns of a table of pairs, the most probable pair first.
+
+    Parameters
+    ----------
+    found : Fitted
+        Results of the chains; the last terms are the pairs.
+    names : ndarray of shape (n_pairs, 2)
+        Names of their variables.
+    """
+    first = len(found.errors) - len(names)
+    inclusion = found.posterior.inclusion()[first:]
+    columns = {
+        "first": names[:, 0],
+        "second": names[:, 1],
+        "probability": inclusion[:, 0],
+        "error": found.errors[first:],
+        "expected_order": inclusion.sum(axis=1),
+    }
+    order = np.argsort(-inclusion[:, 0], kind="stable")
+    return {name: column[order] for name, column in columns.items()}
+
+
+# Projection.
+
+
+def projected_support(values, orders, targets, *, logistic, explained):
+    """Select variables one at a time until their projection explains enough.
+
+    The projection of a posterior's predictions on some variables is the additive
+    function of these with the least divergence from the predictions [1]_.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features, max_order, n_samples)
+        Values of the functions.
+    orders : ndarray of shape (n_features,)
+        Number of functions of each variable; 0 leaves a variable out.
+    targets : ndarray of shape (n_samples,)
+        The predictions: means, or probabilities where `logistic`.
+    logistic : bool
+        Whether predictions are probabilities, with the divergence of Bernoulli
+        distributions. Otherwise they are means, with the squared distance.
+    explained : float
+        Share of the divergence of a constant to be explained.
+
+    Returns
+    -------
+    features : list of int
+        The variables, the most important first.
+    share : float
+        Share of the divergence that they explain.
+
+    References
+    ----------
+    .. [1] C. Goutis and C. P. Robert (1998). Model choice in generalised linear models:
+       a Bayesian approach via Kullback-Leibler projections. Biometrika 85.
+    """
+    rows = [part[:order] for part, order in zip(values, orders, strict=True)]
+    left, chosen = [j for j, order in enumerate(orders) if order], []
+    total, scores = project(rows, chosen, targets, logistic)
+    divergence = total
+    while left and divergence > (1.0 - explained) * total:
+        tests = [score_test(rows[j], targets, scores, logistic) for j in left]
+        best = [left[k] for k in np.argsort(tests)[: -N_REFITTED - 1 : -1]]
+        found = [project(rows, [*chosen, j], targets, logistic) for j in best]
+        which = int(np.argmin([divergence for divergence, _ in found]))
+        divergence, scores = found[which]
+        chosen.append(best[which])
+        left.remove(best[which])
+    return chosen, 1.0 - divergence / total if total > 0 else 1.0
+
+
+def project(rows, features, targets, logistic):
+    """Return divergence and scores of the projection on some variables."""
+    n_samples = len(targets)
+    design = np.vstack([np.ones((1, n_samples)), *(rows[j] for j in features)])
+    ridge = RIDGE * n_samples * np.eye(len(design))
+    ridge[0, 0] = 0.0
+    beta = np.zeros(len(design))
+    beta[0] = link(targets.mean()) if logistic else targets.mean()
+    divergence = divergence_of(targets, beta @ design, logistic)
+    for _ in range(N_NEWTON if logistic else 1):
+        residuals, weights = residuals_of(targets, beta @ design, logistic)
+        curvature = (design * weights) @ design.T + ridge
+        step = cho_solve(cho_factor(curvature), design @ residuals - ridge @ beta)
+        before = divergence
+        for _ in range(30):
+            divergence = divergence_of(targets, (beta + step) @ design, logistic)
+            if divergence <= before:
+                break
+            step = 0.5 * step
+        else:
+            divergence = before
+            break
+        beta = beta + step
+        if before - divergence <= 1e-9 * before:
+            break
+    return divergence, beta @ design
+
+
+def score_test(rows, targets, scores, logistic):
+    """Return the predicted decrease of the divergence by each further variable."""
+    residuals, weights = residuals_of(targets, scores, logistic)
+    slope = rows @ residuals
+    curvature = (rows * weights) @ rows.T + RIDGE * len(targets) * np.eye(len(rows))
+    return slope @ np.linalg.solve(curvature, slope)
+
+
+def residuals_of(targets, scores, logistic):
+    """Return slopes and curvatures of the log-likelihood in the scores."""
+    if not logistic:
+        return targets - scores, np.ones_like(scores)
+    fitted = expit(scores)
+    return targets - fitted, np.maximum(fitted * (1.0 - fitted), 1e-10)
+
+
+def divergence_of(targets, scores, logistic):
+    """Return the mean divergence of predictions by scores from the targets."""
+    if not logistic:
+        return 0.5 * np.mean(np.square(targets - scores))
+    entropy = xlogy(targets, targets) + xlogy(1 - targets, 1 - targets)
+    cross = np.logaddexp(0.0, scores) - targets * scores
+    return max(0.0, float(np.mean(entropy + cross)))
+
+
+def link(probability):
+    """Return the log odds of a probability, clipped away from 0 and 1."""
+    probability = np.clip(probability, 1e-12, 1 - 1e-12)
+    return np.log(probability / (1 - probability))
