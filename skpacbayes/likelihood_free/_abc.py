@@ -26,10 +26,11 @@ from .._stream import (
     partial_fit_context,
 )
 from .._validation import are_finite, as_numbers, is_plain, refuse_large, validate_data
-from ._abc_choice import Grid, choose, held_out, held_out_pairs
+from ._abc_choice import Grid, choose, held_out, held_out_pairs, validated
 from ._abc_settings import Settings
 from ._abc_support import Support, shares_beyond, warn_beyond
 from ._abc_table import Table, refuse_counts, warn_of_impossible, within_reach
+from ._abc_unrelated import MOST_PAIRS, related_summaries, warn_of_unrelated
 from ._simulate import SimulationTable
 
 FIRST_FIT = 1000  # number of simulations after which a stream fixes its settings
@@ -151,7 +152,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     best; then k is the largest within one standard error and 0.01 nats of the best.
     Candidates with at least 1000 neighbors that are far worse after 50 pairs are
     dropped. `fit` warns if the smallest or the largest bandwidth is best and one beyond
-    it would be better.
+    it would be better. It also warns if pairs are clearly more probable without the
+    summaries that show no relation to the parameters.
 
     `score` is the mean log density, so that a grid search minimises the expected
     Kullback-Leibler divergence of the posterior; for R2 pass the result of `predict` to
@@ -698,8 +700,23 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         settings = Settings(self, table, self._support)
         if settings.compares and table.n_rows > 1:
             pairs, weights = held_out_pairs(table, self.n_validation, self._generator())
-            choose(settings, table, pairs, weights, tasks)
+            found = choose(settings, table, pairs, weights, tasks)
+            self._warn_of_unrelated(table, pairs, found)
         return settings
+
+    def _warn_of_unrelated(self, table, pairs, found):
+        """Warn if held-out pairs are more probable without unrelated summaries."""
+        related = related_summaries(table)
+        if related.all() or not related.any():
+            return
+        n_pairs = len(found.scores)
+        some = slice(0, n_pairs, -(-n_pairs // MOST_PAIRS))
+        table, weights = table.of_summaries(related), found.weights[some]
+        settings = Settings(self, table, self._support)
+        without = validated(settings, table, pairs[:n_pairs][some], weights)
+        gains = without.scores[:, without.place] - found.scores[some, found.place]
+        names = vars(self).get("feature_names_in_", ())
+        warn_of_unrelated(related, gains, weights, names)
 
     def _ready(self):
         """Return the current settings."""

@@ -132,7 +132,24 @@ def choose(settings, table, pairs, weights, tasks):
         Their weights.
     tasks : callable
         Maps an iterable and its name to the same items, and may stop early.
+
+    Returns
+    -------
+    found : Validation
+        The comparison.
     """
+    found = validated(settings, table, pairs, weights, tasks)
+    settings.chosen = found.best()
+    settings.cv_table = found.as_table()
+    if settings.local:
+        settings.validation = found
+    if settings.bandwidth == "cv":
+        found.warn_at_the_end()
+    return found
+
+
+def validated(settings, table, pairs, weights, tasks=lambda steps, name: steps):
+    """Return the `Validation` of all candidates by held-out pairs; see `choose`."""
     few_values = settings.prior.least.any()
     grid = Grid(settings, settings.n_simulations - 1, few_values)
     scores = []
@@ -146,15 +163,9 @@ def choose(settings, table, pairs, weights, tasks):
     coordinates = settings.neighbors.metric.project(table.summaries[:, pairs]).T
     precisions = settings.neighbors.metric.precisions
     n_seen = len(scores)
-    found = Validation(
+    return Validation(
         grid, np.array(scores), weights[:n_seen], (coordinates * precisions)[:n_seen]
     )
-    settings.chosen = found.best()
-    settings.cv_table = found.as_table()
-    if settings.local:
-        settings.validation = found
-    if settings.bandwidth == "cv":
-        found.warn_at_the_end()
 
 
 class Validation:

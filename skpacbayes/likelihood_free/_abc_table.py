@@ -106,6 +106,14 @@ class Table:
         table.__dict__.update(self.__dict__, n_rows=min(n_rows, self.n_rows))
         return table
 
+    def of_summaries(self, kept):
+        """Return a table of some of the summaries."""
+        table = self.head(self.n_rows)
+        table.summaries = self.summaries[kept]
+        table.lowest, table.highest = self.lowest[kept], self.highest[kept]
+        table._claimed = [self.n_rows]
+        return table
+
     def __getstate__(self):
         """Return the state without unused capacity, which depends on the calls."""
         state = self.__dict__.copy()

@@ -15,6 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from skpacbayes import ABCPosteriorKDE
 
+# Most tables have a summary of noise.
+pytestmark = pytest.mark.filterwarnings("ignore:The summaries .* show no relation")
+
 
 def table(n=400, n_summaries=2, n_parameters=1, seed=0):
     """Pairs: the first summaries are the parameters and noise, the others noise."""

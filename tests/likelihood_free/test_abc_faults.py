@@ -196,3 +196,63 @@ def test_parameters_of_any_unit_are_answered_in_it_or_refused(unit):
         return
     model = ABCPosteriorKDE(**kept).fit(summaries, unit * parameters)
     assert_allclose(model.predict([[1.0]]) / unit, expected, rtol=1e-6)
+
+
+NOISE = "show no relation to the parameters"
+
+
+def of_two_bends(n, rng):
+    """Of y only the size is known, and the curve of it in a second summary."""
+    y = rng.uniform(-2, 2, size=n)
+    return np.column_stack([y**2, y**4]) + 0.1 * rng.normal(size=(n, 2)), y
+
+
+def of_a_product(n, rng):
+    """Summaries of two parameters, and of their product."""
+    y = rng.normal(size=(n, 2))
+    X = np.column_stack([y, y[:, 0] * y[:, 1]])
+    return X + 0.1 * rng.normal(size=X.shape), y
+
+
+def of_nothing(n, rng):
+    return rng.normal(size=(n, 2)), rng.normal(size=n)
+
+
+def of_a_difference(n, rng):
+    """The first summary is unrelated to y, and needed to know it."""
+    y, shift = rng.normal(size=(2, n))
+    return np.column_stack([shift, y + shift + 0.1 * rng.normal(size=n)]), y
+
+
+def of_a_scale(n, rng):
+    """Summaries of twenty draws, whose standard deviation is y."""
+    y = rng.uniform(0.2, 3.0, size=n)
+    draws = y[:, None] * rng.normal(size=(n, 20))
+    return np.column_stack([np.log(draws.var(axis=1)), abs(draws).mean(axis=1)]), y
+
+
+@pytest.mark.parametrize(
+    ("simulator", "n"), [(of_two_bends, 300), (of_two_bends, 1500), (of_a_scale, 300)]
+)
+def test_summaries_of_noise_alone_are_named(simulator, n):
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X, y = simulator(n, rng)
+        first = X.shape[1]
+        X = np.column_stack([X, rng.normal(size=(n, 60))])
+        named = f"summaries \\[{first}, {first + 1}, .* and 55 more show no relation"
+        with pytest.warns(UserWarning, match=named):
+            ABCPosteriorKDE(n_validation=100, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "simulator",
+    [of_two_bends, of_a_product, of_a_scale, of_nothing, of_a_difference],
+)
+def test_summaries_are_not_called_noise_where_none_is(simulator):
+    for seed in range(6):
+        X, y = simulator((100, 300, 1000)[seed % 3], np.random.default_rng(seed))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ABCPosteriorKDE(n_validation=100, random_state=0).fit(X, y)
+        assert not [each for each in caught if NOISE in str(each.message)]
