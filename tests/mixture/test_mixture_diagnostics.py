@@ -251,7 +251,7 @@ def test_copies_of_counts_and_names_are_named_and_equal_rows_are_not(kind, n_col
         mixture = TemperedVBMultinomialMixture("auto", **options)
     else:
         mixture = TemperedVBMixture(family.get(kind, kind), "auto", **options)
-    for times in (1, 2, 3, 7, 10):
+    for times in (1, 2, 7):
         rows, weight = np.repeat(X, times, axis=0), np.full(300, times)
         for table, w in ((rows, None), (X, weight)):
             table = csr_array(table) if kind == "sparse" else table

@@ -14,7 +14,6 @@ from sklearn.metrics import adjusted_rand_score
 from states import assert_same_state, changes, state_of
 from streaming_laws import (
     Stream,
-    all_or_nothing,
     fit_forgets,
     one_row,
     resume,
@@ -106,7 +105,7 @@ STREAMS = {
 
 @pytest.mark.parametrize(
     "law",
-    [split_invariance, all_or_nothing, resume, fit_forgets, one_row],
+    [split_invariance, resume, fit_forgets, one_row],
     ids=lambda law: law.__name__,
 )
 @pytest.mark.parametrize("name", STREAMS)
