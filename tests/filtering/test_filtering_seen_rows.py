@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from designs import every_two
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from test_filtering_pmmh import PRIOR, rows, tracker
@@ -33,12 +34,17 @@ def in_blocks(model, X):
     return model
 
 
-@pytest.mark.parametrize("size", [20, 40, 200])
-@pytest.mark.parametrize("method", FOLLOWING + ALTERNATIVES)
-@pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1e-3), (-1e4, 1e3)])
-@pytest.mark.parametrize("learn", [ClusteredParticleFilter.fit, in_blocks])
-def test_every_question_about_rows_learnt_warns(method, size, shift, unit, learn):
-    X = walk(size + 20, shift, unit)
+@pytest.mark.parametrize(
+    ("method", "size", "place", "learn"),
+    every_two(
+        FOLLOWING + ALTERNATIVES,
+        [20, 40, 200],
+        [(0.0, 1.0), (1e4, 1e-3), (-1e4, 1e3)],
+        [ClusteredParticleFilter.fit, in_blocks],
+    ),
+)
+def test_every_question_about_rows_learnt_warns(method, size, place, learn):
+    X = walk(size + 20, *place)
     X[3] = np.nan
     X, new = X[:size], X[size:]
     model = learn(ClusteredParticleFilter(n_particles=20, random_state=0), X)
