@@ -313,7 +313,7 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted, n_blocks):
     chain = RankingChain(proposal, target, temperature)
     chain.advance(100, keep=False)
     chain.n_blocks = n_blocks
-    chain.advance(1000)
+    chain.advance(600)
     found = ranking_posterior(law, temperature, weights)
     log_weights = np.array([value[0] for value in found.values()])
     shares = np.exp(log_weights - logsumexp(log_weights))

@@ -283,7 +283,7 @@ def test_few_columns_of_many_tell_the_groups(n_features, n_groups):
     In other units and another order of columns, the groups are the same.
     """
     rng = np.random.default_rng(0)
-    for seed in range(3):
+    for seed in range(2):
         X, labels = few_columns_tell(seed, n_features, n_groups)
         found = PACOClusterer(random_state=0).fit(X).labels_
         assert found.max() + 1 == n_groups
