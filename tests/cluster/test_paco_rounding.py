@@ -116,8 +116,14 @@ def groups_and_categories(n, seed):
     return np.column_stack([X, rng.integers(2, size=n), codes]), y
 
 
-@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
-@pytest.mark.parametrize("columns", [[0, 1, 2], [0, 1, 3, 4, 5], [0, 1, 2, 4, 5]])
+@pytest.mark.parametrize(
+    ("learn", "columns"),
+    [
+        (in_a_stream, [0, 1, 2]),
+        (in_a_batch, [0, 1, 3, 4, 5]),
+        (in_a_stream, [0, 1, 2, 4, 5]),
+    ],
+)
 def test_categories_beside_numbers_multiply_no_clusters(learn, columns):
     """A column of 0 and 1, all codes of a category, and all but one of them."""
     X, y = groups_and_categories(400, 4)

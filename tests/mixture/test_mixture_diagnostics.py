@@ -236,8 +236,10 @@ def test_copies_of_rows_are_named_and_rounded_rows_are_not(number):
     assert said(mixture, np.repeat(X, 2, axis=0)) == []
 
 
-@pytest.mark.parametrize("n_columns", [5, 8])
-@pytest.mark.parametrize("kind", ["poisson", "categorical", "words", "sparse", "mixed"])
+@pytest.mark.parametrize(
+    ("kind", "n_columns"),
+    [("poisson", 5), ("categorical", 8), ("words", 5), ("sparse", 8), ("mixed", 5)],
+)
 def test_copies_of_counts_and_names_are_named_and_equal_rows_are_not(kind, n_columns):
     """Equal rows of few values are no copies, however often; each twice they are.
 

@@ -77,8 +77,7 @@ def quiet_fit(mixture, X, size=None):
 
 @pytest.mark.parametrize(
     ("name", "width", "n_components"),
-    [(name, 12, "auto") for name in CASES]
-    + [("full", 12, 3), ("student", 12, 3), ("poisson", 12, 3), ("diag", 4, 3)],
+    [*((name, 12, "auto") for name in CASES), ("full", 12, 3), ("diag", 4, 3)],
 )
 def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
     name, width, n_components

@@ -351,8 +351,10 @@ def three_groups(name, rng):
 
 
 @pytest.mark.filterwarnings("ignore:A block of the stream shows a new group")
-@pytest.mark.parametrize("name", ["student", "regression", "poisson", "columns"])
-@pytest.mark.parametrize("window", ["auto", 0])
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [("student", "auto"), ("regression", 0), ("poisson", "auto"), ("columns", 0)],
+)
 def test_a_stream_sorted_by_group_finds_the_groups(name, window):
     """As the batch does, however the calls cut it; no exchange comes at block five."""
     X, group, family = three_groups(name, np.random.default_rng(0))
