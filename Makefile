@@ -27,7 +27,7 @@ format: $(VENV)/.dev
 
 $(VENV)/.%: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --editable ".[$*]"
+	$(RUN) -m pip install --quiet --no-compile --editable ".[$*]"
 	touch $@
 
 stubs: $(VENV)/.test  ## the types of the public names, from docstrings

@@ -30,7 +30,7 @@ from ._generators import continued, seeded
 from ._model import CalledModel, asked_for
 from ._resampling import SCHEMES, draw, one_cell
 from ._sampling import Bootstrap, QuasiMonteCarlo
-from ._seen_rows import ends_of, warn_of_seen_rows
+from ._seen_rows import first_and_last, warn_of_seen_rows
 from ._smoothing import smoothed, trajectories
 from ._step import Collapses, advance, look
 from .models import LocalLevel
@@ -352,7 +352,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         inputs = self._checked_inputs(inputs, len(X), begin=not begun)
         if not begun:
             self._begin()
-        vars(self).update(self._learnt(X, inputs), _ends=ends_of(X, self._ends))
+        vars(self).update(self._learnt(X, inputs), _ends=first_and_last(X, self._ends))
         return self
 
     def filter(self, X, *, inputs=None, random_state=None):
@@ -675,7 +675,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             cloud = step.cloud
             yield step, row
         self._cloud, self._random_state = cloud, generator.bit_generator.state
-        self._ends = ends_of(X[: self.n_samples_seen_])  # a callback may stop it
+        self._ends = first_and_last(X[: self.n_samples_seen_])  # a callback may stop it
         collapses.warn()
 
     def _begin(self):
@@ -704,7 +704,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         if X is None:
             return False
         learnt = self._learnt(X, self._checked_inputs(inputs, len(X)))
-        self._publish(**learnt, _ends=ends_of(X, self._ends))
+        self._publish(**learnt, _ends=first_and_last(X, self._ends))
         return True
 
     def _learnt(self, X, inputs):

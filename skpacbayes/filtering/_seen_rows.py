@@ -8,7 +8,7 @@ N_KEPT = 64  # rows at each end
 CHANCE = 1e-6  # below this probability rows are not alike by chance
 
 
-def ends_of(X, before=None):
+def first_and_last(X, before=None):
     """Return the first and the last rows of a stream, at most `N_KEPT` of each.
 
     Parameters

@@ -22,7 +22,7 @@ from ._generators import continued, seeded
 from ._priors import Priors, check_priors
 from ._resampling import draw, one_cell
 from ._sampling import even_log_weights
-from ._seen_rows import ends_of, warn_of_seen_rows
+from ._seen_rows import first_and_last, warn_of_seen_rows
 from ._smc2_population import (
     MOST_GROWTH,
     MOST_NOISE,
@@ -505,7 +505,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
         check_is_fitted(self)
         X = self._rows(X)
         inputs = self._checked_inputs(inputs, len(X))
-        warn_of_seen_rows(ends_of(self._series.X), X, AS_FOLLOWING)
+        warn_of_seen_rows(first_and_last(self._series.X), X, AS_FOLLOWING)
         return self._population.filters, X, inputs, self._answering(random_state)[1]
 
     def _answering(self, random_state):

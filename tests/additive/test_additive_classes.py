@@ -23,7 +23,7 @@ from skpacbayes.additive._drawn_base import log_odds_of_mean
 
 SHORT = {
     SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20},
-    SparseAdditiveGibbsRanker: {"n_iter": 120, "burn_in": 40},
+    SparseAdditiveGibbsRanker: {"n_iter": 80, "burn_in": 30},
 }
 BOTH = pytest.mark.parametrize("kind", SHORT, ids=lambda kind: kind.__name__)
 pytestmark = [  # short chains

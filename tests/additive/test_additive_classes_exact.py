@@ -2,7 +2,7 @@
 
 A mean over a chain is compared with the exact one in units of its standard error,
 which the means of 40 batches give. Every such score is below 5 in absolute value: by
-Student's law with 39 degrees of freedom a right chain fails one of the 75 comparisons
+Student's law with 39 degrees of freedom a right chain fails one of the 65 comparisons
 with probability below 1e-3.
 """
 
@@ -175,7 +175,7 @@ def scores_of(chain):
     return chain.draw.intercept + chain.effects
 
 
-@pytest.mark.parametrize(("n_chosen", "with_rates"), [(2, True), (3, True), (2, False)])
+@pytest.mark.parametrize(("n_chosen", "with_rates"), [(3, True), (2, False)])
 def test_choosing_among_some_of_the_variables_leaves_the_posterior(
     n_chosen, with_rates
 ):
@@ -296,7 +296,7 @@ LOSSES = pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
 @LOSSES
 @pytest.mark.parametrize(
     ("share", "weighted", "n_blocks"),
-    [(0.2, True, 1), (0.5, False, 1), (0.5, False, 2)],
+    [(0.2, True, 1), (0.5, False, 2)],
 )
 def test_ranking_chain_follows_the_posterior(law, share, weighted, n_blocks):
     """Whatever the temperature of the classifier's chain, and however it proposes."""
@@ -313,7 +313,7 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted, n_blocks):
     chain = RankingChain(proposal, target, temperature)
     chain.advance(100, keep=False)
     chain.n_blocks = n_blocks
-    chain.advance(1000)
+    chain.advance(600)
     found = ranking_posterior(law, temperature, weights)
     log_weights = np.array([value[0] for value in found.values()])
     shares = np.exp(log_weights - logsumexp(log_weights))
@@ -467,8 +467,8 @@ def test_the_certificate_holds_as_often_as_it_says():
         rng = np.random.default_rng(seed)
         X = rng.uniform(-1, 1, size=(60, 2))
         y = rng.random(60) < 0.5 + 0.5 * np.tanh(2 * X[:, 0])
-        classifier = SparseAdditiveGibbsClassifier(n_iter=40, burn_in=10, **options)
-        ranker = SparseAdditiveGibbsRanker(loss="auc", n_iter=40, burn_in=10, **options)
+        classifier = SparseAdditiveGibbsClassifier(n_iter=20, burn_in=10, **options)
+        ranker = SparseAdditiveGibbsRanker(loss="auc", n_iter=20, burn_in=10, **options)
         loss = -np.log(
             np.take_along_axis(
                 classifier.fit(X, y).predict_proba(X_new), y_new[:, None].astype(int), 1

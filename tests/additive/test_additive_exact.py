@@ -25,8 +25,8 @@ from skpacbayes.additive._regressor_evidence import greedy_model
 from skpacbayes.additive._regressor_samplers import BallChain, CarlinChibChain
 from skpacbayes.additive._regressor_stream import Rows, Sums
 
-# Total variations have a deviation of about .003 (collapsed, 20,000 moves) and .006
-# (Carlin-Chib, 6,000) over seeds, and means of .006 and .02: their targets, .02 and
+# Total variations have a deviation of about .003 (collapsed, 20,000 moves) and .007
+# (Carlin-Chib, 4,000) over seeds, and means of .006 and .025: their targets, .02 and
 # .06, are more than four deviations away.
 COLLAPSED, CARLIN_CHIB = 0.02, 0.06
 
@@ -77,7 +77,7 @@ class PrintedRatio(CarlinChibChain):
 
 
 @pytest.mark.parametrize(
-    ("kind", "n_moves"), [(CarlinChibChain, 6_000), (PrintedRatio, 2_000)]
+    ("kind", "n_moves"), [(CarlinChibChain, 4_000), (PrintedRatio, 1_000)]
 )
 def test_carlin_chib_needs_the_corrected_ratio(kind, n_moves):
     """The paper's ratio fails the test: distances of .2, and .04 over four seeds."""

@@ -178,14 +178,14 @@ def test_joint_effects_are_found(kind):
 @KINDS
 @pytest.mark.parametrize("interactions", ["auto", [(0, 1)]], ids=str)
 def test_a_pair_without_effects_of_its_variables_is_found(kind, interactions):
-    """From every seed: a chain that had lost both variables never found it."""
+    """From any seed: a chain that had lost both variables never found it."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 4))
     scores = X[:, 0] * X[:, 1]
     y = rng.random(300) < expit(8 * scores)
     if kind is counter:
         y = rng.poisson(np.exp(2 * scores))
-    for seed in range(4):
+    for seed in range(2):
         model = kind(interactions=interactions, n_iter=20).set_params(random_state=seed)
         model.fit(X, y)
         assert model.pairs_[model.pair_probabilities_ > 0.9].tolist() == [[0, 1]]

@@ -46,8 +46,8 @@ def first_wine():
     [
         (SparseAdditiveGibbsRegressor, diabetes, 20),
         (SparseAdditiveGibbsRegressor, linnerud, 20),
-        (SparseAdditiveGibbsClassifier, two_irises, 6),
-        (SparseAdditiveGibbsClassifier, first_wine, 5),
+        (SparseAdditiveGibbsClassifier, two_irises, 4),
+        (SparseAdditiveGibbsClassifier, first_wine, 3),
         (SparseAdditiveGibbsPoissonRegressor, diabetes, 3),
         (SparseAdditiveGibbsRanker, two_irises, 3),
     ],

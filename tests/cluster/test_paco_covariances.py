@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from designs import every_two
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -37,9 +38,10 @@ def lognormal(rng):
     return np.exp(centers[y] + 0.4 * rng.normal(size=(600, 2))), y
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("make", [long_groups, counts, lognormal])
-@pytest.mark.parametrize("unit", [1e-3, 1e3])
+@pytest.mark.parametrize(
+    ("make", "unit", "stream"),
+    every_two([long_groups, counts, lognormal], [1e-3, 1e3], [False, True]),
+)
 def test_groups_of_own_covariances_are_not_cut(make, unit, stream):
     rng = np.random.default_rng(20)
     X, y = make(rng)

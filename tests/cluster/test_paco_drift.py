@@ -45,8 +45,7 @@ def messages_of(X, **parameters):
     return [str(each.message) for each in caught if "move along" in str(each.message)]
 
 
-@pytest.mark.parametrize("make", [ring, walk])
-@pytest.mark.parametrize("unit", [1.0, 1e-150])
+@pytest.mark.parametrize(("make", "unit"), [(ring, 1e-150), (walk, 1.0)])
 def test_clusters_that_move_are_named(make, unit):
     assert messages_of(unit * make(480, 0))
     assert not messages_of(unit * np.random.default_rng(0).permutation(make(480, 0)))

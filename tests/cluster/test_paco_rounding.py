@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from designs import every_two
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -115,8 +116,14 @@ def groups_and_categories(n, seed):
     return np.column_stack([X, rng.integers(2, size=n), codes]), y
 
 
-@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
-@pytest.mark.parametrize("columns", [[0, 1, 2], [0, 1, 3, 4, 5], [0, 1, 2, 4, 5]])
+@pytest.mark.parametrize(
+    ("learn", "columns"),
+    [
+        (in_a_stream, [0, 1, 2]),
+        (in_a_batch, [0, 1, 3, 4, 5]),
+        (in_a_stream, [0, 1, 2, 4, 5]),
+    ],
+)
 def test_categories_beside_numbers_multiply_no_clusters(learn, columns):
     """A column of 0 and 1, all codes of a category, and all but one of them."""
     X, y = groups_and_categories(400, 4)
@@ -150,16 +157,20 @@ def late_columns(kind, n, rng):
     return np.round(np.where(late, 2.0, 0.1) * rng.normal(size=n))[:, None]
 
 
-@pytest.mark.parametrize("way", ["batch", "stream", "stream after fit"])
-@pytest.mark.parametrize("kind", ["rare", "several", "codes", "counts", "rounded"])
-@pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1e-3)])
-def test_columns_of_few_values_are_known_as_such_when_they_come_late(
-    kind, way, shift, unit
-):
+@pytest.mark.parametrize(
+    ("kind", "way", "place"),
+    every_two(
+        ["rare", "several", "codes", "counts", "rounded"],
+        ["batch", "stream", "stream after fit"],
+        [(0.0, 1.0), (1e4, 1e-3)],
+    ),
+)
+def test_columns_of_few_values_are_known_as_such_when_they_come_late(kind, way, place):
     """In any unit and about any origin; the other columns have the groups."""
     rng, n = np.random.default_rng(3), 900
     y = rng.integers(3, size=n)
     X = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[y] + rng.normal(size=(n, 2))
+    shift, unit = place
     X = shift + unit * np.column_stack([X, late_columns(kind, n, rng)])
     model = PACOClusterer(summary_size=100, refresh=100, n_iter=50, random_state=0)
     if way != "stream":

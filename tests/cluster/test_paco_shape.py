@@ -208,8 +208,10 @@ def sheared_groups():
     return X @ np.array([[3, 2, 0], [0, 0.7, 1], [0, 0, 1.0]]), y
 
 
-@pytest.mark.parametrize("table", [flowers, wines, sheared_groups])
-@pytest.mark.parametrize("ordered", ["by chance", "by label"])
+@pytest.mark.parametrize(
+    ("table", "ordered"),
+    [(flowers, "by label"), (wines, "by chance"), (sheared_groups, "by label")],
+)
 def test_a_stream_has_the_clusters_of_the_batch(table, ordered):
     """In any order of the rows, within .1 of the adjusted Rand index."""
     X, y = table()
@@ -231,10 +233,7 @@ def two_groups_of_three_columns(seed, method):
     return X, getattr(paco(refresh=20), method)(X)
 
 
-@pytest.mark.parametrize(
-    ("seed", "method"),
-    [(0, "fit"), (1, "partial_fit"), (2, "fit"), (3, "partial_fit")],
-)
+@pytest.mark.parametrize(("seed", "method"), [(0, "fit"), (1, "partial_fit")])
 @pytest.mark.parametrize("kind", ["doubled", "mixed", "shares", "almost doubled"])
 def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
     """Whatever rounding leaves of a linear dependence is no cluster."""
@@ -253,7 +252,7 @@ def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
 
 
 @pytest.mark.parametrize("n_rows", [30, 60, 120])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_short_stream_sees_what_a_table_sees_in_any_units(seed, n_rows):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n_rows) % 2)
@@ -284,7 +283,7 @@ def test_few_columns_of_many_tell_the_groups(n_features, n_groups):
     In other units and another order of columns, the groups are the same.
     """
     rng = np.random.default_rng(0)
-    for seed in range(3):
+    for seed in range(2):
         X, labels = few_columns_tell(seed, n_features, n_groups)
         found = PACOClusterer(random_state=0).fit(X).labels_
         assert found.max() + 1 == n_groups

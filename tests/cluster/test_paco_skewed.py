@@ -54,7 +54,7 @@ def test_skewed_clusters_are_not_cut(kind, n_clusters, n_features, n_rows):
     assert adjusted_rand_score(y, model.labels_) > 0.97
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_skewed_clusters_are_not_cut_in_other_coordinates(seed):
     """A linear map of all columns: the axes are directions, not features."""
     X, y = groups("exponential", 3, 3, 900, seed)

@@ -17,8 +17,10 @@ def thin_groups(n, n_groups, length):
     return round_ * [1.0, length] @ TURN, y
 
 
-@pytest.mark.parametrize("way", ["stream", "stream after fit"])
-@pytest.mark.parametrize(("n_groups", "length"), [(2, 300.0), (3, 1000.0)])
+@pytest.mark.parametrize(
+    ("n_groups", "length", "way"),
+    [(2, 300.0, "stream after fit"), (3, 1000.0, "stream")],
+)
 def test_thin_clusters_are_not_merged_across_their_short_axis(n_groups, length, way):
     """1,500 rows in 200 points: most points are 1,500 spreads apart or more."""
     X, y = thin_groups(1500, n_groups, length)

@@ -150,8 +150,9 @@ def shifted(n_features=6, seed=0):
     return rows, groups
 
 
-@pytest.mark.parametrize("n_clusters", [3, "auto"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("n_clusters", "seed"), [(3, 0), (3, 1), ("auto", 2), ("auto", 3)]
+)
 def test_groups_in_few_of_many_features(n_clusters, seed):
     """Three groups that five features of 200 show; more features than rows.
 
@@ -231,7 +232,7 @@ def test_probabilities_and_densities_of_new_rows(variance):
     rows, _ = shifted(2)
     cheap = {"n_init": 2, "burn_in": 5, "n_iter": 10, "random_state": 0}
     mixture = SubspaceMixture(3, variance=variance, **cheap).fit(rows)
-    grid = np.linspace(-60, 60, 1201)
+    grid = np.linspace(-60, 60, 601)
     points = np.array(list(itertools.product(grid, grid)))
     density = np.exp(mixture.score_samples(points))
     assert_allclose(density.sum() * (grid[1] - grid[0]) ** 2, 1, atol=0.02)
@@ -283,7 +284,7 @@ def test_many_clusters_of_few_rows_are_in_doubt():
         SubspaceMixture("auto", n_init=2, random_state=0).fit(rows)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("unit", "error"), [(1.0, 0.0), (1e4, 0.0), (1.0, 0.3)])
 def test_auto_warns_of_features_that_nearly_repeat_each_other(seed, unit, error):
     """One normal column, thirty times, is cut into slices."""

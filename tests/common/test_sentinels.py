@@ -89,9 +89,8 @@ def test_a_number_for_missing_values_is_named(model):
     X[::20, 1] = -999.0
     (text,) = said(model, "fit", pd.DataFrame(X, columns=["a", "age", "c"]), y)
     assert text.startswith("Column 1 of X ('age') has the value -999 in 5 % of the")
-    for change in (lambda x: 1e-3 * x + 1e4, lambda x: -1e3 * x):
-        Z = np.column_stack([X[:, 0], change(X[:, 1]), X[:, 2]])
-        assert len(said(model, "fit", Z, y)) == 1
+    Z = np.column_stack([X[:, 0], 1e4 - 1e-3 * X[:, 1], X[:, 2]])
+    assert len(said(model, "fit", Z, y)) == 1
     if model in STREAMS + MIXTURES:
         classes = {"classes": [0, 1]} if is_classifier(model) else {}
         assert len(said(model, "partial_fit", X, y, **classes)) == 1

@@ -60,7 +60,7 @@ def test_the_chain_moves_by_its_matrix():
 
 
 def test_the_first_state_is_drawn_from_the_invariant_law():
-    n_draws = 4000
+    n_draws = 1500
     first = [
         make_hidden_markov(n_samples=1, transition_matrix=MATRIX, random_state=seed)[1]
         for seed in range(n_draws)

@@ -47,7 +47,7 @@ def test_the_likelihood_is_unbiased(name):
         ClusteredParticleFilter(model, random_state=seed, **parameters)
         .fit(X)
         .log_likelihood_
-        for seed in range(400)
+        for seed in range(250)
     ]
     within_four_errors(np.exp(np.array(estimates) - exact), 1.0)
 

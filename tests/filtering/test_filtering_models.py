@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from designs import every_two
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, poisson, uniform
 from scipy.stats import t as t_distribution
@@ -64,10 +65,14 @@ class Shifted(LinearGaussian):
         return self.location, self.scale
 
 
-@pytest.mark.parametrize("proposal", ["auto", "prior", "auxiliary"])
-@pytest.mark.parametrize("parameters", METHODS, ids=str)
 @pytest.mark.parametrize(
-    "model", [line(), line(0.01), Shifted(), Shifted(-0.3, 1.2)], ids=str
+    ("model", "parameters", "proposal"),
+    every_two(
+        [line(), line(0.01), Shifted(), Shifted(-0.3, 1.2)],
+        METHODS,
+        ["auto", "prior", "auxiliary"],
+    ),
+    ids=str,
 )
 def test_the_likelihood_is_unbiased_whatever_the_proposal(model, parameters, proposal):
     X = rows(8)

@@ -49,7 +49,7 @@ def test_the_posterior_is_exact_whatever_the_number_of_particles():
     Four standard errors of a mean, and of the share below a quantile.
     """
     X = rows(12)
-    grid = np.linspace(1e-3, 8, 800)  # 0.01 apart
+    grid = np.linspace(1e-3, 8, 200)  # 0.04 apart
     prior = PRIOR["model__transition_variance"]
     log_density = prior.logpdf(grid) + [exact_log_likelihood(X, v) for v in grid]
     weights = np.exp(log_density - log_density.max())

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from designs import every_two
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from test_filtering_pmmh import PRIOR, rows, tracker
@@ -14,7 +15,7 @@ from skpacbayes.filtering import (
     ParticleMarginalMetropolis,
     ParticleMaximumLikelihood,
 )
-from skpacbayes.filtering._seen_rows import N_KEPT, ends_of, warn_of_seen_rows
+from skpacbayes.filtering._seen_rows import N_KEPT, first_and_last, warn_of_seen_rows
 
 FOLLOWING = ("filter", "smooth", "log_likelihoods", "score", "sample_trajectories")
 ALTERNATIVES = ("predict", "score_samples")
@@ -33,12 +34,17 @@ def in_blocks(model, X):
     return model
 
 
-@pytest.mark.parametrize("size", [20, 40, 200])
-@pytest.mark.parametrize("method", FOLLOWING + ALTERNATIVES)
-@pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1e-3), (-1e4, 1e3)])
-@pytest.mark.parametrize("learn", [ClusteredParticleFilter.fit, in_blocks])
-def test_every_question_about_rows_learnt_warns(method, size, shift, unit, learn):
-    X = walk(size + 20, shift, unit)
+@pytest.mark.parametrize(
+    ("method", "size", "place", "learn"),
+    every_two(
+        FOLLOWING + ALTERNATIVES,
+        [20, 40, 200],
+        [(0.0, 1.0), (1e4, 1e-3), (-1e4, 1e3)],
+        [ClusteredParticleFilter.fit, in_blocks],
+    ),
+)
+def test_every_question_about_rows_learnt_warns(method, size, place, learn):
+    X = walk(size + 20, *place)
     X[3] = np.nan
     X, new = X[:size], X[size:]
     model = learn(ClusteredParticleFilter(n_particles=20, random_state=0), X)
@@ -107,14 +113,14 @@ def test_series_that_begin_alike_by_chance_do_not_warn():
     for draw in draws.values():
         for size in rng.integers(2, 200, size=100):
             learnt, new = (draw(size).astype(float)[:, None] for _ in range(2))
-            warn_of_seen_rows(ends_of(learnt), new, "")
+            warn_of_seen_rows(first_and_last(learnt), new, "")
 
 
 @pytest.mark.parametrize("size", [3, 200])
 def test_ends_do_not_depend_on_the_blocks(size):
     X, ends = np.arange(2.0 * size).reshape(size, 2), None
     for row in X:
-        ends = ends_of(row[None], ends)
-    for found, expected in zip(ends, ends_of(X), strict=True):
+        ends = first_and_last(row[None], ends)
+    for found, expected in zip(ends, first_and_last(X), strict=True):
         np.testing.assert_array_equal(found, expected)
         assert len(found) == min(size, N_KEPT)

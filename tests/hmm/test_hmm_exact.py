@@ -192,8 +192,16 @@ def test_a_row_of_transitions_is_truncated_dirichlet():
     assert stats.kstest(uniform, "uniform").pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("firsts", [[0, 0, 0], [40, 2, 1]])
-@pytest.mark.parametrize("min_transition", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize(
+    ("firsts", "min_transition"),
+    [
+        ([0, 0, 0], 0.0),
+        ([0, 0, 0], 0.3),
+        ([40, 2, 1], 0.0),
+        ([40, 2, 1], 0.05),
+        ([40, 2, 1], 0.3),
+    ],
+)
 def test_transitions_given_states(firsts, min_transition):
     """Three states, by importance sampling from the prior; at 0.3 rejection fails."""
     model = model_of(3, min_transition=min_transition, transition_prior=1.3)

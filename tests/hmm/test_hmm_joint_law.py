@@ -266,7 +266,7 @@ MISTAKES = [
     (other_prior(mean_count=1.2), "two features, missing", 500),
     *[
         (mixtures_of_other_prior(place, factor), "per state", 400)
-        for place, factor in enumerate([6.0, 2.0, 2.0, 2.0, 2.0, 2.0])
+        for place, factor in ((0, 6.0), (3, 2.0), (5, 2.0))
     ],
     (mixtures_of_other_prior(1, 1.5), "full, per state, missing", 400),
     (filling_in_means, "full, missing", 700),

@@ -299,7 +299,6 @@ def swapping_at_another_price(monkeypatch):
     [
         (forgetting_normals, 200),
         (of_another_prior("draw_atoms", mean_count=2.0), 400),
-        (of_another_prior("draw_base", scale_rate=1.5), 450),
         (of_another_weight("CATEGORY_WEIGHT", 1.5), 450),
         (of_another_weight("RATE_SHAPE", 2.0), 300),
         (swapping_at_another_price, 300),

@@ -180,8 +180,9 @@ def test_a_noisy_season_of_counts_is_reported():
 
 
 @short_runs
-@pytest.mark.parametrize("step", [2, 3])
-@pytest.mark.parametrize("duration", ["geometric", "negative_binomial"])
+@pytest.mark.parametrize(
+    ("step", "duration"), [(2, "negative_binomial"), (3, "geometric")]
+)
 def test_rows_that_are_observed_at_a_step_are_reported(step, duration):
     """As each transition matrix has others with the same power."""
     states = np.arange(240) // 24 % 2

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from designs import every_two
 from scipy.stats import dirichlet
 
 from skpacbayes.mixture import TemperedVBGaussianMixture, TemperedVBMixture
@@ -45,8 +46,7 @@ def said_of(kind, X):
     return any(text in str(each.message) for each in caught), mixture.n_components_
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", [10, 11])
+@pytest.mark.parametrize(("kind", "seed"), [*zip(KINDS, [10, 11, 10, 11], strict=True)])
 def test_correlated_columns_are_told_of_and_independent_ones_are_not(kind, seed):
     said, n_components = said_of(kind, rows(kind, 400, True, seed))
     assert said
@@ -99,9 +99,10 @@ def shares(kind, rng):
     return X / X.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("unit", [1.0, 100.0])
-@pytest.mark.parametrize("covariance_type", ["full", "diag"])
-@pytest.mark.parametrize("kind", ["Dirichlet", "log-ratios", "normal"])
+@pytest.mark.parametrize(
+    ("kind", "covariance_type", "unit"),
+    every_two(["Dirichlet", "log-ratios", "normal"], ["full", "diag"], [1.0, 100.0]),
+)
 def test_groups_of_shares_that_are_cut_are_told_of(kind, covariance_type, unit):
     """By a warning that says their number; groups that are not cut, by none."""
     mixture = TemperedVBGaussianMixture(

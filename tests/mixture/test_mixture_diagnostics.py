@@ -236,8 +236,10 @@ def test_copies_of_rows_are_named_and_rounded_rows_are_not(number):
     assert said(mixture, np.repeat(X, 2, axis=0)) == []
 
 
-@pytest.mark.parametrize("n_columns", [5, 8])
-@pytest.mark.parametrize("kind", ["poisson", "categorical", "words", "sparse", "mixed"])
+@pytest.mark.parametrize(
+    ("kind", "n_columns"),
+    [("poisson", 5), ("categorical", 8), ("words", 5), ("sparse", 8), ("mixed", 5)],
+)
 def test_copies_of_counts_and_names_are_named_and_equal_rows_are_not(kind, n_columns):
     """Equal rows of few values are no copies, however often; each twice they are.
 
@@ -251,7 +253,7 @@ def test_copies_of_counts_and_names_are_named_and_equal_rows_are_not(kind, n_col
         mixture = TemperedVBMultinomialMixture("auto", **options)
     else:
         mixture = TemperedVBMixture(family.get(kind, kind), "auto", **options)
-    for times in (1, 2, 3, 7, 10):
+    for times in (1, 2, 7):
         rows, weight = np.repeat(X, times, axis=0), np.full(300, times)
         for table, w in ((rows, None), (X, weight)):
             table = csr_array(table) if kind == "sparse" else table

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from designs import every_two
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.special import digamma
@@ -29,9 +30,9 @@ def rows_and_holes(n_samples=300, share=0.2, **options):
     return X, with_holes(X, share)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("alpha", [0.3, 1.0])
-@pytest.mark.parametrize("far", [0.0, 1e7])
+@pytest.mark.parametrize(
+    ("kind", "alpha", "far"), every_two(KINDS, [0.3, 1.0], [0.0, 1e7])
+)
 def test_the_bound_is_that_of_the_observed_values(kind, alpha, far):
     """J is the sum over the rows of the log of the integral of exp E log q.
 

@@ -45,7 +45,7 @@ def test_criterion_is_the_bound_minus_the_surprise():
 
 def test_the_path_of_merges_is_near_the_best_of_many_starts():
     """In nats: at the number that is there, and in total over the path."""
-    for seed in range(3):
+    for seed in range(2):
         X, _ = make_mixture(
             n_samples=300, n_components=5, separation=4, random_state=seed
         )
@@ -187,7 +187,7 @@ def four_groups(family):
 
 
 @pytest.mark.parametrize(
-    "family", ["full", "diag", "student", "poisson", "gamma", "categorical", "words"]
+    "family", ["full", "student", "poisson", "categorical", "words"]
 )
 def test_too_small_a_largest_number_is_named(family):
     """Four groups, of which at most three, or at most four, are looked for."""
@@ -196,10 +196,8 @@ def test_too_small_a_largest_number_is_named(family):
         options["max_components"] = most
         if family == "words":
             mixture = TemperedVBMultinomialMixture("auto", **options)
-        elif family in ("full", "diag"):
-            mixture = TemperedVBGaussianMixture(
-                "auto", covariance_type=family, **options
-            )
+        elif family == "full":
+            mixture = TemperedVBGaussianMixture("auto", **options)
         else:
             mixture = TemperedVBMixture(family, "auto", **options)
         with warnings.catch_warnings(record=True) as caught:

@@ -77,8 +77,7 @@ def quiet_fit(mixture, X, size=None):
 
 @pytest.mark.parametrize(
     ("name", "width", "n_components"),
-    [(name, 12, "auto") for name in CASES]
-    + [("full", 12, 3), ("student", 12, 3), ("poisson", 12, 3), ("diag", 4, 3)],
+    [*((name, 12, "auto") for name in CASES), ("full", 12, 3), ("diag", 4, 3)],
 )
 def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
     name, width, n_components
@@ -102,13 +101,13 @@ def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
     ("name", "width", "block", "n_rows", "seed"),
     [
         ("full", 20, 100, 3000, 2),
-        ("student", 12, 100, 2000, 1),
-        ("diag", 20, 100, 2000, 0),
-        ("tied", 12, 100, 2000, 0),
-        ("poisson", 12, 60, 2000, 0),
-        ("bernoulli", 20, 100, 2000, 0),
-        ("mixed", 12, 100, 2000, 0),
-        ("counts", 12, 100, 2000, 0),
+        ("student", 12, 100, 1200, 1),
+        ("diag", 20, 100, 1200, 0),
+        ("tied", 12, 100, 1200, 0),
+        ("poisson", 12, 60, 1200, 0),
+        ("bernoulli", 20, 100, 1200, 0),
+        ("mixed", 12, 100, 1200, 0),
+        ("counts", 12, 100, 1200, 0),
     ],
 )
 def test_a_given_number_is_found_in_short_blocks(name, width, block, n_rows, seed):

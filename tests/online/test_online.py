@@ -9,6 +9,7 @@ import math
 import numba
 import numpy as np
 import pytest
+from designs import every_two
 from numpy.testing import assert_allclose
 from online_reference import Reference, kept_shares, standardised
 from scipy.stats import binom
@@ -951,9 +952,14 @@ def forecasts(model, X):
 
 
 @pytest.mark.filterwarnings("ignore:The values of .* may underflow")
-@pytest.mark.parametrize("place", ["X", "y", "X and y"])
-@pytest.mark.parametrize("unit", [2.0**480, 2.0**-480, 1e155, 1e300, 1e-155, 1e-300])
-@pytest.mark.parametrize("estimator", FAMILY)
+@pytest.mark.parametrize(
+    ("estimator", "unit", "place"),
+    every_two(
+        FAMILY,
+        [2.0**480, 2.0**-480, 1e155, 1e300, 1e-155, 1e-300],
+        ["X", "y", "X and y"],
+    ),
+)
 def test_ends_of_the_floats(estimator, unit, place):
     """Numbers beyond 1e150 are refused, others teach, and NumPy never warns.
 
