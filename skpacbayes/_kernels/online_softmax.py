@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from . import allocating, kernel, part
-from .aggregation import RATE, count_losses, pool, weigh_next
+from .aggregation import RATE, count_losses, pool, weigh, weigh_next
 from .online_parts import (
     deviation_along,
     enter,
@@ -27,14 +27,15 @@ from .online_parts import (
     project,
     scale_row,
     score_moments,
+    score_of,
     suffer,
     take_units,
-    weigh_scores,
 )
 from .online_state import FORGETTING, MEAN, SIZE, SMALLEST, TEMPERATURE, VARIANCE
 
 PRECISION = 1e-13  # to which q sums to one
 EPSILON = 2.0**-52
+NEGLIGIBLE = 1e-160  # weight of an expert, as no probability is below 1e-140
 WIDE = 4.0  # widths from which the faster method may not converge
 
 
@@ -286,26 +287,33 @@ def predict_softmax(
     experts,
     probabilities,
 ):
-    """Write the probability of each class; probabilities : (n_rows, n_classes)."""
+    """Write the probability of each class; probabilities : (n_rows, n_classes).
+
+    Experts of weights that change no probability, not in the last bit, are left out.
+    """
     n_classes, width = probabilities.shape[1], models.shape[2]
     n_experts = models.shape[0] // n_classes
     Z, work = np.empty((1, width)), np.empty((2, width))
     Z[:] = 0.0
     z = Z[0]
-    scores, variances = np.empty((n_classes, n_experts)), np.empty(n_classes)
-    shares, own = np.empty(n_experts), np.empty(n_classes)
+    moments_of, shares = np.empty((3, n_classes)), np.ones(n_experts)
+    scores, variances, own = moments_of[0], moments_of[1], moments_of[2]
+    if experts is not None:
+        weigh(experts[0][0], experts[1][0], shares)
     for i in range(X.shape[0]):
         place(X[i], moments, origin, waves, models[0], stream, False, Z)
-        for k in range(n_classes):
-            weigh_scores(z, models, numbers, stream, experts, k, shares, scores[k])
-            probabilities[i, k] = 0.0
         size = scale_row(z, work[0])
+        for k in range(n_classes):
+            probabilities[i, k] = 0.0
         for e in range(n_experts):
+            if shares[e] < NEGLIGIBLE:
+                continue
             scaled = work[0, : np.int64(numbers[e, SIZE])]
             for k in range(n_classes):
                 m = k * n_experts + e
+                scores[k] = score_of(z, models[m], numbers[m], stream)
                 along = deviation_along(models[m], covariances, m, scaled, work[1])
                 variances[k] = (size * along) * (size * along)
-            average_softmax(scores[:, e].copy(), variances, own)
+            average_softmax(scores, variances, own)
             for k in range(n_classes):
                 probabilities[i, k] += shares[e] * own[k]
