@@ -50,14 +50,17 @@ def _simplifying(function_pass_manager):
 
 
 def _without_unrolling(create_pass_builder):
-    """Vectorise loops without unrolling them, which halves the machine code."""
+    """Vectorise loops without unrolling them, which halves the machine code.
+
+    Partial sums written one by one are vectorised, too, which Numba leaves out.
+    """
     from llvmlite import binding
 
     @functools.wraps(create_pass_builder)
     def create(machine, opt=2, loop_vectorize=False, slp_vectorize=False):
         tuning = binding.create_pipeline_tuning_options(int(opt))
         tuning.loop_vectorization = bool(loop_vectorize)
-        tuning.slp_vectorization = bool(slp_vectorize)
+        tuning.slp_vectorization = True
         tuning.loop_unrolling = tuning.loop_interleaving = False
         return binding.create_pass_builder(machine, tuning)
 

@@ -264,6 +264,15 @@ def deviation_along(model, covariances, k, scaled, product):
     return math.sqrt(square if square > 0.0 else 0.0)
 
 
+@part
+def score_of(z, model, numbers, stream):
+    """Return the score of a row by the mean of a model."""
+    own = z[: np.int64(numbers[SIZE])]
+    if stream[AVERAGING] == 1.0:
+        return inner_product(own, model[AVERAGE]) / numbers[WEIGHT]
+    return inner_product(own, model[MEAN])
+
+
 @kernel
 def weigh_scores(z, models, numbers, stream, experts, output, shares, scores):
     """Write the score of each expert of an output; return their weighted mean.
@@ -278,11 +287,7 @@ def weigh_scores(z, models, numbers, stream, experts, output, shares, scores):
     mean = 0.0
     for e in range(n_experts):
         k = output * n_experts + e
-        own = z[: np.int64(numbers[k, SIZE])]
-        if stream[AVERAGING] == 1.0:
-            score = inner_product(own, models[k, AVERAGE]) / numbers[k, WEIGHT]
-        else:
-            score = inner_product(own, models[k, MEAN])
+        score = score_of(z, models[k], numbers[k], stream)
         if experts is not None:
             totals = experts[1][output if experts[0].shape[0] > 1 else 0]
             low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from . import allocating, kernel, part
-from .aggregation import RATE, count_losses, pool, weigh_next
+from .aggregation import RATE, count_losses, pool, weigh, weigh_next
 from .online_parts import (
     deviation_along,
     enter,
@@ -27,66 +27,109 @@ from .online_parts import (
     project,
     scale_row,
     score_moments,
+    score_of,
     suffer,
     take_units,
-    weigh_scores,
 )
 from .online_state import FORGETTING, MEAN, SIZE, SMALLEST, TEMPERATURE, VARIANCE
 
 PRECISION = 1e-13  # to which q sums to one
+EPSILON = 2.0**-52
+NEGLIGIBLE = 1e-160  # weight of an expert, as no probability is below 1e-140
 WIDE = 4.0  # widths from which the faster method may not converge
 
 
-@kernel
-def _tilted_entry(exponent, width):
-    """Return x where x exp(width * x) = exp(exponent), exponent at most `width`.
-
-    That is omega(exponent + log(width)) / width, with Wright's function omega(z), where
-    omega + log(omega) = z. Each step is of the fourth order.
-    """
-    if width < SMALLEST:
-        return math.exp(exponent)
-    z = exponent + math.log(width)
-    if z < -30.0:  # omega is exp(z), but for a factor 1 - exp(-30)
-        return math.exp(exponent)
+@part
+def _first_omega(z):
+    """Return a first value for `_omega`."""
     if z < -1.0:
-        omega = math.exp(z) / (1.0 + math.exp(z))
-    elif z < 2.0:
-        omega = 0.5 + 0.5 * z + (z - 1.0) * (z - 1.0) / 16.0
-    else:
-        omega = z - math.log(z) * (1.0 - 1.0 / z)
+        omega = math.exp(z)
+        return omega / (1.0 + omega)
+    if z < 2.0:
+        return 0.5 + 0.5 * z + (z - 1.0) * (z - 1.0) / 16.0
+    return z - math.log(z) * (1.0 - 1.0 / z)
+
+
+@part
+def _omega(z, omega):
+    """Return Wright's function, omega + log(omega) = z, from a value near it.
+
+    Each step is of the fourth order.
+    """
     for _ in range(20):
         residual = z - omega - math.log(omega)
         one = 1.0 + omega
         top = 2.0 * one * (one + 2.0 / 3.0 * residual)
         step = residual / one * (top - residual) / (top - 2.0 * residual)
         omega *= 1.0 + step
-        if abs(step) <= 1e-5:
+        if abs(step) <= 1e-4:
             break  # the next step would be of the order of its fourth power
-    return omega / width
+    return omega
 
 
 @kernel
-def solve_tilted(scores, widths, q, logs):
+def _climb(scores, widths, constant, lowest, q, log_widths):
+    """Solve the equation of `solve_tilted` for the constant alone, from a first value.
+
+    At a constant, widths_k q_k is omega(scores_k - constant + log(widths_k)). The sum
+    of q is convex and falls in the constant: from where the sum is at least one, as at
+    `lowest`, Newton's method climbs to the root without a bracket. From elsewhere its
+    first step leads to such a value. After a small step q is solved from its last
+    value.
+    """
+    n_classes, step = scores.shape[0], math.inf
+    for k in range(n_classes):
+        log_widths[k] = math.log(widths[k]) if widths[k] > SMALLEST else -math.inf
+    for _ in range(100):
+        near = abs(step) < 0.5
+        factor = math.exp(-step) if near else 0.0
+        excess, slope = -1.0, 0.0
+        for k in range(n_classes):
+            exponent = scores[k] - constant
+            z = exponent + log_widths[k]
+            if z < -30.0:  # omega is exp(z), but for a factor 1 - exp(-30)
+                q[k] = q[k] * factor if near else math.exp(exponent)
+            elif near:
+                omega = widths[k] * q[k]
+                q[k] = _omega(z, omega - omega * step / (1.0 + omega)) / widths[k]
+            else:
+                q[k] = _omega(z, _first_omega(z)) / widths[k]
+            excess += q[k]
+            slope += q[k] / (1.0 + widths[k] * q[k])
+        after = constant + excess / slope
+        after = after if after > lowest else lowest
+        step = after - constant
+        if abs(excess) <= PRECISION * n_classes or abs(step) <= EPSILON * abs(after):
+            break
+        constant = after
+    return constant
+
+
+@kernel
+def solve_tilted(scores, widths, start, q, logs, log_widths):
     """Solve log(q_k) + widths_k q_k = scores_k - constant for q of sum one.
 
     Unless a width is large, Newton's method for the logs and the constant, from those
-    of the softmax, converges in two to five steps. Else the constant alone is found: as
-    the sum of q is convex and falls in it, Newton's method from where the sum is at
-    least one climbs to the root without a bracket. Returns the constant.
+    of the softmax, converges in two to five steps. Else the constant alone is found.
+
+    start : -inf; or the constant of a similar equation, whose solution is in q and
+    logs, and is the first value instead of the softmax. Returns the constant.
     """
     n_classes = scores.shape[0]
-    constant, total, widest = -math.inf, 0.0, 0.0
+    largest, lowest, widest = -math.inf, -math.inf, 0.0
     for k in range(n_classes):
-        constant = scores[k] if scores[k] > constant else constant
+        low = scores[k] - widths[k]
+        largest = scores[k] if scores[k] > largest else largest
+        lowest = low if low > lowest else lowest
         widest = widths[k] if widths[k] > widest else widest
-    for k in range(n_classes):
-        q[k] = math.exp(scores[k] - constant)
-        total += q[k]
-    constant += math.log(total)
-    for k in range(n_classes):
-        q[k] /= total
-        logs[k] = scores[k] - constant
+    if start == -math.inf and widest < WIDE:
+        total = 0.0
+        for k in range(n_classes):
+            q[k] = math.exp(scores[k] - largest)
+            total += q[k]
+        for k in range(n_classes):
+            q[k] /= total
+            logs[k] = scores[k] - (largest + math.log(total))
     for _ in range(10 if widest < WIDE else 0):
         top, slope, largest = -1.0, 0.0, 0.0
         for k in range(n_classes):
@@ -104,20 +147,10 @@ def solve_tilted(scores, widths, q, logs):
             q[k] = math.exp(logs[k])
         if largest < 1e-7:  # the next step would be of the order of its square
             return constant
-    constant = -math.inf
+    start = start if start > lowest else lowest
+    constant = _climb(scores, widths, start, lowest, q, log_widths)
     for k in range(n_classes):
-        lowest = scores[k] - widths[k]
-        constant = lowest if lowest > constant else constant
-    for _ in range(100):
-        excess, slope = -1.0, 0.0
-        for k in range(n_classes):
-            q[k] = _tilted_entry(scores[k] - constant, widths[k])
-            excess += q[k]
-            slope += q[k] / (1.0 + widths[k] * q[k])
-        after = constant + excess / slope
-        if excess <= PRECISION * n_classes or after == constant:
-            break
-        constant = after
+        logs[k] = scores[k] - constant - widths[k] * q[k]
     return constant
 
 
@@ -155,7 +188,7 @@ def _score(z, models, e, n_experts, scores, variances):
 
 @part
 def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
-    """Learn a row with the models of expert e; work : (6, n_classes).
+    """Learn a row with the models of expert e; work : (7, n_classes).
 
     The step of the means is implicit: q, the bound's derivative, is taken at the new
     scores a_k + s_k (1{k = y} - q_k), with s_k the strength times the variance. So q
@@ -163,7 +196,7 @@ def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
     before the step.
     """
     a, v, widths, before = work[0], work[1], work[2], work[3]
-    q, logs = work[4], work[5]
+    q, logs, log_widths = work[4], work[5], work[6]
     strength = numbers[e, TEMPERATURE] * weight
     for k in range(a.shape[0]):
         m = k * n_experts + e
@@ -171,11 +204,12 @@ def _step(z, label, weight, models, numbers, e, n_experts, stream, work):
             a[k], v[k] = forget(models[m], z, numbers[m, FORGETTING])
         widths[k] = v[k]
         a[k] += 0.5 * v[k]
-    solve_tilted(a, widths, before, logs)
+    constant = solve_tilted(a, widths, -math.inf, q, logs, log_widths)
     for k in range(a.shape[0]):
+        before[k] = q[k]
         widths[k] += strength * v[k]
         a[k] += strength * v[k] if k == label else 0.0
-    solve_tilted(a, widths, q, logs)
+    solve_tilted(a, widths, constant, q, logs, log_widths)
     for k in range(a.shape[0]):
         model = models[k * n_experts + e]
         shift = strength * ((1.0 if k == label else 0.0) - q[k])
@@ -212,7 +246,7 @@ def learn_softmax(
         return False
     n_experts = predictions.shape[0]
     n_classes = models.shape[0] // n_experts
-    work = np.empty((6, n_classes))
+    work = np.empty((7, n_classes))
     own, shares = np.empty(n_experts), np.ones(n_experts)
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
@@ -253,26 +287,33 @@ def predict_softmax(
     experts,
     probabilities,
 ):
-    """Write the probability of each class; probabilities : (n_rows, n_classes)."""
+    """Write the probability of each class; probabilities : (n_rows, n_classes).
+
+    Experts of weights that change no probability, not in the last bit, are left out.
+    """
     n_classes, width = probabilities.shape[1], models.shape[2]
     n_experts = models.shape[0] // n_classes
     Z, work = np.empty((1, width)), np.empty((2, width))
     Z[:] = 0.0
     z = Z[0]
-    scores, variances = np.empty((n_classes, n_experts)), np.empty(n_classes)
-    shares, own = np.empty(n_experts), np.empty(n_classes)
+    moments_of, shares = np.empty((3, n_classes)), np.ones(n_experts)
+    scores, variances, own = moments_of[0], moments_of[1], moments_of[2]
+    if experts is not None:
+        weigh(experts[0][0], experts[1][0], shares)
     for i in range(X.shape[0]):
         place(X[i], moments, origin, waves, models[0], stream, False, Z)
-        for k in range(n_classes):
-            weigh_scores(z, models, numbers, stream, experts, k, shares, scores[k])
-            probabilities[i, k] = 0.0
         size = scale_row(z, work[0])
+        for k in range(n_classes):
+            probabilities[i, k] = 0.0
         for e in range(n_experts):
+            if shares[e] < NEGLIGIBLE:
+                continue
             scaled = work[0, : np.int64(numbers[e, SIZE])]
             for k in range(n_classes):
                 m = k * n_experts + e
+                scores[k] = score_of(z, models[m], numbers[m], stream)
                 along = deviation_along(models[m], covariances, m, scaled, work[1])
                 variances[k] = (size * along) * (size * along)
-            average_softmax(scores[:, e].copy(), variances, own)
+            average_softmax(scores, variances, own)
             for k in range(n_classes):
                 probabilities[i, k] += shares[e] * own[k]

@@ -165,7 +165,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     the best model by at most the log of their number, on any stream of rows of weight
     1. This is the bound of `certificate`, which exists for averages of several models,
     as by default, and for "sva" and "svb". After models are dropped it compares with
-    those that remain. A single NGVI model has no regret bound.
+    those that remain, and their number is still that of all models. A single NGVI model
+    has no regret bound.
 
     References
     ----------

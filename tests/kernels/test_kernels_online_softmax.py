@@ -19,29 +19,38 @@ NONE = np.empty(0)
 
 
 def solved(scores, widths):
-    q, logs = np.empty((2, len(scores)))
-    constant = online_softmax.solve_tilted.py_func(scores, widths, q, logs)
+    q, logs, work = np.empty((3, len(scores)))
+    solve = online_softmax.solve_tilted.py_func
+    constant = solve(scores, widths, -math.inf, q, logs, work)
     return q, constant
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-310, 1e-3, 1.0, 30.0, 1e6])
 @twin_of(online_softmax.solve_tilted)
 def test_solve_tilted(kernel, scale):
-    """The equation, and the sum, to the digits that the scores leave."""
+    """The equation, and the sum, to the digits that the scores leave.
+
+    From the softmax; and from the solution of another equation, similar or not.
+    """
     rng = np.random.default_rng(0)
     for n_classes in (2, 3, 50):
         for spread in (0.0, 1.0, 40.0, 1e4):
             scores = spread * rng.normal(size=n_classes)
             widths = scale * rng.exponential(size=n_classes)
-            q, logs = np.empty((2, n_classes))
-            constant = kernel(scores, widths, q, logs)
-            size = 1.0 + scale + np.abs(scores).max()
-            assert_allclose(q.sum(), 1.0, rtol=1e-15 * size + 2e-13 * n_classes)
-            known = q > 1e-300
-            actual = np.log(q[known]) + widths[known] * q[known]
-            expected = scores[known] - constant
-            assert_allclose(actual, expected, rtol=0, atol=1e-12 * size)
-            assert np.all(scores[~known] - constant < -680)
+            q, logs, work = np.empty((3, n_classes))
+            constant = -math.inf
+            for change in (0.0, 1e-3, 1.0, 100.0):
+                scores = scores + change * widths * (np.arange(n_classes) == 1)
+                widths = (1.0 + change) * widths
+                constant = kernel(scores, widths, constant, q, logs, work)
+                size = 1.0 + widths.max() + np.abs(scores).max()
+                assert_allclose(q.sum(), 1.0, rtol=1e-15 * size + 2e-13 * n_classes)
+                known = q > 1e-300
+                actual = np.log(q[known]) + widths[known] * q[known]
+                expected = scores[known] - constant
+                assert_allclose(actual, expected, rtol=0, atol=1e-12 * size)
+                assert_allclose(logs[known], np.log(q[known]), atol=1e-12 * size)
+                assert np.all(scores[~known] - constant < -680)
 
 
 def expected_logsumexp(a, v):

@@ -280,27 +280,40 @@ def test_regret_is_bounded(name):
 def test_regret_of_probabilities_is_a_logarithm(n_classes, scale, shift):
     """On any stream: the loss of the best model, and the log of their number.
 
+    The number counts models that were dropped: they had weight at first. For N models
+    of which n remain, the loss is at most that of the best of these, plus log(n) and
+    the term of the dropped ones, which is at most log(N / n).
     The labels are drawn, ordered, turned over half-way, or those thought least likely.
     """
-    rng = np.random.default_rng(0)
-    X = rng.standard_t(2, size=(90, 3))
-    scores = X @ rng.normal(size=(3, n_classes))
-    drawn, ordered = scores.argmax(axis=1), np.sort(rng.integers(n_classes, size=90))
-    turned = np.where(np.arange(90) < 45, drawn, (drawn + 1) % n_classes)
-    X = scale * X + shift
-    for options in ({}, {"forgetting": "auto"}, {"n_fourier": "auto"}):
-        model = OnlineVIClassifier(random_state=0, **options)
-        for y in (drawn, ordered, turned, None):
-            stream = clone(model)
-            least = 0
-            for t in range(90):
-                label = least if y is None else y[t]
-                stream.partial_fit(X[t : t + 1], [label], classes=range(n_classes))
-                least = stream.predict_proba(X[(t + 1) % 90 :][:1])[0].argmin()
-            losses = stream._state.expert_losses[0]
-            regret = stream.cumulative_loss_ - losses.min()
-            assert regret <= np.log(len(losses)) + 1e-10 * losses.min()
-            assert stream.certificate().terms["rate"] <= 1e-12 * losses.min()
+    dropped = 0
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_t(2, size=(90, 3))
+        scores = X @ rng.normal(size=(3, n_classes))
+        drawn, ordered = scores.argmax(axis=1), np.sort(rng.integers(n_classes, size=90))
+        turned = np.where(np.arange(90) < 45, drawn, (drawn + 1) % n_classes)
+        X = scale * X + shift
+        for options in ({}, {"forgetting": "auto"}, {"prior_scale": 3.54}):
+            model = OnlineVIClassifier(random_state=0, **options)
+            for y in (drawn, ordered, turned, None):
+                stream = clone(model)
+                least = n_models = 0
+                for t in range(90):
+                    label = least if y is None else y[t]
+                    stream.partial_fit(X[t : t + 1], [label], classes=range(n_classes))
+                    least = stream.predict_proba(X[(t + 1) % 90 :][:1])[0].argmin()
+                    n_models = max(n_models, stream._state.n_experts)
+                losses = stream._state.expert_losses[0]
+                regret = stream.cumulative_loss_ - losses.min()
+                rounding = 1e-10 * losses.min()
+                assert regret <= np.log(n_models) + rounding
+                terms = stream.certificate().terms
+                assert terms["rate"] <= 1e-12 * losses.min()
+                lost = terms.get("dropped experts", 0.0)
+                assert lost <= np.log(n_models / len(losses)) + rounding
+                assert regret <= np.log(len(losses)) + lost + rounding
+                dropped += len(losses) < n_models
+    assert dropped  # of the ordered labels
 
 
 JUMPS = [
