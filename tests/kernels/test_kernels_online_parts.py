@@ -169,6 +169,19 @@ def test_deviation_along(kernel, full):
         assert_allclose(largest * found, size * expected, rtol=1e-12)
 
 
+@twin_of(online_parts.score_of)
+def test_score_of(kernel):
+    """The mean times the first parameters, or the average of the means."""
+    state, rng = model_of(6)
+    z, model, numbers = rng.normal(size=6), state.models[0], state.numbers[0]
+    numbers[[names.SIZE, names.WEIGHT]] = 4, 2.5
+    found = kernel(z, model, numbers, state.stream)
+    assert_allclose(found, model[names.MEAN, :4] @ z[:4])
+    state.averaging = 1.0
+    found = kernel(z, model, numbers, state.stream)
+    assert_allclose(found, model[names.AVERAGE, :4] @ z[:4] / 2.5)
+
+
 @twin_of(online_parts.weigh_scores)
 def test_weigh_scores(kernel):
     """The mean of the experts' scores, each within the range of the targets so far."""
