@@ -304,7 +304,7 @@ class EMState:
         self.masses = start.masses.copy()
         self.labels = np.zeros(n_points, dtype=np.int64)
         self.robust = np.ones(n_points)
-        self.sums, self.moments = np.empty((d, k)), np.empty((8, k))
+        self.sums, self.moments = np.empty((k, d)), np.empty((8, k))
         self.log_likelihoods = (-math.inf, -math.inf)
 
     def run(self, max_iter, tolerance):
@@ -322,7 +322,10 @@ class EMState:
         components = kernels.Components(
             self.centers, self.scales, self.shares, self.masses
         )
-        found = kernels.Found(self.labels, self.robust, self.sums, self.moments, within)
+        origins = np.empty_like(self.sums)
+        found = kernels.Found(
+            self.labels, self.robust, self.sums, self.moments, within, origins
+        )
         while change:
             problem = self.problem
             cloud = kernels.Cloud(
@@ -352,7 +355,7 @@ class EMState:
         step.
         """
         points, clusters = np.nonzero(within)
-        steps = self.sums[:, : self.k].T
+        steps = self.sums[: self.k]
         centers = self.centers[:, : self.k].T - steps
         gaps = self.points[points] - centers[clusters]
         weighted = gaps * within[points, clusters][:, None]

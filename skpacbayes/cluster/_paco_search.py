@@ -185,14 +185,16 @@ class Search:
 
     A kind is a shape, whether components have their own variances, and the degrees of
     freedom. `solutions`: by kind, the likeliest mixture of each size. `small`: mixtures
-    of more clusters than these, with few rows each.
+    of more clusters than these, with few rows each. `rebates`: by shape, the reduction
+    of its penalty below log(n) / 2 for each parameter.
     """
 
     def __init__(self, problem):
         self.problem = problem
         self.skewed = SkewedClusters(problem)
         self.common = CommonColumns(problem)
-        self.solutions, self.covariances, self.prices = {}, {}, {}
+        self.solutions, self.covariances = {}, {}
+        self.prices, self.rebates = {}, {}
         self.small = []
 
     def best(self, kind=None):
@@ -494,20 +496,15 @@ class Search:
         gains = of_scales, gain - of_scales  # coordinates may be from another shape
         evidences = evidences_of_shape(covariance, shape, n_rows)
         self.prices[shape] = np.maximum(np.subtract(gains, evidences), 0.0)
-
-    def rebate(self, shape):
-        """Return the reduction of a shape's penalty below log(n) / 2 per parameter."""
-        if shape not in self.prices:
-            return 0.0
         of_scales = min(of_scales for of_scales, _ in self.prices.values())
-        charged = n_shape_parameters(shape, self.problem.d) / 2
-        price = of_scales + self.prices[shape][1]
-        return charged * math.log(self.problem.n_evidence) - price
+        for one, (_, of_correlations) in self.prices.items():
+            charged = n_shape_parameters(one, problem.d) / 2 * math.log(n_rows)
+            self.rebates[one] = charged - (of_scales + of_correlations)
 
     def value(self, mixture):
         """Return the evidence of a mixture, with the penalty set by `learn_price`."""
         gains = self.skewed.gain(mixture) + self.common.gain(mixture)
-        return mixture.evidence + self.rebate(mixture.shape) + gains
+        return mixture.evidence + self.rebates.get(mixture.shape, 0.0) + gains
 
     def own_promising(self):
         """Return whether own variances may increase the evidence."""
