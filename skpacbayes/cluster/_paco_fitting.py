@@ -244,15 +244,20 @@ class MixtureProblem:
                 continue
             labels = mixture.labels.copy()
             labels[moved] = k
-            masses, sums = self.sums(points, labels, k + 1)
-            yield replace(
-                mixture,
-                labels=labels,
-                centers=sums / masses[:, None],
-                masses=masses,
-                shares=masses / masses.sum(),
-                scales=np.full(k + 1, mixture.scales.mean()),
-            )
+            yield self.cut(mixture, labels)
+
+    def cut(self, mixture, labels):
+        """Return a mixture with clusters of these labels, of one variance."""
+        k = labels.max() + 1
+        masses, sums = self.sums(self.points @ mixture.coordinates, labels, k)
+        return replace(
+            mixture,
+            labels=labels,
+            centers=sums / masses[:, None],
+            masses=masses,
+            shares=masses / masses.sum(),
+            scales=np.full(k, mixture.scales.mean()),
+        )
 
     def state(self, start, shape, own, dof):
         """Return the state of EM at a `start`."""
