@@ -1,4 +1,4 @@
-"""k-means on weighted points: D^2 seeding and Lloyd's algorithm.
+"""k-means and k-medians on weighted points: D^2 seeding and Lloyd's algorithm.
 
 This file and `kmeans_swaps.py` hold every k-means of the package. A family uses them
 through two classes:
@@ -34,21 +34,25 @@ class WeightedPoints:
         The points.
     weights : ndarray of shape (n_points,) or None
         Their weights, not negative; None: ones.
+    manhattan : bool, default=False
+        Whether losses are Manhattan distances, and centres medians (k-medians); else
+        squared Euclidean distances and means.
 
     Attributes
     ----------
     labels : ndarray of shape (n_points,)
         Nearest centre of each point, the first of several, after `run_lloyd`.
     losses : ndarray of shape (n_points,)
-        Squared distance of each point to that centre, not weighted.
+        Loss of each point at that centre, not weighted.
     """
 
-    def __init__(self, points, weights=None):
+    def __init__(self, points, weights=None, manhattan=False):
         self.points = np.ascontiguousarray(points, dtype=np.float64)
         n_points = len(self.points)
         self.weights = np.ones(n_points) if weights is None else weights
         self.labels = np.zeros(n_points, dtype=np.int64)
         self._columns = np.ascontiguousarray(self.points.T)
+        self._order = np.argsort(self._columns, axis=1) if manhattan else None
         self._losses = np.zeros((2, n_points))
 
     @property
@@ -80,6 +84,7 @@ class WeightedPoints:
             None,
             None,
             None,
+            None if self._order is None else True,
         )
         return self.points[drawn]
 
@@ -103,15 +108,17 @@ class WeightedPoints:
             centers,
             self.labels,
             self._losses,
-            np.empty(len(centers)),
+            np.empty((2, len(centers))),
+            self._order,
         )
 
 
 @kernel
-def losses_at(columns, points, i, losses):
+def losses_at(columns, points, i, losses, manhattan=None):
     """Write squared distances between column i of `points` and all columns.
 
-    Two features at a time, which halves the traffic to memory.
+    Manhattan distances unless `manhattan` is None, and then True. Two features at a
+    time, which halves the traffic to memory.
     """
     n_features, n_columns = columns.shape
     for j in range(n_columns):
@@ -120,14 +127,17 @@ def losses_at(columns, points, i, losses):
         here = points[f, i]
         for j in range(n_columns):
             gap = columns[f, j] - here
-            losses[j] = gap * gap
+            losses[j] = gap * gap if manhattan is None else abs(gap)
     for f in range(n_features % 2, n_features, 2):
         here = points[f, i]
         there = points[f + 1, i]
         for j in range(n_columns):
             gap = columns[f, j] - here
             other = columns[f + 1, j] - there
-            losses[j] += gap * gap + other * other
+            if manhattan is None:
+                losses[j] += gap * gap + other * other
+            else:
+                losses[j] += abs(gap) + abs(other)
 
 
 @kernel
@@ -180,12 +190,14 @@ def draw_centers(
     second,
     next_near,
     memory,
+    manhattan=None,
 ):
     """Draw points as centres, in proportion to weight times loss (D^2 seeding).
 
     k-means++ without trials. `uniforms` (n_clusters,) lie in [0, 1). Where every point
     with weight is a centre already, point 0 is drawn. Fills `drawn` (n_clusters,), the
     indices, and `near` (n_points,), the losses; `current` (n_points,) is scratch.
+    `manhattan`: as in `losses_at`.
 
     `first`, `second`, `next_near` and `memory`, if they are not None, are filled as
     `find_nearest` fills them.
@@ -201,7 +213,7 @@ def draw_centers(
                 near[i] = math.inf
                 if next_near is not None:
                     next_near[i] = math.inf
-        losses_at(columns, columns, drawn[j], current)
+        losses_at(columns, columns, drawn[j], current, manhattan)
         if memory is not None:
             remember(j, current, memory)
         for i in range(n_points):  # two nearest, without a branch
@@ -255,7 +267,7 @@ def move_to_medians(points, weights, labels, order, masses, passed, centers):
 
 
 @allocating
-def _assign(columns, weights, centers, labels, near, current):
+def _assign(columns, weights, centers, labels, near, current, manhattan):
     """Label each point by its nearest centre, the first in ties; return the loss."""
     n_features, n_points = columns.shape
     place = np.empty((n_features, 1))
@@ -264,7 +276,7 @@ def _assign(columns, weights, centers, labels, near, current):
     for j in range(centers.shape[0]):
         for f in range(n_features):
             place[f, 0] = centers[j, f]
-        losses_at(columns, place, 0, current)
+        losses_at(columns, place, 0, current, manhattan)
         for i in range(n_points):  # without a branch: LLVM vectorises it
             closer = current[i] < near[i]
             labels[i] = j if closer else labels[i]
@@ -273,22 +285,37 @@ def _assign(columns, weights, centers, labels, near, current):
 
 
 @kernel
-def run_lloyd(points, columns, weights, max_iter, centers, labels, losses, masses):
+def _move(points, weights, labels, order, masses, passed, centers):
+    """Move `centers` to the means of their cells, or to the medians if in `order`."""
+    for j in range(centers.shape[0]):
+        masses[j] = 0.0
+    if order is None:
+        move_to_means(points, weights, labels, masses, centers)
+    else:
+        for i in range(points.shape[0]):
+            masses[labels[i]] += weights[i]
+        move_to_medians(points, weights, labels, order, masses, passed, centers)
+
+
+@kernel
+def run_lloyd(
+    points, columns, weights, max_iter, centers, labels, losses, work, order=None
+):
     """Run Lloyd's algorithm on `centers` (n_clusters, n_features); return the loss.
 
     Ends after `max_iter` iterations, or when the loss does not fall. `labels`
     (n_points,) and `losses` (2, n_points) receive each point's centre and, in the first
-    row, its loss there. `masses` (n_clusters,) is scratch. A centre whose cell has no
-    weight stays where it is.
+    row, its loss there. `work` (2, n_clusters) is scratch. A centre whose cell has no
+    weight stays where it is. `order` (n_features, n_points) sorts the points along each
+    feature, for Manhattan distances and medians; None: squared distances and means.
     """
     near, current = losses[0], losses[1]
-    loss = _assign(columns, weights, centers, labels, near, current)
+    manhattan = None if order is None else True
+    loss = _assign(columns, weights, centers, labels, near, current, manhattan)
     for _ in range(max_iter):
-        for j in range(centers.shape[0]):
-            masses[j] = 0.0
-        move_to_means(points, weights, labels, masses, centers)
+        _move(points, weights, labels, order, work[0], work[1], centers)
         previous = loss
-        loss = _assign(columns, weights, centers, labels, near, current)
+        loss = _assign(columns, weights, centers, labels, near, current, manhattan)
         if loss >= previous * (1.0 - 1e-12):
             break
     return loss

@@ -37,20 +37,22 @@ Components = namedtuple("Components", "centers scales shares masses")
 
 # Results: `labels` and `robust` (n_points,), the component and the weight of each point
 # in its moments over its share. Where the coordinates have to change: `sums`
-# (n_features, n_clusters), the last steps of the centres; `moments[2]` and
+# (n_clusters, n_features), the last steps of the centres; `moments[2]` and
 # `moments[7]`, the inverse variances before the step, and the components' weights; and
 # `within` (n_points, n_clusters), zeros before, the weight of each point over the
-# variance of the component. `moments` (8, n_clusters) is work space, too.
-Found = namedtuple("Found", "labels robust sums moments within")
+# variance of the component. `moments` (8, n_clusters) is work space, too. `origins`
+# (n_clusters, n_features) are the centres before the last step, of which one component
+# is contiguous.
+Found = namedtuple("Found", "labels robust sums moments within origins")
 
 
 @part
-def _set_heights(k, d, dof, components, sums, moments):
+def _set_heights(k, d, dof, components, found, moments):
     """Write log(share * density) at the centres; set sums over the points to 0.
 
     Returns the largest of these logs, and whether exp of their differences is in range.
     """
-    _, scales, shares, masses = components
+    centers, scales, shares, masses = components
     heights, fronts, inverses, _, _, _, square, thick = moments
     constant = -0.5 * d * math.log(2.0 * math.pi)
     if dof > 0:
@@ -66,7 +68,8 @@ def _set_heights(k, d, dof, components, sums, moments):
         highest = height if height > highest else highest
         masses[j] = square[j] = thick[j] = 0.0
         for f in range(d):
-            sums[f, j] = 0.0
+            found.sums[j, f] = 0.0
+            found.origins[j, f] = centers[f, j]
     for j in range(k):
         fronts[j] = math.exp(heights[j] - highest)
     return highest, highest - lowest < _DIFFERENT
@@ -118,10 +121,10 @@ def _expect(cloud, dof, pooling, k, components, log_background, found, moments):
     """
     points, weights, spreads, _ = cloud
     centers, scales, _, masses = components
-    labels, robust, sums, _, within = found
+    labels, robust, sums, _, within, origins = found
     n_points, d = points.shape
     _, _, inverses, ratios, parts, _, square, thick = moments
-    top, alike = _set_heights(k, d, dof, components, sums, moments)
+    top, alike = _set_heights(k, d, dof, components, found, moments)
     mixture, classified, outside = 0.0, 0.0, 0.0
     for i in range(n_points):
         weight = weights[i]
@@ -170,7 +173,7 @@ def _expect(cloud, dof, pooling, k, components, log_background, found, moments):
             thick[j] += part
             square[j] += part * ratios[j] * scales[j]
             for f in range(d):
-                sums[f, j] += part * (points[i, f] - centers[f, j])
+                sums[j, f] += part * (points[i, f] - origins[j, f])
             if pooling and share > _COUNTED:
                 within[i, j] = part * inverses[j]
     if dof > 0 and not alike:
@@ -191,9 +194,9 @@ def _maximise(total, kind, k, components, sums, moments):
         if thick[j] > 0.0:
             moved = 0.0
             for f in range(d):
-                step = sums[f, j] / thick[j]
+                step = sums[j, f] / thick[j]
                 moved += step * step
-                sums[f, j] = step
+                sums[j, f] = step
                 centers[f, j] += step
             rest = square[j] - thick[j] * moved
             square[j] = rest if rest > 0.0 else 0.0

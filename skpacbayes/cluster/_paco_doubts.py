@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 from ._paco_cells import metric_of
 from ._paco_drift import share_of_drift
 from ._paco_mixture import LEAST_GAIN
+from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
 
 # Largest number of rivals that a warning names.
@@ -16,8 +17,6 @@ _NAMED = 4
 _SINGLE = 1.0 + 1e-9
 # Number of neighbours of each cluster that are compared.
 _NEIGHBORS = 3
-# Half-width of the windows in which rows are counted, over the distance of the centres.
-_HALF = 0.15
 # Rows midway over the smaller number at one of the centres, from which on there is no
 # gap: the value of normal groups 2.7 standard deviations apart.
 _DENSE = 0.75
@@ -75,6 +74,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
         )
     if found is not None and not bound:
         yield from _doubts_of_few_rows(problem, n_clusters)
+        yield from _doubts_of_modes(found, n_clusters)
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
@@ -147,6 +147,16 @@ def _doubts_of_columns(problem, n_clusters):
             f"({named}{more}) alone have at least {fewest} clusters: the other "
             f"{len(problem.varying) - len(columns)} columns may hide them. Fit these "
             "columns alone, and compare."
+        )
+
+
+def _doubts_of_modes(found, n_clusters):
+    """Yield a sentence if the clusters together clearly have two modes each."""
+    if found.n_modes and found.mixture.n_clusters == n_clusters:
+        yield (
+            f"n_clusters_={n_clusters}, but many clusters have two modes, with fewer "
+            f"rows midway: there may be up to {found.n_modes} clusters. Fit the rows "
+            "of one cluster alone, and compare."
         )
 
 
@@ -251,10 +261,8 @@ def _gap(points, weights, rows, ends):
     """Return whether rows are sparser midway between two centres than at both."""
     line = ends[1] - ends[0]
     places = (points[rows] - ends[0]) @ line / (line @ line)
-    counts = [
-        weights[rows][np.abs(places - middle) < _HALF].sum() for middle in (0, 0.5, 1)
-    ]
-    return counts[1] < max(_FEWEST, _DENSE * min(counts[0], counts[2]))
+    left, middle, right = counts_between(places, weights[rows], 0.0, 1.0)
+    return middle < max(_FEWEST, _DENSE * min(left, right))
 
 
 def places_of_clusters(points, weights, labels, centers):

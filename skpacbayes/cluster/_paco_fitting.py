@@ -244,15 +244,20 @@ class MixtureProblem:
                 continue
             labels = mixture.labels.copy()
             labels[moved] = k
-            masses, sums = self.sums(points, labels, k + 1)
-            yield replace(
-                mixture,
-                labels=labels,
-                centers=sums / masses[:, None],
-                masses=masses,
-                shares=masses / masses.sum(),
-                scales=np.full(k + 1, mixture.scales.mean()),
-            )
+            yield self.cut(mixture, labels)
+
+    def cut(self, mixture, labels):
+        """Return a mixture with clusters of these labels, of one variance."""
+        k = labels.max() + 1
+        masses, sums = self.sums(self.points @ mixture.coordinates, labels, k)
+        return replace(
+            mixture,
+            labels=labels,
+            centers=sums / masses[:, None],
+            masses=masses,
+            shares=masses / masses.sum(),
+            scales=np.full(k, mixture.scales.mean()),
+        )
 
     def state(self, start, shape, own, dof):
         """Return the state of EM at a `start`."""
@@ -304,7 +309,7 @@ class EMState:
         self.masses = start.masses.copy()
         self.labels = np.zeros(n_points, dtype=np.int64)
         self.robust = np.ones(n_points)
-        self.sums, self.moments = np.empty((d, k)), np.empty((8, k))
+        self.sums, self.moments = np.empty((k, d)), np.empty((8, k))
         self.log_likelihoods = (-math.inf, -math.inf)
 
     def run(self, max_iter, tolerance):
@@ -322,7 +327,10 @@ class EMState:
         components = kernels.Components(
             self.centers, self.scales, self.shares, self.masses
         )
-        found = kernels.Found(self.labels, self.robust, self.sums, self.moments, within)
+        origins = np.empty_like(self.sums)
+        found = kernels.Found(
+            self.labels, self.robust, self.sums, self.moments, within, origins
+        )
         while change:
             problem = self.problem
             cloud = kernels.Cloud(
@@ -352,7 +360,7 @@ class EMState:
         step.
         """
         points, clusters = np.nonzero(within)
-        steps = self.sums[:, : self.k].T
+        steps = self.sums[: self.k]
         centers = self.centers[:, : self.k].T - steps
         gaps = self.points[points] - centers[clusters]
         weighted = gaps * within[points, clusters][:, None]

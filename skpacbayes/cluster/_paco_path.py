@@ -8,10 +8,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import rel_entr
 
-from .._kernels import kmeans as kernels
+from .._kernels.kmeans import WeightedPoints
 from .._kernels.paco_noise import leaving_scales
 from ._paco_cells import metric_of
-from ._paco_chain import kernel_points, loss_and_owners, loss_at, work_space
+from ._paco_chain import kernel_points, loss_and_owners
 from ._units import exponent_of
 
 _N_DRAWS = 128
@@ -59,28 +59,28 @@ class Path:
             np.zeros((max_clusters, max_clusters)),
             np.zeros((max_clusters, max_clusters)),
         )
-        lloyd = Lloyd(points, weights, max_clusters, manhattan)
-        seeds = lloyd.seeds(max_clusters, rng)
+        cells = Cells(points, weights, manhattan)
+        seeds = cells.draw_centers(max_clusters, rng)
         best = np.zeros((1, n_features))
         for k in range(1, max_clusters + 1):
             if k > 1:
-                if not lloyd.costs.max() > 0:
+                if not cells.costs.max() > 0:
                     return path._ending_at(k - 1)
                 trials = [start.copy() for start in starts if len(start) == k]
                 if near is None or (k in near and not trials):
-                    trials += [*lloyd.enlarged(best, rng), seeds[:k].copy()]
+                    trials += [*cells.enlarged(best, rng), seeds[:k].copy()]
                 elif not trials:
-                    trials = [next(lloyd.enlarged(best, rng))]
+                    trials = [next(cells.enlarged(best, rng))]
                 if len(trials) > 1:
-                    best = min(trials, key=lambda trial: lloyd.run(trial, 4))
+                    best = min(trials, key=lambda trial: cells.run_lloyd(trial, 4))
                 else:
                     best = trials[0]
             thorough = near is None or k in near
             n_iter = 1 if k == 1 else 50 if thorough else 2
-            path.losses[k - 1] = lloyd.run(best, n_iter)
+            path.losses[k - 1] = cells.run_lloyd(best, n_iter)
             path.centers[k - 1, :k] = best
-            path.cell_weights[k - 1, :k] = lloyd.by_cell(weights, k)
-            path.cell_losses[k - 1, :k] = lloyd.by_cell(lloyd.costs, k)
+            path.cell_weights[k - 1, :k] = cells.by_cell(weights, k)
+            path.cell_losses[k - 1, :k] = cells.by_cell(cells.costs, k)
         return path
 
     def _ending_at(self, n_found):
@@ -106,74 +106,17 @@ class Path:
         return np.where(self.cell_weights > 0, mean, 0.0)
 
 
-class Lloyd:
-    """Lloyd's algorithm on weighted points, and the cells of its last run."""
-
-    def __init__(self, points, weights, max_clusters, manhattan):
-        self.points, self.weights, self.manhattan = points, weights, manhattan
-        self.kernel_points = kernel_points(points, weights, np.zeros(len(points)))
-        self.work = work_space(self.kernel_points, max_clusters)
-        _, losses, owners, _ = self.work
-        self.losses, self.labels = losses[0], owners[0]
-        self.order = np.argsort(points.T, axis=1) if manhattan else None
+class Cells(WeightedPoints):
+    """Weighted points, and the cells of the last centres that were run."""
 
     @property
     def costs(self):
         """Weighted loss of each point."""
         return self.weights * self.losses
 
-    def run(self, centers, max_iter):
-        """Improve `centers` in place; return their loss."""
-        loss = self._assign(centers)
-        for _ in range(max_iter):
-            self._move(centers)
-            previous, loss = loss, self._assign(centers)
-            if loss >= previous * (1 - 1e-12):
-                break
-        return loss
-
-    def _assign(self, centers):
-        """Assign each point to its nearest centre; return the total loss."""
-        k = len(centers)
-        return loss_at(
-            self.kernel_points,
-            centers.reshape(1, k, -1),
-            k,
-            self.manhattan,
-            None,
-            self.work,
-        )[0]
-
-    def _move(self, centers):
-        """Move the centres to the means or the medians of their cells.
-
-        A centre whose cell has no weight stays where it is.
-        """
-        cells = self.points, self.weights, self.labels
-        if not self.manhattan:
-            kernels.move_to_means(*cells, np.zeros(len(centers)), centers)
-            return
-        masses = self.by_cell(self.weights, len(centers))
-        kernels.move_to_medians(
-            *cells, self.order, masses, np.empty(len(centers)), centers
-        )
-
     def by_cell(self, values, n_clusters):
         """Sum `values` of the points over each cell."""
         return np.bincount(self.labels, values, minlength=n_clusters)
-
-    def seeds(self, max_clusters, rng):
-        """Draw points with probability proportional to their weighted loss so far.
-
-        The first k of them are a D^2 seeding of k centres.
-        """
-        seeds = np.empty((max_clusters, self.points.shape[1]))
-        losses = np.ones(len(self.points))
-        for j in range(len(seeds)):
-            seeds[j] = self.points[_draw(self.weights * losses, rng)]
-            at_seed = cdist(seeds[j : j + 1], self.points, metric_of(self.manhattan))[0]
-            losses = np.minimum(losses, at_seed) if j else at_seed
-        return seeds
 
     def enlarged(self, centers, rng):
         """Yield starts with one more centre than `centers`, those of the last run."""

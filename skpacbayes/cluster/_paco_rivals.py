@@ -23,7 +23,8 @@ class Found:
     evidence, and whether clusters of any size were skewed; `skewed`: whether its own
     clusters are; `densities`: a function that returns the largest evidence of each size
     by the likelihood of the rows alone; `n_small`: number of clusters of few rows that
-    describe the rows better if their noise is exactly normal, or 0.
+    describe the rows better if their noise is exactly normal, or 0; `n_modes`: number
+    of clusters if those found have two modes each, or 0.
     """
 
     mixture: Mixture
@@ -33,6 +34,7 @@ class Found:
     skewed: bool
     densities: Callable
     n_small: int = 0
+    n_modes: int = 0
 
     def of_other_kinds(self):
         """Rivals whose clusters do not have one normal noise of one scale."""

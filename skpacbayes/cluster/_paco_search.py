@@ -1,6 +1,7 @@
 """Search for the mixture that describes rows best: number, shape, spreads and tails."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,6 +20,7 @@ from ._paco_mixture import (
     evidences_of_shape,
     n_shape_parameters,
 )
+from ._paco_pieces import cut_at_modes
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree
@@ -135,6 +137,13 @@ def find_mixture(everything, shapes, kind=None):
         search.covariances = with_covariances(search, best)
     best = max([best, *search.covariances.values()], key=search.value)
     best = search.instead_of_fewer(best)
+    parts, n_modes = search.parts_of_modes(best), 0
+    if parts is not None:
+        more = search.instead_of_two_modes(best, parts)
+        if more is best:
+            n_modes = int(parts.max()) + 1
+        else:
+            best, kind = more, (more.shape, more.own, more.dof)
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
     densities, n_small = partial(search.densities, best), search.n_small_clusters(best)
     of_best = (best.shape, best.own, best.dof)
@@ -151,7 +160,7 @@ def find_mixture(everything, shapes, kind=None):
     if several is not None and best.labels.size == len(everything.points):
         best = fit_with_covariances(everything, best, best.labels)
     kind = (*kind, search.skewed.any, best.background > 0)
-    return Found(best, sizes, rivals, kind, skewed, densities, n_small)
+    return Found(best, sizes, rivals, kind, skewed, densities, n_small, n_modes)
 
 
 def _tree_and_size(everything, shape, columns=None):
@@ -185,14 +194,16 @@ class Search:
 
     A kind is a shape, whether components have their own variances, and the degrees of
     freedom. `solutions`: by kind, the likeliest mixture of each size. `small`: mixtures
-    of more clusters than these, with few rows each.
+    of more clusters than these, with few rows each. `rebates`: by shape, the reduction
+    of its penalty below log(n) / 2 for each parameter.
     """
 
     def __init__(self, problem):
         self.problem = problem
         self.skewed = SkewedClusters(problem)
         self.common = CommonColumns(problem)
-        self.solutions, self.covariances, self.prices = {}, {}, {}
+        self.solutions, self.covariances = {}, {}
+        self.prices, self.rebates = {}, {}
         self.small = []
 
     def best(self, kind=None):
@@ -316,6 +327,45 @@ class Search:
         several = fit_with_covariances(self.problem, best, best.labels)
         return best if self.density(several) >= least else densest
 
+    def parts_of_modes(self, best):
+        """Return labels with all clusters cut in two, if they have two modes, or None.
+
+        Clusters with covariances of their own, or with a background, are not tested.
+        """
+        if best.background or best.log_joint is not None:
+            return None
+        return cut_at_modes(self.problem, best)
+
+    def instead_of_two_modes(self, best, labels):
+        """Return more clusters than `best`, found from a partition, or `best`.
+
+        Only a share of the log-likelihood is evidence, as clusters are not normal.
+        Pairs of many small clusters gain less than their penalties by that share.
+        Where the clusters together clearly have two modes each, whatever the shape of
+        one, all of the log-likelihood counts.
+        """
+        for shape in dict.fromkeys([best.shape, "round"]):
+            start = best
+            if shape != best.shape:
+                start = replace(best, coordinates=self.problem.whitened(shape))
+            start = self.problem.cut(start, labels)
+            for own, dof in dict.fromkeys([(best.own, best.dof), (False, math.inf)]):
+                self._descend(start, (shape, own, dof), best.n_clusters)
+        more = [one for one in self.mixtures if one.n_clusters > best.n_clusters]
+        if not more:
+            return best
+        densest = max(more, key=self.whole_evidence)
+        kind = densest.shape, densest.own, densest.dof
+        densest = self.problem.fit(densest, *kind, 40) or densest
+        self.keep(densest)
+        enough = self.whole_evidence(best) + LEAST_GAIN
+        return densest if self.whole_evidence(densest) > enough else best
+
+    def whole_evidence(self, mixture):
+        """Return the evidence if all of the log-likelihood counts."""
+        others = self.value(mixture) - mixture.evidence
+        return mixture.evidence_of(share=1.0) + others
+
     def split(self, mixture):
         """Cut the longest clusters of a mixture in two, one at a time, and fit."""
         kind = mixture.shape, mixture.own, mixture.dof
@@ -371,11 +421,7 @@ class Search:
 
         If the noise is exactly normal, all of the log-likelihood is evidence.
         """
-
-        def value(mixture):
-            others = self.value(mixture) - mixture.evidence
-            return mixture.evidence_of(share=1.0) + others
-
+        value = self.whole_evidence
         small = max(self.small, key=value, default=best)
         return small.n_clusters if value(small) > value(best) + LEAST_GAIN else 0
 
@@ -494,20 +540,15 @@ class Search:
         gains = of_scales, gain - of_scales  # coordinates may be from another shape
         evidences = evidences_of_shape(covariance, shape, n_rows)
         self.prices[shape] = np.maximum(np.subtract(gains, evidences), 0.0)
-
-    def rebate(self, shape):
-        """Return the reduction of a shape's penalty below log(n) / 2 per parameter."""
-        if shape not in self.prices:
-            return 0.0
         of_scales = min(of_scales for of_scales, _ in self.prices.values())
-        charged = n_shape_parameters(shape, self.problem.d) / 2
-        price = of_scales + self.prices[shape][1]
-        return charged * math.log(self.problem.n_evidence) - price
+        for one, (_, of_correlations) in self.prices.items():
+            charged = n_shape_parameters(one, problem.d) / 2 * math.log(n_rows)
+            self.rebates[one] = charged - (of_scales + of_correlations)
 
     def value(self, mixture):
         """Return the evidence of a mixture, with the penalty set by `learn_price`."""
         gains = self.skewed.gain(mixture) + self.common.gain(mixture)
-        return mixture.evidence + self.rebate(mixture.shape) + gains
+        return mixture.evidence + self.rebates.get(mixture.shape, 0.0) + gains
 
     def own_promising(self):
         """Return whether own variances may increase the evidence."""

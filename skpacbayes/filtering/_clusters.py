@@ -28,7 +28,7 @@ def kmeans_labels(particles, n_clusters, generator):
     points, ones = np.ascontiguousarray(some.T), np.ones(n_particles)
     n_some = len(points)
     drawn, labels = np.empty(n_clusters, np.int64), np.empty(n_particles, np.int64)
-    losses, work = np.empty((2, n_particles)), np.empty(n_clusters)
+    losses, work = np.empty((2, n_particles)), np.empty((2, n_clusters))
     found = ones[:n_some], labels[:n_some], np.empty((2, n_some))
     draw_centers(
         some,

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from skpacbayes.cluster._paco_path import Lloyd, NoiseCells, Path, scale_of, unit
+from skpacbayes.cluster._paco_path import NoiseCells, Path, scale_of, unit
 
 both_losses = pytest.mark.parametrize("manhattan", [False, True])
 
@@ -137,56 +137,3 @@ def test_the_scale_of_noise_is_found(manhattan):
         cells = NoiseCells(centers, manhattan, found)
         expected = -loss / unit(found, manhattan) - 4000 * cells.log_normaliser(found)
         assert_allclose(fit, expected)
-
-
-def moved(points, weights, labels, manhattan, centers):
-    """Means, or lower medians, of the rows that the points stand for."""
-    copies = weights.astype(int)
-    rows, labels = np.repeat(points, copies, axis=0), np.repeat(labels, copies)
-    centers = centers.copy()
-    for j in np.unique(labels):
-        cell = rows[labels == j]
-        if manhattan:
-            centers[j] = np.quantile(cell, 0.5, axis=0, method="inverted_cdf")
-        else:
-            centers[j] = cell.mean(axis=0)
-    return centers
-
-
-def test_lloyd_is_that_of_scikit_learn():
-    points, weights = blobs(60)
-    centers = points[:3] + 0.5
-    peer = KMeans(3, init=centers, n_init=1, tol=0.0, algorithm="lloyd")
-    peer.fit(points, sample_weight=weights)
-    lloyd = Lloyd(points, weights, 3, False)
-    assert_allclose(lloyd.run(centers, 100), peer.inertia_, rtol=1e-10)
-    assert_allclose(centers, peer.cluster_centers_, rtol=1e-10, atol=1e-10)
-    assert_array_equal(lloyd.labels, peer.labels_)
-
-
-@both_losses
-@pytest.mark.parametrize("max_iter", [0, 1, 2, 50])
-def test_lloyd_step_by_step(max_iter, manhattan):
-    points, weights = blobs(30)
-    centers = points[[0, 3, 6]]  # of one blob
-    expected = centers.copy()
-    for _ in range(max_iter):
-        nearest = losses_at(points, expected, manhattan).argmin(axis=1)
-        expected = moved(points, weights, nearest, manhattan, expected)
-    lloyd = Lloyd(points, weights, 3, manhattan)
-    loss = lloyd.run(centers, max_iter)
-    least = losses_at(points, expected, manhattan)
-    assert_allclose(centers, expected, rtol=1e-10, atol=1e-12)
-    assert_allclose(loss, weights @ least.min(axis=1), rtol=1e-10)
-    assert_allclose(lloyd.costs, weights * least.min(axis=1), rtol=1e-10)
-    assert_array_equal(lloyd.labels, least.argmin(axis=1))
-
-
-@both_losses
-def test_lloyd_leaves_centres_without_weight_where_they_are(manhattan):
-    points = np.array([[0.0, 1], [2, 3], [4, 2], [90, 90]])
-    centers = np.array([[1.0, 1], [91, 91], [-50, -50]])
-    loss = Lloyd(points, np.array([1.0, 1, 1, 0]), 3, manhattan).run(centers, 100)
-    middle = [2, 2]  # mean and median
-    assert_allclose(centers, [middle, [91, 91], [-50, -50]], rtol=1e-15)
-    assert_allclose(loss, losses_at(points[:3], [middle], manhattan).sum())

@@ -15,6 +15,7 @@ SIZES = ("n_points", "n_features", "n_clusters")
 SEVERAL = [(40, 1, 3), (60, 3, 2), (50, 4, 7), (30, 9, 12), (5, 2, 5)]
 MEMORY = pytest.mark.parametrize("remember", [False, True])
 WEIGHTS = pytest.mark.parametrize("weighted", [False, True])
+BOTH_LOSSES = pytest.mark.parametrize("manhattan", [False, True])
 CASES = pytest.mark.parametrize(SIZES, [*SEVERAL, (20, 6, 1)])
 
 
@@ -32,8 +33,8 @@ def weights_of(n_points, weighted):
     return copies.astype(float)
 
 
-def losses_at(points, centers):
-    return cdist(points, centers, "sqeuclidean")
+def losses_at(points, centers, manhattan=False):
+    return cdist(points, centers, "cityblock" if manhattan else "sqeuclidean")
 
 
 def state(n_points, n_clusters=0):
@@ -63,22 +64,23 @@ def drawn_of(costs, uniform):
     return np.searchsorted(np.cumsum(costs), uniform * costs.sum(), side="right")
 
 
-def seeding(points, weights, uniforms):
+def seeding(points, weights, uniforms, manhattan=False):
     """Draw one point after another by the plain definition."""
     chosen = [drawn_of(weights, uniforms[0])]
     for uniform in uniforms[1:]:
-        losses = losses_at(points, points[chosen]).min(axis=1)
+        losses = losses_at(points, points[chosen], manhattan).min(axis=1)
         chosen.append(drawn_of(weights * losses, uniform))
     return chosen
 
 
+@BOTH_LOSSES
 @twin_of(kmeans.losses_at)
 @pytest.mark.parametrize("n_features", [1, 4, 5])
-def test_losses_at(kernel, n_features):
+def test_losses_at(kernel, n_features, manhattan):
     columns, others = columns_of(9, n_features), columns_of(3, n_features, 1)
     found = np.empty(9)
-    kernel(columns, others, 2, found)
-    assert_allclose(found, losses_at(columns.T, others.T)[:, 2])
+    kernel(columns, others, 2, found, manhattan or None)
+    assert_allclose(found, losses_at(columns.T, others.T, manhattan)[:, 2])
 
 
 @twin_of(kmeans.total_of)
@@ -150,12 +152,14 @@ def test_draw_centers_of_too_few_points(kernel):
         assert_array_equal(drawn[3:], 0)
 
 
-def lloyd(kernel, points, weights, centers, max_iter):
+def lloyd(kernel, points, weights, centers, max_iter, manhattan=False):
     """Loss, labels and losses after Lloyd's iterations, which move the centres."""
     columns = np.ascontiguousarray(points.T)
     labels, losses = np.zeros(len(points), dtype=np.int64), np.empty((2, len(points)))
-    found = centers, labels, losses, np.empty(len(centers))
-    return kernel(points, columns, weights, max_iter, *found), labels, losses[0]
+    found = centers, labels, losses, np.empty((2, len(centers)))
+    order = np.argsort(columns, axis=1) if manhattan else None
+    loss = kernel(points, columns, weights, max_iter, *found, order)
+    return loss, labels, losses[0]
 
 
 @twin_of(kmeans.run_lloyd)
@@ -170,34 +174,40 @@ def test_lloyd_is_that_of_scikit_learn(kernel):
     assert_array_equal(labels, peer.labels_)
 
 
-@pytest.mark.parametrize("max_iter", [0, 1, 3])
+@BOTH_LOSSES
+@pytest.mark.parametrize("max_iter", [0, 1, 3, 50])
 @twin_of(kmeans.run_lloyd)
-def test_lloyd_step_by_step(kernel, max_iter):
-    points, weights = columns_of(50, 2).T.copy(), weights_of(50, True)
+def test_lloyd_step_by_step(kernel, max_iter, manhattan):
+    """Centres move to the means, or lower medians, of the rows of their points."""
+    points, weights = columns_of(50, 3).T.copy(), weights_of(50, True)
     centers = points[[0, 1, 2]] + 0.1
     expected = centers.copy()
-    loss, labels, losses = lloyd(kernel, points, weights, centers, max_iter)
+    found = lloyd(kernel, points, weights, centers, max_iter, manhattan)
+    loss, labels, losses = found
     rows = np.repeat(points, weights.astype(int), axis=0)
     for _ in range(max_iter):
-        cells = losses_at(rows, expected).argmin(axis=1)
+        cells = losses_at(rows, expected, manhattan).argmin(axis=1)
         for j in range(3):
             own = rows[cells == j]
-            expected[j] = own.mean(axis=0)
+            middle = np.quantile(own, 0.5, axis=0, method="inverted_cdf")
+            expected[j] = middle if manhattan else own.mean(axis=0)
     assert_allclose(centers, expected, rtol=1e-12)
-    at_centers = losses_at(points, expected)
+    at_centers = losses_at(points, expected, manhattan)
     assert_array_equal(labels, at_centers.argmin(axis=1))
     assert_allclose(losses, at_centers.min(axis=1), rtol=1e-10)
     assert_allclose(loss, weights @ losses, rtol=1e-12)
 
 
+@BOTH_LOSSES
 @twin_of(kmeans.run_lloyd)
-def test_lloyd_leaves_centers_without_weight_where_they_are(kernel):
-    points = np.array([[0.0, 2], [2, 2], [4, 2], [90, 90]])
+def test_lloyd_leaves_centers_without_weight_where_they_are(kernel, manhattan):
+    points = np.array([[0.0, 1], [2, 3], [4, 2], [90, 90]])
     centers = np.array([[1.0, 1], [91, 91], [-50, -50]])
     weights = np.array([1.0, 1, 1, 0])
-    loss, *_ = lloyd(kernel, points, weights, centers, 9)
-    assert_array_equal(centers, [[2, 2], [91, 91], [-50, -50]])
-    assert_allclose(loss, losses_at(points[:3], [[2, 2]]).sum())
+    loss, *_ = lloyd(kernel, points, weights, centers, 9, manhattan)
+    middle = [2, 2]  # mean and median
+    assert_allclose(centers, [middle, [91, 91], [-50, -50]], rtol=1e-15)
+    assert_allclose(loss, losses_at(points[:3], [middle], manhattan).sum())
 
 
 @MEMORY
@@ -249,17 +259,19 @@ def test_swap_moves(kernel, n_points, n_features, n_clusters, remember, weighted
 # The classes through which families use the kernels.
 
 
-def test_weighted_points():
+@BOTH_LOSSES
+def test_weighted_points(manhattan):
     points, weights = columns_of(80, 3).T, weights_of(80, True)
-    found = WeightedPoints(points, weights)
+    found = WeightedPoints(points, weights, manhattan)
     centers = found.draw_centers(6, np.random.default_rng(3))
     uniforms = np.random.default_rng(3).random(6)
-    assert_array_equal(centers, points[seeding(points, weights, uniforms)])
+    expected = points[seeding(points, weights, uniforms, manhattan)]
+    assert_array_equal(centers, expected)
     few = found.draw_centers(3, np.random.default_rng(3))
     assert_array_equal(few, centers[:3])
-    before = weights @ losses_at(points, centers).min(axis=1)
+    before = weights @ losses_at(points, centers, manhattan).min(axis=1)
     loss = found.run_lloyd(centers, 100)
-    at_centers = losses_at(points, centers)
+    at_centers = losses_at(points, centers, manhattan)
     assert loss < before
     assert_allclose(loss, weights @ at_centers.min(axis=1), rtol=1e-12)
     assert_array_equal(found.labels, at_centers.argmin(axis=1))

@@ -39,9 +39,10 @@ def run(
     found = kernels.Found(
         np.zeros(n, dtype=np.int64),
         np.ones(n),
-        np.empty((d, k)),
+        np.empty((k, d)),
         np.empty((8, k)),
         np.zeros((n, k)),
+        np.empty((k, d)),
     )
     until = 0, max_iter, -math.inf, -math.inf
     answer = kernel(cloud, kind, *until, k, share, components, found)
@@ -130,7 +131,9 @@ def test_run_em_asks_for_other_coordinates(kernel, dof):
         parts *= (dof + 2) / (dof + cdist(POINTS, centers, "sqeuclidean") / scales)
     assert_allclose(after["within"], parts / scales, atol=1e-3 * WEIGHTS.max())
     assert (after["within"] == 0).any()  # shares below 1e-3
-    assert_allclose(after["sums"], after["centers"] - before["centers"], atol=1e-12)
+    steps = after["centers"] - before["centers"]
+    assert_allclose(after["sums"], steps.T, atol=1e-12)
+    assert_array_equal(after["origins"], before["centers"].T)
     assert_allclose(after["moments"][2], 1 / scales, rtol=1e-12)
     assert_allclose(after["moments"][7], parts.sum(axis=0), rtol=1e-5)
 
@@ -178,9 +181,11 @@ def test_student_components_of_too_different_densities_have_no_likelihood(kernel
     points = np.random.default_rng(0).normal(size=(8, 600))
     cloud = kernels.Cloud(points, np.ones(8), np.zeros(8), 8.0)
     kind = kernels.Kind(False, True, 5, 2.0, 1e-12, -math.inf)
-    sums, moments, within = np.empty((600, 2)), np.empty((8, 2)), np.empty((8, 0))
+    sums, moments, within = np.empty((2, 600)), np.empty((8, 2)), np.empty((8, 0))
     labels = np.zeros(8, dtype=np.int64)
-    found = kernels.Found(labels, np.ones(8), sums, moments, within)
+    found = kernels.Found(
+        labels, np.ones(8), sums, moments, within, np.empty_like(sums)
+    )
     for largest, is_finite in ((10.0, False), (2.0, True)):
         scales = np.array([1.0, largest])
         components = kernels.Components(
