@@ -290,7 +290,8 @@ def test_regret_of_probabilities_is_a_logarithm(n_classes, scale, shift):
         rng = np.random.default_rng(seed)
         X = rng.standard_t(2, size=(90, 3))
         scores = X @ rng.normal(size=(3, n_classes))
-        drawn, ordered = scores.argmax(axis=1), np.sort(rng.integers(n_classes, size=90))
+        drawn = scores.argmax(axis=1)
+        ordered = np.sort(rng.integers(n_classes, size=90))
         turned = np.where(np.arange(90) < 45, drawn, (drawn + 1) % n_classes)
         X = scale * X + shift
         for options in ({}, {"forgetting": "auto"}, {"prior_scale": 3.54}):
