@@ -5,9 +5,12 @@ few rows per parameter, components with covariances of their own are merged wron
 components with a shared covariance, which cost less, may have a larger bound.
 """
 
+from operator import itemgetter
+
 import numpy as np
 
 from .._base import warn_user
+from ._default_priors import BLUR, NormalF
 
 UPDATES = 10  # M-steps and prior updates at fixed statistics
 CLEARLY = 0.3  # nats per row; on new rows the gain is a third smaller, or more
@@ -15,7 +18,14 @@ UNEQUAL = 1.0  # nats per row, if all features have one variance,
 UNITS = 100.0  # unless the variances of the features have at least this ratio
 ENOUGH = 3  # rows per parameter from which components are rarely merged wrongly
 FEW = 2  # largest number of components for the search of more, which costs time
+MOST_COLUMNS = 50  # for one component with full covariances, which costs time
 MORE = 2  # at most MORE * K + MORE**2 tied components are tried
+APART = 2.0  # least distance of the means of separate components, in their deviations
+NAMES = {
+    "tied": "one covariance for all",
+    "diag": "independent features",
+    "spherical": "one variance for all features",
+}
 DECISIVE, NOTABLY = 3.0, 0.25  # nats: odds of 20 to 1, and nats per tempered row
 
 
@@ -59,8 +69,8 @@ def warn_of_covariance_type(fit, degrees=None):
     return gains[best] > clearly * n_rows
 
 
-def warn_of_merged_components(fit, tied, X, weight, learner):
-    """Warn if more components with a shared covariance have a larger criterion.
+def warn_of_merged_components(fit, others, X, weight, learner):
+    """Warn if more components of a type with fewer parameters have a larger criterion.
 
     This is checked where only the number is "auto", at most `FEW` are chosen, and with
     one component more there would be fewer than `ENOUGH` tempered rows per parameter.
@@ -68,41 +78,98 @@ def warn_of_merged_components(fit, tied, X, weight, learner):
     Parameters
     ----------
     fit : Fit
-        With a covariance for each component.
-    tied : Family
-        With a shared covariance, and its prior.
+    others : list of Family
+        Of other types, with their priors; of "full", one component only is tried.
     X, weight : rows and weights
     learner : Learner
     """
-    K, family = len(fit.state.concentration), fit.mixture.family
-    size = family.n_features * (family.n_features + 3) // 2
+    K, kind = len(fit.state.concentration), fit.mixture.family.covariance_type
     n_rows = fit.mixture.inverse_temperature * fit.statistics[:, 0].sum()
     most = min(learner.max_components, MORE * K + MORE**2)
-    enough = n_rows >= ENOUGH * (K + 1) * size
+    enough = n_rows >= ENOUGH * n_parameters(kind, K + 1, X.shape[1])
     tempered = learner.inverse_temperature == "auto"  # evidence is discounted
-    if not learner.chooses or tempered or most <= K or enough or K > FEW:
+    if not (learner.chooses and others) or tempered or most <= K or enough or K > FEW:
         return
-    tied = fit.mixture.with_family(tied)
-    paths = learner.searched(tied, most, X, weight, range, n_init=1)
-    needed, fits = DECISIVE + NOTABLY * n_rows, paths[0]
-    best, rise = best_and_rise(fits, fit, learner.choice)
-    if 0 < rise <= needed:  # the improvement may still decide
-        fits, _ = learner.choice.improved(paths, X, weight)
-        best, rise = best_and_rise(fits, fit, learner.choice)
-    if best > K and rise > needed:
+    needed, found = DECISIVE + NOTABLY * n_rows, []
+    for other, rows, gain, advice in descriptions(fit, others, X, weight):
+        mixture = fit.mixture.with_family(other)
+        up_to = 1 if other.covariance_type == "full" else most
+        paths = learner.searched(mixture, up_to, rows, weight, range, n_init=1)
+        best, rise = best_and_rise(paths[0], fit, learner.choice, gain)
+        if 0 < rise <= needed:  # the improvement may still decide
+            fits, _ = learner.choice.improved(paths, rows, weight)
+            best, rise = best_and_rise(fits, fit, learner.choice, gain)
+        found.append((rise, best, other.covariance_type, advice))
+    if number_of(max(found, key=itemgetter(0))) <= K:
+        return
+    found = [own for own in found if own[0] > needed and number_of(own) > K]
+    found = [own for own in found if are_separate(own[1])]
+    if found:
+        rise, _, other, advice = best = max(found, key=itemgetter(0))
+        size = n_parameters(kind, 1, X.shape[1])
         warn_user(
-            f"n_components='auto' chose {K}, but {best} components with one covariance "
-            f"for all have a bound that is larger by {rise:.3g} nats. The rows are few "
-            f"for 'full' covariances, of which each has {size} parameters with its "
-            f"mean: give {ENOUGH} rows or more for each parameter of each component, "
-            'choose covariance_type="tied", or leave out columns.',
+            f"n_components='auto' chose {K}, but {number_of(best)} components with "
+            f"{NAMES[other]} have a bound that is larger by {rise:.3g} nats. The rows "
+            f"are few for {kind!r} covariances, of which each has {size} parameters "
+            f"with its mean: give {ENOUGH} rows or more for each parameter of each "
+            f"component, choose {advice}, or leave out columns.",
         )
 
 
-def best_and_rise(fits, fit, choice):
-    """Return the best number among fits, and its criterion minus that of `fit`."""
-    best = max(fits, key=lambda number: choice.of(fits[number]))
-    return best, choice.of(fits[best]) - choice.of(fit)
+def simpler_or_whole(kind, n_features):
+    """Return the types to compare: those with fewer parameters.
+
+    For "diag" with few columns, "full" too, of which one component may describe columns
+    that are correlated.
+    """
+    types = ["full", "tied", "diag", "spherical"]
+    whole = kind == "diag" and n_features <= MOST_COLUMNS
+    return types[types.index(kind) + 1 :] + ["full"] * whole
+
+
+def number_of(found):
+    """Return the number of components of the fit, the second entry."""
+    return len(found[1].state.concentration)
+
+
+def n_parameters(kind, n_components, n_features):
+    """Return the number of parameters of means and covariances of a type."""
+    matrix = n_features * (n_features + 1) // 2
+    sizes = {"full": matrix * n_components, "tied": matrix}
+    return n_components * n_features + sizes.get(kind, n_components * n_features)
+
+
+def descriptions(fit, others, X, weight):
+    """Yield families of other types, rows, what to add to the criterion, and advice.
+
+    One variance for all features is tried for standardised features too.
+    """
+    family = fit.mixture.family
+    scales = np.sqrt(family.blur / BLUR)
+    for other in others:
+        advice = f'covariance_type="{other.covariance_type}"'
+        yield other, X, 0.0, advice
+        if other.covariance_type == "spherical" and (scales > 0).all():
+            n_rows = fit.mixture.inverse_temperature * fit.statistics[:, 0].sum()
+            prior = family.mean / scales, family.mean_precision, other.degrees
+            other = NormalF(*prior, 1.0, np.full_like(scales, BLUR), pooled=True)
+            gain = -n_rows * np.log(scales).sum()
+            yield other, X / scales, gain, f"{advice} of standardised features"
+
+
+def best_and_rise(fits, fit, choice, gain):
+    """Return the best fit, and its criterion plus `gain` minus that of `fit`."""
+    best = max(fits.values(), key=choice.of)
+    return best, choice.of(best) + gain - choice.of(fit)
+
+
+def are_separate(fit):
+    """Return whether the components differ in their means, not only in their widths."""
+    family, posterior = fit.mixture.family, fit.state.components
+    first, second = np.triu_indices(len(posterior.means), 1)
+    gaps = posterior.means[first] - posterior.means[second]
+    squares = [family.squares(gaps, posterior.precisions[k]) for k in (first, second)]
+    return np.min(squares) >= APART**2
 
 
 def gain(fit, family):

@@ -10,7 +10,11 @@ from .._compat import Interval, StrOptions
 from .._validation import as_numbers, refuse_large
 from ._column_family import refuse_empty_columns
 from ._conditional import ConditionalMixture
-from ._covariance_types import warn_of_covariance_type, warn_of_merged_components
+from ._covariance_types import (
+    simpler_or_whole,
+    warn_of_covariance_type,
+    warn_of_merged_components,
+)
 from ._default_priors import BLUR, NormalF, NormalMatrixF
 from ._diagonal_families import (
     IndependentNormalInverseGamma,
@@ -338,27 +342,34 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     def _warn_of(self, fit, X, weight, learner):
         """Warn if covariances with fewer parameters are clearly better."""
-        family = fit.mixture.family
+        family, degrees = fit.mixture.family, self.degrees_of_freedom_prior
         pooled = isinstance(family, NormalF) and family.pooled and X.shape[1] > 1
         if pooled and (np.ptp(X, axis=0) > 0).all():
-            warn_of_covariance_type(fit, self.degrees_of_freedom_prior)
-        default = isinstance(family, NormalMatrixF) and not family.tied
-        if default and self.covariance_type != "auto":
-            degrees = self.degrees_of_freedom_prior
-            if not warn_of_covariance_type(fit, degrees):
-                tied = self._begin_family("tied", X, weight)
-                warn_of_merged_components(fit, tied, X, weight, learner)
+            warn_of_covariance_type(fit, degrees)
+        default = isinstance(family, (NormalMatrixF, NormalF)) and not pooled
+        if not default or self.covariance_type == "auto" or X.shape[1] == 1:
+            return
+        kind, kinds = self.covariance_type, self._types_for(X)
+        if kind == "full" and warn_of_covariance_type(fit, degrees):
+            return
+        kinds = [each for each in kinds if each in simpler_or_whole(kind, X.shape[1])]
+        others = [self._begin_family(each, X, weight) for each in kinds]
+        warn_of_merged_components(fit, others, X, weight, learner)
 
     def _begin_families(self, X, weight):
         """Return the families of the covariance types to compare."""
         kinds = [self.covariance_type]
         if kinds == ["auto"]:
-            kinds = list(TYPES)
-            if X.shape[1] == 1 or np.isnan(X).any():
-                kinds = ["full", "tied"]
+            kinds = self._types_for(X)
             if self.n_components == 1:
                 kinds.remove("tied")
         return [self._begin_family(kind, X, weight) for kind in kinds]
+
+    @staticmethod
+    def _types_for(X):
+        """Return the covariance types that differ for such rows, and take them."""
+        few = X.shape[1] == 1 or np.isnan(X).any()
+        return ["full", "tied"] if few else list(TYPES)
 
     def _begin_family(self, kind, X, weight):
         """Return the family of a covariance type, with its prior."""

@@ -351,8 +351,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             If there are too few rows for "full" covariances: the same components with
             another covariance type have a bound that is larger by more than 0.3 nats
-            per row; or `n_components="auto"`, and more components with "tied"
-            covariances have a larger bound.
+            per row. If there are too few for "full", "tied" or "diag" covariances with
+            `n_components="auto"`: at most two components were chosen, and more, of a
+            type with fewer parameters, have a larger bound.
         UserWarning
             If "diag" components have a bound larger than "spherical" ones by more than
             1 nat per row, or by more than 0.3 if the scales of features differ by a

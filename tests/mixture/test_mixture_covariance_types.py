@@ -285,6 +285,47 @@ def test_groups_hidden_by_columns_of_noise_are_told(kind, n_samples):
         assert "each has 275 parameters" in message
 
 
+@pytest.mark.parametrize("unequal", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "n_samples", "n_features", "gap"),
+    [("full", 300, 30, 6.0), ("tied", 300, 30, 6.0), ("diag", 200, 300, 5.0)],
+)
+def test_two_round_groups_in_many_columns_are_told(
+    kind, n_samples, n_features, gap, unequal
+):
+    """The bound prefers one component of the type; what the warning names finds two."""
+    rng = np.random.default_rng([33, n_features, unequal])
+    labels = np.arange(n_samples) % 2
+    X = rng.normal(size=(n_samples, n_features))
+    X += gap / np.sqrt(n_features) * labels[:, None]
+    scales = np.exp(3 * rng.normal(size=n_features)) if unequal else 1.0
+    options = {"max_components": 6, "n_init": 1, "random_state": 0}
+    mixture = TemperedVBGaussianMixture("auto", covariance_type=kind, **options)
+    (message,) = messages_of(mixture, X * scales)
+    assert mixture.n_components_ == 1
+    assert "but 2 components" in message
+    named = re.search(r'covariance_type="(\w+)"( of standardised)?', message)
+    better = TemperedVBGaussianMixture("auto", covariance_type=named[1], **options)
+    Z = X / X.std(axis=0) if named[2] else X * scales
+    found = better.fit(Z).predict(Z)
+    assert better.n_components_ == 2
+    assert max(np.mean(found == labels), np.mean(found != labels)) > 0.98
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag"])
+def test_a_group_with_tails_or_correlated_columns_is_not_told_of_others(kind):
+    """Components may differ in their widths, or divide the group: neither is told."""
+    options = {"max_components": 6, "n_init": 1, "random_state": 0}
+    mixture = TemperedVBGaussianMixture("auto", covariance_type=kind, **options)
+    for seed in range(2):
+        rng = np.random.default_rng([34, seed])
+        tails = rng.normal(size=(150, 10)) / np.sqrt(rng.chisquare(8, (150, 1)) / 8)
+        mixed = rng.normal(size=(100, 30)) @ rng.normal(size=(30, 30))
+        for X in (tails, mixed):
+            found = messages_of(mixture, X)
+            assert not any("n_components='auto' chose" in each for each in found)
+
+
 def test_few_rows_of_full_covariances_alone_do_not_warn():
     """One group, and three with covariances of their own."""
     options = {"max_components": 6, "n_init": 1, "random_state": 0}
