@@ -459,7 +459,7 @@ QUOTED = {
         (
             "abc_speed",
             "Many observations",
-            "{0.82} s with two summaries, {1.23} s with five and {1.36} s with six",
+            "{1.00} s with two summaries, {1.28} s with five and {1.68} s with six",
             ["2 > all, s", "5 > all, s", "6 > all, s"],
         ),
     ],
