@@ -62,6 +62,11 @@ class Mixture:
         return len(self.centers)
 
     @property
+    def kind(self):
+        """Shape, whether clusters have their own variances, and degrees of freedom."""
+        return self.shape, self.own, self.dof
+
+    @property
     def alike(self):
         """Whether all clusters have the same normal noise, and all rows a cluster."""
         return not self.own and math.isinf(self.dof) and not self.background

@@ -124,7 +124,7 @@ def find_mixture(everything, shapes, kind=None):
         search.fit_few_clusters(shapes)
     best, several = search.best(), None
     shapes = shapes if kind is None else (best.shape,)
-    kind = best.shape, best.own, best.dof
+    kind = best.kind
     if best.n_clusters == 1 and math.isfinite(best.dof):
         if (best.shape, True, best.dof) not in search.solutions:
             search.vary(tree, n_start)
@@ -137,16 +137,12 @@ def find_mixture(everything, shapes, kind=None):
         search.covariances = with_covariances(search, best)
     best = max([best, *search.covariances.values()], key=search.value)
     best = search.instead_of_fewer(best)
-    parts, n_modes = search.parts_of_modes(best), 0
-    if parts is not None:
-        more = search.instead_of_two_modes(best, parts)
-        if more is best:
-            n_modes = int(parts.max()) + 1
-        else:
-            best, kind = more, (more.shape, more.own, more.dof)
+    more, n_modes = search.instead_of_two_modes(best)
+    if more is not best:
+        best, kind = more, more.kind
     rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
     densities, n_small = partial(search.densities, best), search.n_small_clusters(best)
-    of_best = (best.shape, best.own, best.dof)
+    of_best = best.kind
     separate = best.log_joint is not None
     sizes = search.solutions[kind if best.background or separate else of_best]
     sizes = sizes | search.covariances if separate else dict(sizes)
@@ -327,23 +323,28 @@ class Search:
         several = fit_with_covariances(self.problem, best, best.labels)
         return best if self.density(several) >= least else densest
 
-    def parts_of_modes(self, best):
-        """Return labels with all clusters cut in two, if they have two modes, or None.
-
-        Clusters with covariances of their own, or with a background, are not tested.
-        """
-        if best.background or best.log_joint is not None:
-            return None
-        return cut_at_modes(self.problem, best)
-
-    def instead_of_two_modes(self, best, labels):
-        """Return more clusters than `best`, found from a partition, or `best`.
+    def instead_of_two_modes(self, best):
+        """Return clusters found from halves of those of `best` with two modes each.
 
         Only a share of the log-likelihood is evidence, as clusters are not normal.
         Pairs of many small clusters gain less than their penalties by that share.
         Where the clusters together clearly have two modes each, whatever the shape of
-        one, all of the log-likelihood counts.
+        one, all of the log-likelihood counts. Clusters with covariances of their own,
+        or with a background, are not tested.
+
+        Returns
+        -------
+        mixture : Mixture
+            `best` if no other is better.
+        n_modes : int
+            The number of halves if clusters have two modes and no other mixture is
+            better, else 0.
         """
+        if best.background or best.log_joint is not None:
+            return best, 0
+        labels = cut_at_modes(self.problem, best)
+        if labels is None:
+            return best, 0
         for shape in dict.fromkeys([best.shape, "round"]):
             start = best
             if shape != best.shape:
@@ -352,14 +353,14 @@ class Search:
             for own, dof in dict.fromkeys([(best.own, best.dof), (False, math.inf)]):
                 self._descend(start, (shape, own, dof), best.n_clusters)
         more = [one for one in self.mixtures if one.n_clusters > best.n_clusters]
-        if not more:
-            return best
-        densest = max(more, key=self.whole_evidence)
-        kind = densest.shape, densest.own, densest.dof
-        densest = self.problem.fit(densest, *kind, 40) or densest
-        self.keep(densest)
-        enough = self.whole_evidence(best) + LEAST_GAIN
-        return densest if self.whole_evidence(densest) > enough else best
+        if more:
+            densest = max(more, key=self.whole_evidence)
+            densest = self.problem.fit(densest, *densest.kind, 40) or densest
+            self.keep(densest)
+            enough = self.whole_evidence(best) + LEAST_GAIN
+            if self.whole_evidence(densest) > enough:
+                return densest, 0
+        return best, int(labels.max()) + 1
 
     def whole_evidence(self, mixture):
         """Return the evidence if all of the log-likelihood counts."""
@@ -368,9 +369,8 @@ class Search:
 
     def split(self, mixture):
         """Cut the longest clusters of a mixture in two, one at a time, and fit."""
-        kind = mixture.shape, mixture.own, mixture.dof
         for start in self.problem.halved(mixture, _SPLITS):
-            self.keep(self.problem.fit(start, *kind, 40))
+            self.keep(self.problem.fit(start, *mixture.kind, 40))
 
     def normal_density(self, mixture):
         """Return the evidence by the likelihood of the rows if no cluster is skewed."""
@@ -380,8 +380,7 @@ class Search:
         """Keep a mixture if it is the best of its kind and size."""
         if mixture is None:
             return
-        kind = mixture.shape, mixture.own, mixture.dof
-        found = self.solutions.setdefault(kind, {})
+        found = self.solutions.setdefault(mixture.kind, {})
         best = found.get(mixture.n_clusters)
         if best is None or mixture.log_likelihoods[0] > best.log_likelihoods[0]:
             found[mixture.n_clusters] = mixture
@@ -446,9 +445,9 @@ class Search:
     def descend_from_best(self):
         """Merge the components of the best mixture too, to find its smaller rivals."""
         best = self.best()
-        kind = best.shape, best.own, best.dof
-        self._descend(best, kind, max(1, best.n_clusters - _RIVALS), one_by_one=True)
-        self.polish(kind)
+        fewest = max(1, best.n_clusters - _RIVALS)
+        self._descend(best, best.kind, fewest, one_by_one=True)
+        self.polish(best.kind)
 
     def begin_with_few_columns(self, everything, shapes):
         """Start from a partition by the columns that are flatter than a normal one.
@@ -506,7 +505,7 @@ class Search:
         of a shape.
         """
         best = self.best()
-        found = self.solutions[best.shape, best.own, best.dof]
+        found = self.solutions[best.kind]
         top = best.n_clusters
         sizes = found.keys() & {*_SHAPED_SIZES, top, top // 2, top // 4}
         n_rows, pooled = self.problem.n_evidence, {}
