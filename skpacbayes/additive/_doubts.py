@@ -6,8 +6,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT, warn_unmixed
-from .._residuals import TELLS_APART, closest_product, roughest, without_copies
 from ._posterior import SELECTED
+from ._residuals import TELLS_APART, closest_product, roughest, without_copies
 
 N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
 SAME = 0.95  # correlation from which variables are nearly equal

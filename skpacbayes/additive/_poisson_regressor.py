@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import as_fitted, fit_context, warn_user
 from .._compat import StrOptions
-from .._polya_gamma import polya_gamma
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import SCALE
 from ._doubts import is_settled
 from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
+from ._polya_gamma import polya_gamma
 from ._rated_chain import MOVES, RatedChain
 from ._selection import _Interactions
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from .._polya_gamma import polya_gamma
 from ..certificates.additive import precision_factor
 from ._chain import (
     NO_PAIRS,
@@ -21,6 +20,7 @@ from ._chain import (
     WeightedRows,
     log_binomial,
 )
+from ._polya_gamma import polya_gamma
 
 MOVES = 20  # moves between models per draw of the rates
 N_CANDIDATES = 128  # number of variables that a sweep chooses among

@@ -368,14 +368,14 @@ def project(rows, features, targets, logistic):
     ridge[0, 0] = 0.0
     beta = np.zeros(len(design))
     beta[0] = link(targets.mean()) if logistic else targets.mean()
-    divergence = divergence_of(targets, beta @ design, logistic)
+    divergence = mean_divergence(targets, beta @ design, logistic)
     for _ in range(N_NEWTON if logistic else 1):
         residuals, weights = residuals_of(targets, beta @ design, logistic)
         curvature = (design * weights) @ design.T + ridge
         step = cho_solve(cho_factor(curvature), design @ residuals - ridge @ beta)
         before = divergence
         for _ in range(30):
-            divergence = divergence_of(targets, (beta + step) @ design, logistic)
+            divergence = mean_divergence(targets, (beta + step) @ design, logistic)
             if divergence <= before:
                 break
             step = 0.5 * step
@@ -404,7 +404,7 @@ def residuals_of(targets, scores, logistic):
     return targets - fitted, np.maximum(fitted * (1.0 - fitted), 1e-10)
 
 
-def divergence_of(targets, scores, logistic):
+def mean_divergence(targets, scores, logistic):
     """Return the mean divergence of predictions by scores from the targets."""
     if not logistic:
         return 0.5 * np.mean(np.square(targets - scores))

@@ -7,11 +7,16 @@ import warnings
 import numpy as np
 import pytest
 
-from skpacbayes._residuals import _limit, sign_level, similarity, without_copies
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
+)
+from skpacbayes.additive._residuals import (
+    _limit,
+    sign_level,
+    similarity,
+    without_copies,
 )
 
 SHORT = {

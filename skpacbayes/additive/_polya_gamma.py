@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit, ndtr
 
-from ._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
+from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
 
 N_TERMS = 8  # of the series of gammas, where the shape is not whole
 LARGEST_COUNT = 64  # beyond this shape the series is faster, and as accurate
