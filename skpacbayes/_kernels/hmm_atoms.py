@@ -108,6 +108,46 @@ def _gamma(shape, rng):
 
 
 @part
+def _draw_label_without_rows(
+    t,
+    columns,
+    order,
+    n_known,
+    full,
+    chance,
+    constants,
+    factors,
+    means,
+    highest,
+    density,
+    passed,
+    atoms,
+):
+    """Give row t one of the atoms without rows if `chance` is below their share.
+
+    These are ``order[n_known:]``. `density` is that of the row by the other atoms, over
+    exp(highest); `constants` are the log densities of the atoms at their means, and
+    `passed` (n_atoms,) is work space.
+    """
+    n_features, total = columns.shape[0], 0.0
+    for i in range(n_known, order.shape[0]):
+        a, square = order[i], 0.0
+        for f in range(n_features):
+            value = 0.0
+            for g in range(0 if full else f, f + 1):
+                value += factors[0, a, f, g] * (columns[g, t] - means[0, a, g])
+            square += value * value
+        total += math.exp(min(constants[a] - 0.5 * square - highest, _HIGHEST))
+        passed[i] = total
+    threshold = chance * (density + total)
+    if threshold < total:
+        i = n_known
+        while passed[i] <= threshold:
+            i += 1
+        atoms[0, t] = order[i]
+
+
+@part
 def _draw_labels(
     columns,
     counts,
@@ -181,25 +221,22 @@ def _draw_labels(
         exponent = exponent if exponent < 0.0 else 0.0
         shares[t] = _exp(exponent if exponent > _LOWEST else _LOWEST)
     for t in range(n_rows):
-        if chances[t] >= shares[t]:
-            continue
-        total = 0.0
-        for i in range(n_known, n_atoms):
-            a, square = order[i], 0.0
-            for f in range(n_features):
-                value = 0.0
-                for g in range(0 if full else f, f + 1):
-                    value += factors[0, a, f, g] * (columns[g, t] - means[0, a, g])
-                square += value * value
-            exponent = constants[a] - 0.5 * square - highest[t]
-            total += math.exp(min(exponent, _HIGHEST))
-            passed[i] = total
-        threshold = chances[t] * (densities[0, t] + total)
-        if threshold < total:
-            i = n_known
-            while passed[i] <= threshold:
-                i += 1
-            atoms[0, t] = order[i]
+        if chances[t] < shares[t]:
+            _draw_label_without_rows(
+                t,
+                columns,
+                order,
+                n_known,
+                full,
+                chances[t],
+                constants,
+                factors,
+                means,
+                highest[t],
+                densities[0, t],
+                passed,
+                atoms,
+            )
 
 
 @part
