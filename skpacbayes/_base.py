@@ -103,6 +103,11 @@ def warn_user(message, category=UserWarning):
     warnings.warn(message, category, stacklevel=user_stack_level())
 
 
+def named(columns, names):
+    """Return the names of some columns for a message; the columns, without names."""
+    return [str(names[column]) for column in columns] if len(names) else list(columns)
+
+
 def _ours(module):
     return module.partition(".")[0] in ("skpacbayes", "sklearn", "joblib", "numpy")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._base import warn_user
+from ._base import named, warn_user
 
 LOOKED_AT = 10_000  # largest number of rows
 BLOCK = 2**20  # largest number of values at a time
@@ -76,9 +76,9 @@ def warn_of_empty_columns(X, names=()):
     """
     empty = np.flatnonzero(np.isnan(X).all(axis=0)).tolist()
     if empty:
-        empty = [str(names[column]) for column in empty] if len(names) else empty
+        features = named(empty, names)
         warn_user(
-            f"Nothing was observed of the features {empty} (NaN in all rows), and "
+            f"Nothing was observed of the features {features} (NaN in all rows), and "
             "nothing can be learned about them: remove them, or give their values."
         )
 
