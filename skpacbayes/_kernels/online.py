@@ -96,7 +96,7 @@ def _start_flat(model, y, weight, numbers):
     model[VARIANCE, 0] = 1.0 / (weight * (2.0 * temperature if temperature else 1.0))
 
 
-@part
+@kernel
 def _learn_natural(
     Z, kept, y, output, sample_weight, model, numbers, stream, predictions
 ):
@@ -144,12 +144,14 @@ def learn_natural(
     sample_weight,
     moments,
     origin,
-    waves,
+    frequencies,
+    phases,
     models,
     covariances,
     numbers,
     stream,
-    experts,
+    losses,
+    totals,
     predictions,
 ):
     """Learn by implicit NGVI: equation (8), the loss exact in the mean, diagonal V.
@@ -158,12 +160,13 @@ def learn_natural(
     experts of an output are aggregated. Returns whether the rows were learnt. If a row
     is refused, returns False and changes nothing.
 
-    moments, ..., experts : see `online_state`.
+    moments, ..., totals : see `online_state`.
     predictions : (n_experts, n_rows), receives the predictions of the last output,
     made before the row was learnt; with several experts, row 0 the aggregate's.
     """
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
+    waves, rows = (frequencies, phases), (X, y, sample_weight)
+    if not enter(*rows, moments, origin, *waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]
     for k in range(models.shape[0]):
@@ -172,8 +175,8 @@ def learn_natural(
         _learn_natural(
             Z, kept, y, output, sample_weight, models[k], numbers[k], stream, own
         )
-        if experts is not None and k % n_experts == n_experts - 1:
-            losses, totals = experts[0][k // n_experts], experts[1][k // n_experts]
+        if losses is not None and k % n_experts == n_experts - 1:
+            own_losses, own_totals = losses[k // n_experts], totals[k // n_experts]
             loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]
             aggregate(
                 y,
@@ -181,8 +184,8 @@ def learn_natural(
                 sample_weight,
                 loss,
                 predictions,
-                losses,
-                totals,
+                own_losses,
+                own_totals,
                 np.empty((2, n_experts)),
                 up,
                 down,
@@ -263,7 +266,7 @@ def _gradient_step(model, z, da, dv, rate):
         model[VARIANCE, j] = sd * sd
 
 
-@part
+@kernel
 def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predictions):
     """Predict, then learn each row with one model; add up its losses."""
     loss, method = np.int64(stream[LOSS_KIND]), np.int64(stream[METHOD])
@@ -309,12 +312,14 @@ def learn_published(
     sample_weight,
     moments,
     origin,
-    waves,
+    frequencies,
+    phases,
     models,
     covariances,
     numbers,
     stream,
-    experts,
+    losses,
+    totals,
     predictions,
 ):
     """Learn by the paper's methods as published, or by gradient descent.
@@ -322,7 +327,8 @@ def learn_published(
     As `learn_natural`, with one expert.
     """
     Z = np.empty((X.shape[0], models.shape[2]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, None):
+    waves, rows = (frequencies, phases), (X, y, sample_weight)
+    if not enter(*rows, moments, origin, *waves, stream, Z, None):
         return False
     for k in range(models.shape[0]):
         output = k if models.shape[0] > 1 else -1

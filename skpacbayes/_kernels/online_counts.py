@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from . import allocating, kernel, part
+from . import allocating, kernel
 from .aggregation import COUNTS, aggregate, point_loss
 from .online_covariance import (
     beyond_range,
@@ -90,7 +90,7 @@ def implicit_log_rate(y, a, v, strength, spread):
     return x, after
 
 
-@part
+@allocating
 def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions):
     """Predict, then learn each row with one model; add up its losses."""
     n_parameters = np.int64(numbers[SIZE])
@@ -125,13 +125,13 @@ def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions
         project(model, stream)
 
 
-@part
+@allocating
 def _learn_counts_full(
-    Z, y, sample_weight, follows, model, covariances, k, numbers, stream, predictions
+    Z, y, sample_weight, origin, model, covariances, k, numbers, stream, predictions
 ):
     """Predict, then learn each row with model k, of full covariance; add up losses.
 
-    follows : not None where the prior follows the spread of the features.
+    origin : where it is not empty, the prior follows the spread of the features.
     """
     width, covariance = np.int64(numbers[SIZE]), covariances[k]
     spread = np.empty(1)
@@ -144,7 +144,7 @@ def _learn_counts_full(
             continue
         z = Z[i, :width]
         beyond = 0.0
-        if follows is not None:
+        if origin.shape[0] > 0:
             follow(model, covariance, owed, gain, axis, scratch, z, weight, numbers)
             beyond = beyond_range(model, z)
         a = inner_product(model[MEAN], z)
@@ -177,12 +177,14 @@ def learn_counts(
     sample_weight,
     moments,
     origin,
-    waves,
+    frequencies,
+    phases,
     models,
     covariances,
     numbers,
     stream,
-    experts,
+    losses,
+    totals,
     predictions,
 ):
     """Learn by implicit NGVI on half the Poisson deviance, V full or diagonal.
@@ -195,7 +197,8 @@ def learn_counts(
         if y[i] < 0.0:
             return False
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
+    waves, rows = (frequencies, phases), (X, y, sample_weight)
+    if not enter(*rows, moments, origin, *waves, stream, Z, kept):
         return False
     for k in range(models.shape[0]):
         model, counts, own = models[k], numbers[k], predictions[k]
@@ -205,8 +208,7 @@ def learn_counts(
             _learn_counts_full(
                 Z, y, sample_weight, origin, model, covariances, k, counts, stream, own
             )
-    if experts is not None:
-        losses, totals = experts[0][0], experts[1][0]
-        work = np.empty((2, losses.shape[0]))
-        aggregate(y, -1, sample_weight, COUNTS, predictions, losses, totals, work)
+    if losses is not None:
+        work, own = np.empty((2, losses.shape[1])), (losses[0], totals[0])
+        aggregate(y, -1, sample_weight, COUNTS, predictions, *own, work)
     return True

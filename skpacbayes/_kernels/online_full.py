@@ -48,13 +48,13 @@ def _start_flat(model, covariance, z, y, precision):
         covariance[0, 0] += z[j] * shared
 
 
-@part
+@allocating
 def _learn_full(
-    Z, y, sample_weight, follows, model, covariance, numbers, stream, predictions
+    Z, y, sample_weight, origin, model, covariance, numbers, stream, predictions
 ):
     """Predict, then learn each row with one model; add up its losses.
 
-    follows : not None where the prior follows the spread of the features.
+    origin : where it is not empty, the prior follows the spread of the features.
     With forgetting the prior returns one coordinate at a time.
     """
     width = np.int64(numbers[SIZE])
@@ -71,7 +71,7 @@ def _learn_full(
             continue
         z = Z[i, :width]
         beyond = 0.0
-        if follows is not None:
+        if origin.shape[0] > 0:
             follow(model, covariance, owed, gain, axis, growth, z, weight, numbers)
             beyond = beyond_range(model, z)
         residual = y[i] - inner_product(mean, z)
@@ -112,12 +112,14 @@ def learn_full(
     sample_weight,
     moments,
     origin,
-    waves,
+    frequencies,
+    phases,
     models,
     covariances,
     numbers,
     stream,
-    experts,
+    losses,
+    totals,
     predictions,
 ):
     """Learn by NGVI on the squared loss with a full covariance: exact Bayes.
@@ -126,12 +128,13 @@ def learn_full(
     experts are aggregated. Returns whether the rows were learnt. If a row is refused,
     returns False and changes nothing.
 
-    moments, ..., experts : see `online_state`.
+    moments, ..., totals : see `online_state`.
     predictions : (n_experts, n_rows), receives their predictions, made before the row
     was learnt; with several experts, row 0 the aggregate's.
     """
     Z = np.empty((X.shape[0], models.shape[2]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, None):
+    waves, rows = (frequencies, phases), (X, y, sample_weight)
+    if not enter(*rows, moments, origin, *waves, stream, Z, None):
         return False
     for k in range(models.shape[0]):
         _learn_full(
@@ -145,8 +148,7 @@ def learn_full(
             stream,
             predictions[k],
         )
-    if experts is not None:
-        losses, totals = experts[0][0], experts[1][0]
-        work = np.empty((2, losses.shape[0]))
-        aggregate(y, -1, sample_weight, SQUARED, predictions, losses, totals, work)
+    if losses is not None:
+        work, own = np.empty((2, losses.shape[1])), (losses[0], totals[0])
+        aggregate(y, -1, sample_weight, SQUARED, predictions, *own, work)
     return True

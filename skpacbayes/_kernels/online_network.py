@@ -5,7 +5,7 @@ Gaussians: the mean and the variance of f(z) are exact, nothing is sampled.
 
 The kernels take the state as these arguments:
 
-moments, stream : as in `online_state`, moments None where features are not scaled;
+moments, stream : as in `online_state`;
 hidden : (n_outputs, N_VECTORS, n_hidden, n_inputs), the rows MEAN, ... of W;
 output : (n_outputs, N_VECTORS, n_hidden + 1), those of w, then c;
 numbers : (n_outputs, N_NUMBERS), counts of each network.
@@ -22,7 +22,7 @@ from . import allocating, kernel, part
 from .aggregation import LOG, point_loss, target_of
 from .online_change import note_standard_error
 from .online_losses import expected_gradients, implicit_gradients
-from .online_parts import enter, moderate
+from .online_parts import admit, moderate
 from .online_state import (
     ADAGRAD,
     CENTER_OF,
@@ -47,7 +47,7 @@ from .online_state import (
     SVB,
 )
 from .order import NotedOrder, order_shape
-from .standardize import LARGEST
+from .standardize import LARGEST, standardize
 from .state import KernelState, named
 
 N_VECTORS = 4
@@ -93,8 +93,7 @@ class NetworkState(NotedOrder, KernelState):
         self.moments, self.hidden, self.output, self.numbers, self.stream = self.arrays
         self.order = self.stream[N_STREAM:]
         self.n_features = self.hidden.shape[3] - 1
-        moments = self.moments if self.moments.size else None
-        self.arguments = moments, *self.arrays[1:]
+        self.arguments = self.arrays
 
     clip = named("stream", CLIP)
     loss_kind = named("stream", LOSS_KIND)
@@ -445,8 +444,9 @@ def learn_numbers(
     nothing.
     """
     Z = np.empty((X.shape[0], hidden.shape[3]))
-    if not enter(X, y, sample_weight, moments, None, None, stream, Z, None):
+    if not admit(X, y, sample_weight, stream):
         return False
+    standardize(X, sample_weight, moments, None, stream, Z, None)
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
@@ -466,8 +466,9 @@ def learn_labels(
     As `learn_numbers`; with several networks, `predictions` are those of the last.
     """
     Z = np.empty((X.shape[0], hidden.shape[3]))
-    if not enter(X, y, sample_weight, moments, None, None, stream, Z, None):
+    if not admit(X, y, sample_weight, stream):
         return False
+    standardize(X, sample_weight, moments, None, stream, Z, None)
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for k in range(hidden.shape[0]):
         one = k if hidden.shape[0] > 1 else -1
@@ -494,7 +495,7 @@ def predict_network(X, moments, hidden, output, numbers, stream, means, variance
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             value = X[i, j]
-            if moments is not None:
+            if moments.shape[1] > 0:
                 spread = moments[SCATTER_OF, j]
                 spread = spread if spread > SMALLEST else math.inf
                 value = (value - moments[CENTER_OF, j]) / math.sqrt(

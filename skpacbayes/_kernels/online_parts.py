@@ -43,14 +43,11 @@ from .order import note_order, remember
 from .standardize import add_waves, first_refused, standardize
 
 
-@part
-def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
-    """Write rows to Z, in the coordinates of the parameters: see `standardize`.
+@kernel
+def admit(X, y, sample_weight, stream):
+    """Update the notes on the order of the targets, and the memory of rows.
 
-    Updates the notes on the order of the targets, and the memory of rows. Fourier
-    features are those of standardized rows, also where the features themselves are
-    measured from the origin.
-    Returns whether the rows were written. If a row is refused, returns False and
+    Returns whether the rows were admitted. If a row is refused, returns False and
     changes nothing.
     """
     if first_refused(X, y, sample_weight) >= 0:
@@ -59,18 +56,31 @@ def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
     note_order(X, y, sample_weight, stream[N_STREAM:stop])
     if stop < stream.shape[0]:
         remember(X, y, sample_weight, stream[stop:])
-    if waves is None:
+    return True
+
+
+@kernel
+def enter(X, y, sample_weight, moments, origin, frequencies, phases, stream, Z, kept):
+    """Write rows to Z, in the coordinates of the parameters: see `standardize`.
+
+    Fourier features are those of standardized rows, also where the features themselves
+    are measured from the origin.
+    Returns whether the rows were written, as `admit`.
+    """
+    if not admit(X, y, sample_weight, stream):
+        return False
+    if phases is None:
         standardize(X, sample_weight, moments, origin, stream, Z, kept)
     else:
         begins = stream[SEEN] == 0.0
         standardize(X, sample_weight, moments, None, stream, Z, kept)
-        add_waves(Z, X.shape[1], *waves, stream)
+        add_waves(Z, X.shape[1], frequencies, phases, stream)
         if origin is not None:
             start = np.int64(stream[START])
             for i in range(X.shape[0]):
                 if sample_weight.shape[0] and sample_weight[i] == 0.0:
                     continue
-                for j in range(X.shape[1]):
+                for j in range(origin.shape[0]):
                     if begins:
                         origin[j] = X[i, j]
                     Z[i, start + j] = X[i, j] - origin[j]
@@ -79,7 +89,7 @@ def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
 
 
 @kernel
-def place(x, moments, origin, waves, model, stream, extrapolates, Z):
+def place(x, moments, origin, frequencies, phases, model, stream, extrapolates, Z):
     """Write a row to Z[0], in the coordinates of the parameters.
 
     With a diagonal covariance the units are those after the row, as when it is learnt.
@@ -92,9 +102,9 @@ def place(x, moments, origin, waves, model, stream, extrapolates, Z):
     for j in range(x.shape[0]):
         p = start + j
         low, high = -clip, clip
-        if moments is not None:
+        if moments is not None and moments.shape[1] > 0:
             center, scatter = moments[CENTER_OF, j], moments[SCATTER_OF, j]
-            if origin is None or waves is not None:
+            if origin is None or phases is not None or origin.shape[0] == 0:
                 share = seen / (seen + 1.0)
                 before = x[j] - center
                 spread = math.sqrt(scatter + share * before * before)
@@ -107,12 +117,12 @@ def place(x, moments, origin, waves, model, stream, extrapolates, Z):
             low, high = center - reach, center + reach
         value = x[j] if x[j] > low else low
         z[p] = value if value < high else high
-    if waves is not None:
-        add_waves(Z, x.shape[0], *waves, stream)
+    if phases is not None:
+        add_waves(Z, x.shape[0], frequencies, phases, stream)
     if origin is not None:
-        for j in range(x.shape[0]):
+        for j in range(origin.shape[0]):
             p = start + j
-            value = (z[p] if waves is None else x[j]) - origin[j]
+            value = (z[p] if phases is None else x[j]) - origin[j]
             if not extrapolates:
                 low, high = model[LOW, p], model[HIGH, p]
                 value = value if value > low else low
@@ -274,24 +284,23 @@ def score_of(z, model, numbers, stream):
 
 
 @kernel
-def weigh_scores(z, models, numbers, stream, experts, output, shares, scores):
+def weigh_scores(z, models, numbers, stream, losses, totals, output, shares, scores):
     """Write the score of each expert of an output; return their weighted mean.
 
     `shares` receives the weights of the experts.
     """
     n_experts = scores.shape[0]
     shares[0] = 1.0
-    if experts is not None:
-        own = output if experts[0].shape[0] > 1 else 0
-        weigh(experts[0][own], experts[1][own], shares)
+    own = output if totals.shape[0] > 1 else 0
+    if losses is not None:
+        weigh(losses[own], totals[own], shares)
     mean = 0.0
     for e in range(n_experts):
         k = output * n_experts + e
         score = score_of(z, models[k], numbers[k], stream)
-        if experts is not None:
-            totals = experts[1][output if experts[0].shape[0] > 1 else 0]
-            low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
-            if totals[IN_RANGE] == 1.0 and low <= high:
+        if losses is not None:
+            low, high = totals[own, LOWEST_TARGET], totals[own, HIGHEST_TARGET]
+            if totals[own, IN_RANGE] == 1.0 and low <= high:
                 score = score if score > low else low
                 score = score if score < high else high
         scores[e] = score

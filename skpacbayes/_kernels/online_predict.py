@@ -20,22 +20,34 @@ from .online_state import COUNT, METHOD, OGA, RESIDUALS, SIZE, TEMPERATURE
 
 @allocating
 def predict_scores(
-    X, moments, origin, waves, models, covariances, numbers, stream, experts, scores
+    X,
+    moments,
+    origin,
+    frequencies,
+    phases,
+    models,
+    covariances,
+    numbers,
+    stream,
+    losses,
+    totals,
+    scores,
 ):
     """Write the score of each row for each output; scores : (n_rows, n_outputs).
 
-    moments, ..., experts : see `online_state`.
+    moments, ..., totals : see `online_state`.
     """
     n_outputs, width = scores.shape[1], models.shape[2]
     n_experts = models.shape[0] // n_outputs
     Z, shares, own = np.empty((1, width)), np.empty(n_experts), np.empty(n_experts)
     Z[:] = 0.0
     z = Z[0]
+    places = moments, origin, frequencies, phases
     for i in range(X.shape[0]):
-        place(X[i], moments, origin, waves, models[0], stream, False, Z)
+        place(X[i], *places, models[0], stream, False, Z)
         for output in range(n_outputs):
             scores[i, output] = weigh_scores(
-                z, models, numbers, stream, experts, output, shares, own
+                z, models, numbers, stream, losses, totals, output, shares, own
             )
 
 
@@ -44,12 +56,14 @@ def predict_deviations(
     X,
     moments,
     origin,
-    waves,
+    frequencies,
+    phases,
     models,
     covariances,
     numbers,
     stream,
-    experts,
+    losses,
+    totals,
     scores,
     deviations,
 ):
@@ -63,10 +77,11 @@ def predict_deviations(
     Z[:] = 0.0
     z = Z[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
+    places = moments, origin, frequencies, phases
     for i in range(X.shape[0]):
-        place(X[i], moments, origin, waves, models[0], stream, False, Z)
-        mean = weigh_scores(z, models, numbers, stream, experts, 0, shares, own)
-        place(X[i], moments, origin, waves, models[0], stream, True, Z)
+        place(X[i], *places, models[0], stream, False, Z)
+        mean = weigh_scores(z, models, numbers, stream, losses, totals, 0, shares, own)
+        place(X[i], *places, models[0], stream, True, Z)
         total, size = 0.0, scale_row(z, work[0])
         for k in range(n_experts):
             scaled = work[0, : np.int64(numbers[k, SIZE])]
@@ -93,12 +108,14 @@ def predict_probabilities(
     X,
     moments,
     origin,
-    waves,
+    frequencies,
+    phases,
     models,
     covariances,
     numbers,
     stream,
-    experts,
+    losses,
+    totals,
     probabilities,
 ):
     """Write the probability of each class; probabilities : (n_rows, n_classes).
@@ -114,11 +131,14 @@ def predict_probabilities(
     Z[:] = 0.0
     z = Z[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
+    places = moments, origin, frequencies, phases
     for i in range(X.shape[0]):
-        place(X[i], moments, origin, waves, models[0], stream, False, Z)
+        place(X[i], *places, models[0], stream, False, Z)
         total, size = 0.0, scale_row(z, work[0])
         for output in range(n_outputs):
-            weigh_scores(z, models, numbers, stream, experts, output, shares, own)
+            weigh_scores(
+                z, models, numbers, stream, losses, totals, output, shares, own
+            )
             positive = negative = 0.0
             for e in range(n_experts):
                 k = output * n_experts + e

@@ -228,12 +228,14 @@ def learn_softmax(
     sample_weight,
     moments,
     origin,
-    waves,
+    frequencies,
+    phases,
     models,
     covariances,
     numbers,
     stream,
-    experts,
+    losses,
+    totals,
     predictions,
 ):
     """Learn by implicit NGVI on the softmax loss, diagonal V: see `learn_natural`.
@@ -242,7 +244,8 @@ def learn_softmax(
     written to `predictions`, (n_experts, n_rows).
     """
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
+    waves, rows = (frequencies, phases), (X, y, sample_weight)
+    if not enter(*rows, moments, origin, *waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]
     n_classes = models.shape[0] // n_experts
@@ -255,8 +258,8 @@ def learn_softmax(
         label = np.int64(y[i])
         for m in range(models.shape[0]):
             take_units(models[m], kept[i], stream)
-        if experts is not None:
-            weigh_next(experts[0][0], experts[1][0], shares)
+        if losses is not None:
+            weigh_next(losses[0], totals[0], shares)
         for e in range(n_experts):
             z = Z[i, : np.int64(numbers[e, SIZE])]
             _score(z, models, e, n_experts, work[0], work[1])
@@ -266,11 +269,9 @@ def learn_softmax(
                 m, suffered = k * n_experts + e, (own[e] if k == 0 else 0.0)
                 suffer(models[m], suffered, weight, numbers[m], stream)
             _step(z, label, weight, models, numbers, e, n_experts, stream, work)
-        if experts is not None:
-            suffered, gap = pool(
-                own, weight, experts[0][0], shares, experts[1][0, RATE]
-            )
-            count_losses(suffered, gap, own, weight, experts[0][0], experts[1][0])
+        if losses is not None:
+            suffered, gap = pool(own, weight, losses[0], shares, totals[0, RATE])
+            count_losses(suffered, gap, own, weight, losses[0], totals[0])
     return True
 
 
@@ -279,12 +280,14 @@ def predict_softmax(
     X,
     moments,
     origin,
-    waves,
+    frequencies,
+    phases,
     models,
     covariances,
     numbers,
     stream,
-    experts,
+    losses,
+    totals,
     probabilities,
 ):
     """Write the probability of each class; probabilities : (n_rows, n_classes).
@@ -298,10 +301,11 @@ def predict_softmax(
     z = Z[0]
     moments_of, shares = np.empty((3, n_classes)), np.ones(n_experts)
     scores, variances, own = moments_of[0], moments_of[1], moments_of[2]
-    if experts is not None:
-        weigh(experts[0][0], experts[1][0], shares)
+    places = moments, origin, frequencies, phases
+    if losses is not None:
+        weigh(losses[0], totals[0], shares)
     for i in range(X.shape[0]):
-        place(X[i], moments, origin, waves, models[0], stream, False, Z)
+        place(X[i], *places, models[0], stream, False, Z)
         size = scale_row(z, work[0])
         for k in range(n_classes):
             probabilities[i, k] = 0.0

@@ -7,22 +7,24 @@ the state as these arguments:
 moments : (3, n_features), CENTER_OF, SCATTER_OF and UNIT_OF the features, where they
 are scaled;
 origin : (n_features,), the first row, where the features are measured from there;
-waves : (frequencies, phases) of random Fourier features, (n_features, n_waves) and
-(n_waves,), where the model has those;
+frequencies, phases : of random Fourier features, (n_features, n_waves) and (n_waves,);
 models : (n_models, n_vectors, width), the vectors of each posterior;
 covariances : (n_models, n_panels, width * PANEL), where they are full;
 numbers : (n_models, N_NUMBERS), counts and settings of each model; then, where they are
 counted, 2 * N_SIDE counts of its errors (see `online_errors`);
 stream : settings and counts of the stream, N_STREAM numbers; then the notes on its
 rows (see `order`);
-experts : (losses, totals), the aggregation of several experts: their cumulative losses,
+losses, totals : the aggregation of several experts: their cumulative losses,
 (n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
 all outputs where these are the scores of a softmax.
 
 A further array of the state, `dropped`, is empty until experts are left out; see
 `without_waves`.
 
-Parts that a stream does not use are None, and their code is not compiled.
+Parts that a stream does not use are None, and their code is not compiled, or empty
+arrays where that code is short: a kernel is compiled for each combination of types.
+`origin` and `covariances` are None unless covariances are full; only then is `moments`
+None where features are not scaled.
 
 `width` is the number of parameters; for full covariances it is rounded up to a multiple
 of LANES. Model ``output * n_experts + expert`` belongs to that output and expert.
@@ -174,17 +176,22 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.order, self.n_features = self.stream[N_STREAM:], len(self.frequencies)
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
         self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
-        drops = self.dropped.size > 0  # the same types of arguments as before
+        drops = self.dropped.size > 0
         self.aggregates = self.n_experts > 1 or drops
+        # The types of the arguments, for which kernels are compiled: few, and the same
+        # before and after experts are left out.
+        waves = self.phases.size > 0 or drops
         self.arguments = (
-            self.moments if self.scales else None,
-            self.origin if self.shifts else None,
-            (self.frequencies, self.phases) if self.phases.size or drops else None,
+            self.moments if self.scales or not self.full else None,
+            self.origin if self.full else None,
+            self.frequencies if waves else None,
+            self.phases if waves else None,
             self.models,
             self.covariances if self.full else None,
             self.numbers,
             self.stream,
-            (self.losses, self.totals) if self.aggregates else None,
+            self.losses if self.aggregates else None,
+            self.totals,
         )
 
     clip = named("stream", CLIP)

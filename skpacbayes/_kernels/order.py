@@ -151,7 +151,7 @@ def _note_repeats(x, y, order):
         own[j] = x[j]
 
 
-@part
+@kernel
 def remember(X, y, sample_weight, memory):
     """Keep every k-th row of positive weight, where k doubles if the memory is full."""
     d = X.shape[1]

@@ -15,7 +15,7 @@ SMALLEST = 1e-300  # least positive scatter, whose inverse is finite
 GROWTH = math.sqrt(5.0)
 
 
-@part
+@kernel
 def first_refused(X, y, sample_weight):
     """Return the index of the first row that is not finite or beyond LARGEST, or -1."""
     weighted = sample_weight.shape[0] > 0
@@ -41,7 +41,7 @@ def _take_units(moments, seen, kept):
         moments[UNIT_OF, j] = unit if grows else before
 
 
-@part
+@kernel
 def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
     """Write the rows of X to Z, each in units of the rows so far, itself included.
 
@@ -49,7 +49,7 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
     own units from there; where there are no moments, it is not scaled.
 
     moments, origin, stream : see `online_state`; the moments are updated, and the first
-    row becomes the origin. What is None is not compiled.
+    row becomes the origin. Both may be None, or empty.
     kept : (n_rows, 1 + n_features). Each row receives 0; or, where the variance of a
     feature has grown by GROWTH since its unit was taken, 1, and for each feature the
     square of the unit before over that of the new one. A column that has not yet
@@ -66,7 +66,7 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
             continue
         x, z = X[i], Z[i, start : start + d]
         if origin is not None and stream[SEEN] == 0.0:
-            for j in range(d):
+            for j in range(origin.shape[0]):
                 origin[j] = x[j]
         stream[SEEN] += weight
         if kept is not None:
@@ -75,11 +75,14 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
             Z[i, 0] = 1.0
         for j in range(start + d, Z.shape[1]):
             Z[i, j] = 0.0
-        if moments is None:
+        if moments is None or moments.shape[1] == 0:
             for j in range(d):
                 value = x[j] if x[j] < clip else clip
                 value = value if value > -clip else -clip
-                z[j] = value if origin is None else value - origin[j]
+                z[j] = value
+            if origin is not None:
+                for j in range(origin.shape[0]):
+                    z[j] -= origin[j]
         else:
             center, scatter = moments[CENTER_OF], moments[SCATTER_OF]
             share = weight / stream[SEEN]
@@ -101,7 +104,7 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
             if kept is not None and grown:
                 _take_units(moments, stream[SEEN], kept[i])
             if origin is not None:
-                for j in range(d):
+                for j in range(origin.shape[0]):
                     value, scaled = x[j], z[j]
                     if abs(scaled) == clip:
                         value = center[j] + scaled * math.sqrt(scatter[j]) / root

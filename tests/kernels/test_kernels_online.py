@@ -268,7 +268,7 @@ def test_standardize(kernel, clip):
     Z, moments, stream = np.zeros((50, 6)), np.zeros((3, 5)), np.zeros(names.N_STREAM)
     kept = Z.copy()
     stream[names.CLIP], stream[names.START] = clip, 1.0
-    kernel(X, weights, moments, None, stream, Z, kept)
+    kernel(X, weights, moments, NONE, stream, Z, kept)
     grows = kept[:, 0] == 1.0
     shares = np.where(grows[:, None], kept[:, 1:], 1.0)
     assert_allclose(shares, kept_shares(X, weights), rtol=1e-9)
@@ -279,10 +279,11 @@ def test_standardize(kernel, clip):
     assert_allclose(stream[names.SEEN], weights.sum())
     X, plain, wide = X[:30], np.zeros((30, 5)), np.zeros(names.N_STREAM)
     wide[names.CLIP] = 1e9
-    kernel(X, NONE, None, None, wide, plain)
+    unscaled = np.empty((3, 0))
+    kernel(X, NONE, unscaled, NONE, wide, plain)
     assert np.array_equal(plain, X)
     origin, wide[names.SEEN] = np.zeros(5), 0.0
-    kernel(X, NONE, None, origin, wide, plain)
+    kernel(X, NONE, unscaled, origin, wide, plain)
     assert np.array_equal(plain, X - X[0])
     assert np.array_equal(origin, X[0])
     ones, moments, stream[:] = np.ones(30), np.zeros((3, 5)), 0.0

@@ -11,7 +11,7 @@ from twins import twin_of
 from skpacbayes._kernels import aggregation, online_covariance, online_parts
 from skpacbayes._kernels import online_state as names
 from skpacbayes._kernels.online_state import LinearState
-from skpacbayes._kernels.order import order_shape
+from skpacbayes._kernels.order import memory_size, order_shape, remembered
 
 NONE = np.empty(0)
 
@@ -27,6 +27,22 @@ def model_of(d, seed=0, **options):
     return state, rng
 
 
+@twin_of(online_parts.admit)
+def test_admit(kernel):
+    """A row that is refused changes nothing; else the rows are noted and remembered."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.ones(30)
+    noted, bad = names.N_STREAM + order_shape(3, 0)[0], X.copy()
+    stream = np.zeros(noted + memory_size(3, 40))
+    stream[names.MEMORY_SIZE], bad[-1, -1] = memory_size(3, 40), np.nan
+    before = stream.copy()
+    assert not kernel(bad, y, NONE, stream)
+    assert np.array_equal(stream, before)
+    assert kernel(X, y, NONE, stream)
+    assert stream[names.N_STREAM] == 30
+    assert np.array_equal(remembered(stream[noted:], 3)[0], X)
+
+
 @twin_of(online_parts.enter)
 def test_enter(kernel):
     """A row that is refused changes nothing; else the moments are those of the rows."""
@@ -34,14 +50,14 @@ def test_enter(kernel):
     X, y = rng.normal(size=(30, 3)), np.ones(30)
     stream = np.zeros(names.N_STREAM + order_shape(3, 0)[0])
     moments, Z, bad = np.zeros((3, 3)), np.full((30, 3), 7.0), X.copy()
-    kept = np.zeros((30, 4))
+    kept, waves = np.zeros((30, 4)), (None, None)
     stream[names.CLIP], bad[-1, -1] = math.inf, np.nan
-    assert not kernel(bad, y, NONE, moments, None, None, stream, Z, kept)
+    assert not kernel(bad, y, NONE, moments, NONE, *waves, stream, Z, kept)
     assert not moments.any()
     assert not stream[names.SEEN]
     assert not stream[names.N_STREAM :].any()
     assert np.all(Z == 7.0)
-    assert kernel(X, y, NONE, moments, None, None, stream, Z, kept)
+    assert kernel(X, y, NONE, moments, NONE, *waves, stream, Z, kept)
     assert stream[names.N_STREAM] == 30  # rows whose order is noted
     assert_allclose(moments[:2], [X.mean(axis=0), 30 * X.var(axis=0)], rtol=1e-12)
     assert_allclose(Z[-1], (X[-1] - X.mean(axis=0)) / X.std(axis=0), rtol=1e-12)
@@ -55,7 +71,7 @@ def test_place(kernel, extrapolates):
     state.clip, state.stream[names.SEEN] = 2.0, 4.0
     state.moments[:] = rng.exponential(size=(3, 3))
     Z, x = np.zeros((1, 3)), np.array([0.3, 9.0, -9.0])
-    place = state.arguments[:3]
+    place = state.arguments[:4]
     kernel(x, *place, state.models[0], state.stream, extrapolates, Z)
     center, scatter, _ = state.moments
     mean = (4 * center + x) / 5
@@ -65,7 +81,7 @@ def test_place(kernel, extrapolates):
     state.precisions[:] = [1.0, 0.0, 1.0]  # the second column has never varied
     state.origin[:], state.ranges[:] = 1.0, [[-2.0] * 3, [2.0] * 3]
     Z, x = np.zeros((1, 4)), np.array([0.5, 3.0, 9.0])
-    place = state.arguments[:3]
+    place = state.arguments[:4]
     kernel(x, *place, state.models[0], state.stream, extrapolates, Z)
     assert np.array_equal(Z[0], [-0.5, 0.0, 8.0 if extrapolates else 2.0, 0.0])
 
@@ -165,7 +181,7 @@ def test_deviation_along(kernel, full):
     for size in (1.0, 1e200):
         largest = online_parts.scale_row.py_func(size * z, work[0])
         assert largest == size * np.abs(z).max()
-        found = kernel(state.models[0], state.arguments[4], 0, *work)
+        found = kernel(state.models[0], state.arguments[5], 0, *work)
         assert_allclose(largest * found, size * expected, rtol=1e-12)
 
 
@@ -192,8 +208,8 @@ def test_weigh_scores(kernel):
     state.temperature_kind, state.within_range = aggregation.FIXED, 1.0
     state.lowest_target, state.highest_target = -0.5, 0.5
     shares, scores = np.empty(3), np.empty(3)
-    models, numbers, stream, experts = [state.arguments[i] for i in (3, 5, 6, 7)]
-    mean = kernel(z, models, numbers, stream, experts, 0, shares, scores)
+    models, _, *rest = state.arguments[4:]
+    mean = kernel(z, models, *rest, 0, shares, scores)
     assert_allclose(scores, np.clip(state.means @ z, -0.5, 0.5))
     assert_allclose(shares, softmax(-0.4 * state.losses[0]))
     assert_allclose(mean, shares @ scores)
