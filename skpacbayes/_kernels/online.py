@@ -144,8 +144,7 @@ def learn_natural(
     sample_weight,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -165,8 +164,7 @@ def learn_natural(
     made before the row was learnt; with several experts, row 0 the aggregate's.
     """
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
-    waves, rows = (frequencies, phases), (X, y, sample_weight)
-    if not enter(*rows, moments, origin, *waves, stream, Z, kept):
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]
     for k in range(models.shape[0]):
@@ -312,8 +310,7 @@ def learn_published(
     sample_weight,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -327,8 +324,7 @@ def learn_published(
     As `learn_natural`, with one expert.
     """
     Z = np.empty((X.shape[0], models.shape[2]))
-    waves, rows = (frequencies, phases), (X, y, sample_weight)
-    if not enter(*rows, moments, origin, *waves, stream, Z, None):
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, None):
         return False
     for k in range(models.shape[0]):
         output = k if models.shape[0] > 1 else -1

@@ -177,8 +177,7 @@ def learn_counts(
     sample_weight,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -197,8 +196,7 @@ def learn_counts(
         if y[i] < 0.0:
             return False
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
-    waves, rows = (frequencies, phases), (X, y, sample_weight)
-    if not enter(*rows, moments, origin, *waves, stream, Z, kept):
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     for k in range(models.shape[0]):
         model, counts, own = models[k], numbers[k], predictions[k]

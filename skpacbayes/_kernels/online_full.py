@@ -112,8 +112,7 @@ def learn_full(
     sample_weight,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -133,8 +132,7 @@ def learn_full(
     was learnt; with several experts, row 0 the aggregate's.
     """
     Z = np.empty((X.shape[0], models.shape[2]))
-    waves, rows = (frequencies, phases), (X, y, sample_weight)
-    if not enter(*rows, moments, origin, *waves, stream, Z, None):
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, None):
         return False
     for k in range(models.shape[0]):
         _learn_full(

@@ -60,7 +60,7 @@ def admit(X, y, sample_weight, stream):
 
 
 @kernel
-def enter(X, y, sample_weight, moments, origin, frequencies, phases, stream, Z, kept):
+def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
     """Write rows to Z, in the coordinates of the parameters: see `standardize`.
 
     Fourier features are those of standardized rows, also where the features themselves
@@ -69,12 +69,12 @@ def enter(X, y, sample_weight, moments, origin, frequencies, phases, stream, Z, 
     """
     if not admit(X, y, sample_weight, stream):
         return False
-    if phases is None:
+    if waves is None:
         standardize(X, sample_weight, moments, origin, stream, Z, kept)
     else:
         begins = stream[SEEN] == 0.0
         standardize(X, sample_weight, moments, None, stream, Z, kept)
-        add_waves(Z, X.shape[1], frequencies, phases, stream)
+        add_waves(Z, X.shape[1], waves, stream)
         if origin is not None:
             start = np.int64(stream[START])
             for i in range(X.shape[0]):
@@ -89,7 +89,7 @@ def enter(X, y, sample_weight, moments, origin, frequencies, phases, stream, Z, 
 
 
 @kernel
-def place(x, moments, origin, frequencies, phases, model, stream, extrapolates, Z):
+def place(x, moments, origin, waves, model, stream, extrapolates, Z):
     """Write a row to Z[0], in the coordinates of the parameters.
 
     With a diagonal covariance the units are those after the row, as when it is learnt.
@@ -104,7 +104,7 @@ def place(x, moments, origin, frequencies, phases, model, stream, extrapolates, 
         low, high = -clip, clip
         if moments is not None and moments.shape[1] > 0:
             center, scatter = moments[CENTER_OF, j], moments[SCATTER_OF, j]
-            if origin is None or phases is not None or origin.shape[0] == 0:
+            if origin is None or waves is not None or origin.shape[0] == 0:
                 share = seen / (seen + 1.0)
                 before = x[j] - center
                 spread = math.sqrt(scatter + share * before * before)
@@ -117,12 +117,12 @@ def place(x, moments, origin, frequencies, phases, model, stream, extrapolates, 
             low, high = center - reach, center + reach
         value = x[j] if x[j] > low else low
         z[p] = value if value < high else high
-    if phases is not None:
-        add_waves(Z, x.shape[0], frequencies, phases, stream)
+    if waves is not None:
+        add_waves(Z, x.shape[0], waves, stream)
     if origin is not None:
         for j in range(origin.shape[0]):
             p = start + j
-            value = (z[p] if phases is None else x[j]) - origin[j]
+            value = (z[p] if waves is None else x[j]) - origin[j]
             if not extrapolates:
                 low, high = model[LOW, p], model[HIGH, p]
                 value = value if value > low else low

@@ -23,8 +23,7 @@ def predict_scores(
     X,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -42,9 +41,8 @@ def predict_scores(
     Z, shares, own = np.empty((1, width)), np.empty(n_experts), np.empty(n_experts)
     Z[:] = 0.0
     z = Z[0]
-    places = moments, origin, frequencies, phases
     for i in range(X.shape[0]):
-        place(X[i], *places, models[0], stream, False, Z)
+        place(X[i], moments, origin, waves, models[0], stream, False, Z)
         for output in range(n_outputs):
             scores[i, output] = weigh_scores(
                 z, models, numbers, stream, losses, totals, output, shares, own
@@ -56,8 +54,7 @@ def predict_deviations(
     X,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -77,11 +74,10 @@ def predict_deviations(
     Z[:] = 0.0
     z = Z[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
-    places = moments, origin, frequencies, phases
     for i in range(X.shape[0]):
-        place(X[i], *places, models[0], stream, False, Z)
+        place(X[i], moments, origin, waves, models[0], stream, False, Z)
         mean = weigh_scores(z, models, numbers, stream, losses, totals, 0, shares, own)
-        place(X[i], *places, models[0], stream, True, Z)
+        place(X[i], moments, origin, waves, models[0], stream, True, Z)
         total, size = 0.0, scale_row(z, work[0])
         for k in range(n_experts):
             scaled = work[0, : np.int64(numbers[k, SIZE])]
@@ -108,8 +104,7 @@ def predict_probabilities(
     X,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -131,9 +126,8 @@ def predict_probabilities(
     Z[:] = 0.0
     z = Z[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
-    places = moments, origin, frequencies, phases
     for i in range(X.shape[0]):
-        place(X[i], *places, models[0], stream, False, Z)
+        place(X[i], moments, origin, waves, models[0], stream, False, Z)
         total, size = 0.0, scale_row(z, work[0])
         for output in range(n_outputs):
             weigh_scores(

@@ -228,8 +228,7 @@ def learn_softmax(
     sample_weight,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -244,8 +243,7 @@ def learn_softmax(
     written to `predictions`, (n_experts, n_rows).
     """
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
-    waves, rows = (frequencies, phases), (X, y, sample_weight)
-    if not enter(*rows, moments, origin, *waves, stream, Z, kept):
+    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]
     n_classes = models.shape[0] // n_experts
@@ -280,8 +278,7 @@ def predict_softmax(
     X,
     moments,
     origin,
-    frequencies,
-    phases,
+    waves,
     models,
     covariances,
     numbers,
@@ -301,11 +298,10 @@ def predict_softmax(
     z = Z[0]
     moments_of, shares = np.empty((3, n_classes)), np.ones(n_experts)
     scores, variances, own = moments_of[0], moments_of[1], moments_of[2]
-    places = moments, origin, frequencies, phases
     if losses is not None:
         weigh(losses[0], totals[0], shares)
     for i in range(X.shape[0]):
-        place(X[i], *places, models[0], stream, False, Z)
+        place(X[i], moments, origin, waves, models[0], stream, False, Z)
         size = scale_row(z, work[0])
         for k in range(n_classes):
             probabilities[i, k] = 0.0

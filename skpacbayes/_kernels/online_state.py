@@ -7,7 +7,8 @@ the state as these arguments:
 moments : (3, n_features), CENTER_OF, SCATTER_OF and UNIT_OF the features, where they
 are scaled;
 origin : (n_features,), the first row, where the features are measured from there;
-frequencies, phases : of random Fourier features, (n_features, n_waves) and (n_waves,);
+waves : (n_features + 1, n_waves), the frequencies of random Fourier features, then the
+phases;
 models : (n_models, n_vectors, width), the vectors of each posterior;
 covariances : (n_models, n_panels, width * PANEL), where they are full;
 numbers : (n_models, N_NUMBERS), counts and settings of each model; then, where they are
@@ -154,8 +155,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         super().__init__(
             (3, n_features if scales else 0),
             (n_features if shifts else 0,),
-            (n_features, n_waves),
-            (n_waves,),
+            (n_features + 1, n_waves),
             (n_models, n_vectors, width),
             (n_models if full else 0, n_panels, width * PANEL),
             (n_models, N_NUMBERS + (2 * N_SIDE if counts_errors else 0)),
@@ -170,9 +170,10 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.slopes, self.sizes = 1.0, width
 
     def _name_arrays(self):
-        self.moments, self.origin, self.frequencies, self.phases = self.arrays[:4]
-        self.models, self.covariances, self.numbers, self.stream = self.arrays[4:8]
-        self.losses, self.totals, self.dropped = self.arrays[8:]
+        self.moments, self.origin, self.waves = self.arrays[:3]
+        self.models, self.covariances, self.numbers, self.stream = self.arrays[3:7]
+        self.losses, self.totals, self.dropped = self.arrays[7:]
+        self.frequencies, self.phases = self.waves[:-1], self.waves[-1]
         self.order, self.n_features = self.stream[N_STREAM:], len(self.frequencies)
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
         self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
@@ -180,12 +181,10 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.aggregates = self.n_experts > 1 or drops
         # The types of the arguments, for which kernels are compiled: few, and the same
         # before and after experts are left out.
-        waves = self.phases.size > 0 or drops
         self.arguments = (
             self.moments if self.scales or not self.full else None,
             self.origin if self.full else None,
-            self.frequencies if waves else None,
-            self.phases if waves else None,
+            self.waves if self.waves.size > 0 or drops else None,
             self.models,
             self.covariances if self.full else None,
             self.numbers,

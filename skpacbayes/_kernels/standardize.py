@@ -122,28 +122,28 @@ def _cosine(x):
 
 
 @kernel
-def add_waves(Z, n_features, frequencies, phases, stream):
+def add_waves(Z, n_features, waves, stream):
     """Write random Fourier features of the standardized rows after them, in Z.
 
     sqrt(2 / n) cos(frequencies' z + phases), n of them: their squares sum to about one.
     The cosine is a Taylor series about the nearest multiple of pi, which vectorises,
     unlike a call of the system's cosine. Its error is about 1e-15.
-    frequencies : (n_features, n); phases : (n,).
+    waves : (n_features + 1, n), the frequencies, then the phases.
     """
-    n_waves = phases.shape[0]
+    n_waves = waves.shape[1]
     start = np.int64(stream[START])
     scale = math.sqrt(2.0 / n_waves)
     for i in range(Z.shape[0]):
-        waves = Z[i, start + n_features : start + n_features + n_waves]
+        row = Z[i, start + n_features : start + n_features + n_waves]
         for k in range(n_waves):
-            waves[k] = phases[k]
+            row[k] = waves[n_features, k]
         for j in range(n_features):
             value = Z[i, start + j]
             for k in range(n_waves):
-                waves[k] += value * frequencies[j, k]
+                row[k] += value * waves[j, k]
         for k in range(n_waves):
-            turns = np.floor(waves[k] * (1.0 / math.pi) + 0.5)
-            x = waves[k] - turns * math.pi
+            turns = np.floor(row[k] * (1.0 / math.pi) + 0.5)
+            x = row[k] - turns * math.pi
             sign = 1.0 - 2.0 * (turns - 2.0 * np.floor(0.5 * turns))
             x = min(x * x, 0.25 * math.pi * math.pi)  # if the turns were rounded
-            waves[k] = scale * sign * _cosine(x)
+            row[k] = scale * sign * _cosine(x)

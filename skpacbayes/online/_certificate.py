@@ -119,7 +119,7 @@ def problem_of(model, X, target, weights):
     Z = np.empty((len(X), learnt.means.shape[1]))
     standardize(X, weights, *learnt.arguments[:2], learnt.stream, Z)
     if model.n_fourier:
-        add_waves(Z, X.shape[1], learnt.frequencies, learnt.phases, learnt.stream)
+        add_waves(Z, X.shape[1], learnt.waves, learnt.stream)
     return {
         "loss": model.loss,
         "quantile": getattr(model, "quantile", 0.5),

@@ -307,7 +307,7 @@ def test_add_waves(kernel):
     )
     stream, before = np.zeros(names.N_STREAM), Z.copy()
     stream[names.START] = 1.0
-    kernel(Z, 3, frequencies, phases, stream)
+    kernel(Z, 3, np.vstack([frequencies, phases]), stream)
     assert np.array_equal(Z[:, :4], before[:, :4])
     expected = math.sqrt(2 / 5) * np.cos(Z[:, 1:4] @ frequencies + 1.0)
     assert_allclose(Z[:, 4:], expected, rtol=1e-12)

@@ -50,14 +50,14 @@ def test_enter(kernel):
     X, y = rng.normal(size=(30, 3)), np.ones(30)
     stream = np.zeros(names.N_STREAM + order_shape(3, 0)[0])
     moments, Z, bad = np.zeros((3, 3)), np.full((30, 3), 7.0), X.copy()
-    kept, waves = np.zeros((30, 4)), (None, None)
+    kept = np.zeros((30, 4))
     stream[names.CLIP], bad[-1, -1] = math.inf, np.nan
-    assert not kernel(bad, y, NONE, moments, NONE, *waves, stream, Z, kept)
+    assert not kernel(bad, y, NONE, moments, NONE, None, stream, Z, kept)
     assert not moments.any()
     assert not stream[names.SEEN]
     assert not stream[names.N_STREAM :].any()
     assert np.all(Z == 7.0)
-    assert kernel(X, y, NONE, moments, NONE, *waves, stream, Z, kept)
+    assert kernel(X, y, NONE, moments, NONE, None, stream, Z, kept)
     assert stream[names.N_STREAM] == 30  # rows whose order is noted
     assert_allclose(moments[:2], [X.mean(axis=0), 30 * X.var(axis=0)], rtol=1e-12)
     assert_allclose(Z[-1], (X[-1] - X.mean(axis=0)) / X.std(axis=0), rtol=1e-12)
@@ -71,7 +71,7 @@ def test_place(kernel, extrapolates):
     state.clip, state.stream[names.SEEN] = 2.0, 4.0
     state.moments[:] = rng.exponential(size=(3, 3))
     Z, x = np.zeros((1, 3)), np.array([0.3, 9.0, -9.0])
-    place = state.arguments[:4]
+    place = state.arguments[:3]
     kernel(x, *place, state.models[0], state.stream, extrapolates, Z)
     center, scatter, _ = state.moments
     mean = (4 * center + x) / 5
@@ -81,7 +81,7 @@ def test_place(kernel, extrapolates):
     state.precisions[:] = [1.0, 0.0, 1.0]  # the second column has never varied
     state.origin[:], state.ranges[:] = 1.0, [[-2.0] * 3, [2.0] * 3]
     Z, x = np.zeros((1, 4)), np.array([0.5, 3.0, 9.0])
-    place = state.arguments[:4]
+    place = state.arguments[:3]
     kernel(x, *place, state.models[0], state.stream, extrapolates, Z)
     assert np.array_equal(Z[0], [-0.5, 0.0, 8.0 if extrapolates else 2.0, 0.0])
 
@@ -181,7 +181,7 @@ def test_deviation_along(kernel, full):
     for size in (1.0, 1e200):
         largest = online_parts.scale_row.py_func(size * z, work[0])
         assert largest == size * np.abs(z).max()
-        found = kernel(state.models[0], state.arguments[5], 0, *work)
+        found = kernel(state.models[0], state.arguments[4], 0, *work)
         assert_allclose(largest * found, size * expected, rtol=1e-12)
 
 
@@ -208,7 +208,7 @@ def test_weigh_scores(kernel):
     state.temperature_kind, state.within_range = aggregation.FIXED, 1.0
     state.lowest_target, state.highest_target = -0.5, 0.5
     shares, scores = np.empty(3), np.empty(3)
-    models, _, *rest = state.arguments[4:]
+    models, _, *rest = state.arguments[3:]
     mean = kernel(z, models, *rest, 0, shares, scores)
     assert_allclose(scores, np.clip(state.means @ z, -0.5, 0.5))
     assert_allclose(shares, softmax(-0.4 * state.losses[0]))
