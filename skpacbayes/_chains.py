@@ -23,8 +23,10 @@ LEAST_DRAWS = 4  # of a chain, so that both halves have a variance
 _ROUNDING = 1e-8  # smaller spreads, relative to the values, are rounding
 
 
-def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
-    """Advance chains by `burn_in` dropped and `n_iter` kept iterations.
+def run_chains(
+    chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None, enough=None
+):
+    """Advance chains by `burn_in` dropped and at most `n_iter` kept iterations.
 
     Parameters
     ----------
@@ -39,6 +41,8 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
         Number of threads.
     after_block : callable, default=None
         Called after each block of the burn-in. It may change the chains.
+    enough : callable, default=None
+        Called after each block after the burn-in. If it returns True, the run ends.
     """
     iterations = np.arange(burn_in + n_iter)
     n_blocks = min(max(N_BLOCKS, len(iterations) // LONG_BLOCK), MOST_BLOCKS)
@@ -53,8 +57,11 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
 
     for number in tasks(len(blocks)):
         in_threads(n_jobs, [(advance, chain, blocks[number]) for chain in chains])
-        if after_block is not None and (blocks[number] < burn_in).all():
+        dropped = (blocks[number] < burn_in).all()
+        if after_block is not None and dropped:
             after_block()
+        if enough is not None and not dropped and enough():
+            break
     for chain in chains:
         if not chain.n_kept:
             chain.advance(1, keep=True)
