@@ -42,7 +42,8 @@ def run_chains(
     after_block : callable, default=None
         Called after each block of the burn-in. It may change the chains.
     enough : callable, default=None
-        Called after each block after the burn-in. If it returns True, the run ends.
+        Called after each block with kept iterations. If it returns True, the blocks
+        that follow have no iterations.
     """
     iterations = np.arange(burn_in + n_iter)
     n_blocks = min(max(N_BLOCKS, len(iterations) // LONG_BLOCK), MOST_BLOCKS)
@@ -55,13 +56,16 @@ def run_chains(
         if dropped < len(block):
             chain.advance(len(block) - dropped, keep=True)
 
+    finished = False
     for number in tasks(len(blocks)):
+        if finished:  # callbacks see the end of each block
+            continue
         in_threads(n_jobs, [(advance, chain, blocks[number]) for chain in chains])
         dropped = (blocks[number] < burn_in).all()
         if after_block is not None and dropped:
             after_block()
-        if enough is not None and not dropped and enough():
-            break
+        if enough is not None and not dropped:
+            finished = enough()
     for chain in chains:
         if not chain.n_kept:
             chain.advance(1, keep=True)
