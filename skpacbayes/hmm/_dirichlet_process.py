@@ -100,9 +100,8 @@ class DirichletProcessHMM(
         features it is "diag". With counts or categories, all features are independent
         given the atom.
     n_iter : int or "auto", default="auto"
-        Number of sweeps of each chain after the burn-in. "auto": 200 or more, up to 400
-        until `r_hat_` is at most 1.02, and up to 800 until it is at most 1.1 (see
-        Notes).
+        Number of sweeps of each chain after the burn-in. "auto": as many as the chains
+        need to agree, 200 to 800 (see Notes).
     burn_in : int, default=200
         Number of first sweeps of each chain that are dropped. They include those that
         choose its start and, in the first chain, the model.
@@ -247,8 +246,9 @@ class DirichletProcessHMM(
     those of the draw before, and between chains.
 
     With ``n_iter="auto"`` R-hat is computed after each block of sweeps, by default of
-    100. After the burn-in, the chains stop from 200 sweeps on if it is at most 1.02,
-    from 400 on if it is at most 1.1, and at 800.
+    100. After the burn-in, the chains stop from 200 sweeps on if it is at most 1.02 and
+    the state probabilities of a row differ between the chains by at most 0.03 on
+    average; from 400 on if R-hat is at most 1.1; and at 800.
 
     `fit` warns in these cases:
 

@@ -7,7 +7,12 @@ import numpy as np
 
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._dirichlet_process_model_choice import Models
-from ._dirichlet_process_run import Run, leave_lower_modes, stacked
+from ._dirichlet_process_run import (
+    Run,
+    difference_of_probabilities,
+    leave_lower_modes,
+    stacked,
+)
 from ._dirichlet_process_selection import (
     CandidatesOf,
     Learnt,
@@ -37,7 +42,8 @@ _GRID = 2.0**-20  # of log-likelihoods, in nats
 # Sweeps after the burn-in with n_iter="auto": chains that agree clearly make the first
 # number, others the second, and those that disagree up to the third.
 _LEAST_ITER, _USUAL_ITER, _MOST_ITER = 200, 400, 800
-_CLEAR_R_HAT = 1.02  # the chains agree clearly up to it
+# Chains agree clearly up to this R-hat and this difference of state probabilities.
+_CLEAR_R_HAT, _CLEAR_DIFFERENCE = 1.02, 0.03
 
 
 class Settings(NamedTuple):
@@ -254,14 +260,17 @@ def _outgrown(before, settings, n_rows):
 def agree(runs, log_volume):
     """Return whether the chains agree well enough for their number of sweeps.
 
-    Fewer sweeps than usual need a smaller R-hat than that of the warning. `log_volume`:
-    of the units of all rows.
+    Fewer sweeps than usual need a smaller R-hat than that of the warning, and like
+    probabilities of the states. `log_volume`: of the units of all rows.
     """
     n_iter = runs[0].n_after
     if n_iter < _LEAST_ITER:
         return False
-    limit = R_HAT_LIMIT if n_iter >= _USUAL_ITER else _CLEAR_R_HAT
-    return bool(r_hat(_log_likelihoods(runs, log_volume)[:, -n_iter:]) <= limit)
+    of_chains = r_hat(_log_likelihoods(runs, log_volume)[:, -n_iter:])
+    if n_iter >= _USUAL_ITER:
+        return bool(of_chains <= R_HAT_LIMIT)
+    difference = difference_of_probabilities(runs)
+    return bool(of_chains <= _CLEAR_R_HAT and difference <= _CLEAR_DIFFERENCE)
 
 
 def _log_likelihoods(runs, log_volume):
