@@ -8,7 +8,7 @@ from ._dirichlet_process_chain import Chain
 from ._dirichlet_process_gibbs import starts_for
 from ._dirichlet_process_product_chain import ProductChain
 from ._dirichlet_process_product_model import ProductModel
-from ._dirichlet_process_score import PredictiveScore
+from ._dirichlet_process_score import MARGIN, PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # dropped and scored sweeps of a short chain
 _N_WORSE = 2  # successive numbers of states without improvement that end the search
@@ -66,7 +66,7 @@ class Candidate:
     def perhaps_better(self, other):
         """Return whether the score is higher by more than chance often explains."""
         lead, error = self.lead_over(other)
-        return lead > max(_DOUBTFUL * error, CHANCE / len(self.scores))
+        return lead > max(_DOUBTFUL * error, MARGIN / len(self.scores))
 
     def lead_over(self, other):
         """Return the difference of the mean scores, and its standard error."""
