@@ -23,8 +23,10 @@ LEAST_DRAWS = 4  # of a chain, so that both halves have a variance
 _ROUNDING = 1e-8  # smaller spreads, relative to the values, are rounding
 
 
-def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
-    """Advance chains by `burn_in` dropped and `n_iter` kept iterations.
+def run_chains(
+    chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None, enough=None
+):
+    """Advance chains by `burn_in` dropped and at most `n_iter` kept iterations.
 
     Parameters
     ----------
@@ -39,6 +41,9 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
         Number of threads.
     after_block : callable, default=None
         Called after each block of the burn-in. It may change the chains.
+    enough : callable, default=None
+        Called after each block with kept iterations. If it returns True, the blocks
+        that follow have no iterations.
     """
     iterations = np.arange(burn_in + n_iter)
     n_blocks = min(max(N_BLOCKS, len(iterations) // LONG_BLOCK), MOST_BLOCKS)
@@ -51,10 +56,16 @@ def run_chains(chains, *, burn_in, n_iter, tasks, n_jobs, after_block=None):
         if dropped < len(block):
             chain.advance(len(block) - dropped, keep=True)
 
+    finished = False
     for number in tasks(len(blocks)):
+        if finished:  # callbacks see the end of each block
+            continue
         in_threads(n_jobs, [(advance, chain, blocks[number]) for chain in chains])
-        if after_block is not None and (blocks[number] < burn_in).all():
+        dropped = (blocks[number] < burn_in).all()
+        if after_block is not None and dropped:
             after_block()
+        if enough is not None and not dropped:
+            finished = enough()
     for chain in chains:
         if not chain.n_kept:
             chain.advance(1, keep=True)

@@ -137,7 +137,8 @@ def _draw_label_without_rows(
             for g in range(0 if full else f, f + 1):
                 value += factors[0, a, f, g] * (columns[g, t] - means[0, a, g])
             square += value * value
-        total += math.exp(min(constants[a] - 0.5 * square - highest, _HIGHEST))
+        exponent = constants[a] - 0.5 * square - highest
+        total += math.exp(exponent if exponent < _HIGHEST else _HIGHEST)
         passed[i] = total
     threshold = chance * (density + total)
     if threshold < total:
@@ -183,7 +184,7 @@ def _draw_labels(
             for g in range(0 if full else f, f + 1):
                 entry = factors[0, a, f, g]
                 constants[a] -= 0.5 * entry * entry * rounding[g]
-        bound += math.exp(min(constants[a], _HIGHEST))
+        bound += math.exp(constants[a] if constants[a] < _HIGHEST else _HIGHEST)
     few_factors = np.empty((1, n_known, n_features, n_features))
     few_means, few_weights = np.empty((1, n_known, n_features)), np.empty((1, n_known))
     for i in range(n_known):
@@ -195,7 +196,9 @@ def _draw_labels(
                 few_factors[0, i, f, g] = factors[0, a, f, g]
     of_rows, densities = np.empty((2, n_rows)), np.empty((1, n_rows))
     highest, shares = of_rows[0], of_rows[1]
-    nowhere, work = np.zeros((1, n_features)), np.empty((n_known + 3, 256))
+    nowhere, work = np.empty((1, n_features)), np.empty((n_known + 3, 256))
+    for f in range(n_features):
+        nowhere[0, f] = 0.0
     emission_densities(
         columns,
         few_factors,
@@ -262,11 +265,9 @@ def _update_mixture(
     n_atoms = log_weights.shape[1]
     mean_count, shape, scale_shape, scale_rate, concentration, rigidity = prior
     of_factors = np.empty((n_features + 3, n_features))
-    counts, sums = (
-        np.zeros((1, n_atoms, n_features)),
-        np.zeros((1, n_atoms, n_features)),
-    )
-    products = np.zeros((1, n_atoms, n_features, n_features))
+    moments = np.empty((2, 1, n_atoms, n_features))
+    counts, sums = moments[0], moments[1]
+    products = np.empty((1, n_atoms, n_features, n_features))
     per_atom = shape + (0.5 * (n_features - 1) if full else 0.0)
     for u in range(noise.shape[0]):
         if u > 0:
@@ -282,7 +283,11 @@ def _update_mixture(
                 means,
                 atoms,
             )
-        counts[:], sums[:], products[:] = 0.0, 0.0, 0.0
+        for a in range(n_atoms):
+            for f in range(n_features):
+                counts[0, a, f] = sums[0, a, f] = 0.0
+                for g in range(n_features):
+                    products[0, a, f, g] = 0.0
         for t in range(n_rows):
             for f in range(n_features):
                 counts[0, atoms[0, t], f] += 1.0
@@ -300,6 +305,7 @@ def _update_mixture(
                 pull += precision * means[0, a, f]
                 # Moments are about the mean of the rows, for accuracy.
                 means[0, a, f] = sums[0, a, f] / counts[0, a, f]
+                sums[0, a, f] = 0.0
             if u == 0:
                 continue
             drawn = _gamma(scale_shape + n_known * per_atom, rng)
@@ -308,7 +314,6 @@ def _update_mixture(
                 precision = rigidity + mean_count * total
                 origins[0, f] = mean_count * pull / precision
                 origins[0, f] += noise[u, 0, n_atoms, f] / math.sqrt(precision)
-        sums[:] = 0.0
         for t in range(n_rows):
             a = atoms[0, t]
             for f in range(n_features):
@@ -339,7 +344,8 @@ def _update_mixture(
                 step = (sums[0, a, f] - mean_count * gap) / total
                 square = products[0, a, f, f]
                 square += step * (n * step - 2.0 * sums[0, a, f])
-                square = max(square, 0.0) + mean_count * (gap + step) ** 2
+                square = square if square > 0.0 else 0.0
+                square += mean_count * ((gap + step) * (gap + step))
                 root = math.sqrt(chi / (scales[0, f] + 0.5 * square))
                 factors[0, a, f, f] = root
                 means[0, a, f] += step + noise[u, 0, a, f] / (root * math.sqrt(total))

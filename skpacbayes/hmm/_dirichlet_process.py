@@ -99,8 +99,9 @@ class DirichletProcessHMM(
         Covariances of the atoms. "auto" chooses by predictive score; with more than 20
         features it is "diag". With counts or categories, all features are independent
         given the atom.
-    n_iter : int, default=400
-        Number of sweeps of each chain after the burn-in.
+    n_iter : int or "auto", default="auto"
+        Number of sweeps of each chain after the burn-in. "auto": as many as the chains
+        need to agree, 200 to 800 (see Notes).
     burn_in : int, default=200
         Number of first sweeps of each chain that are dropped. They include those that
         choose its start and, in the first chain, the model.
@@ -153,7 +154,7 @@ class DirichletProcessHMM(
     categories_ : list of ndarray of shape (n_categories,)
         Sorted values of each categorical feature, with empty arrays for other features.
         The list is empty if no feature is categorical.
-    log_likelihoods_ : ndarray of shape (n_chains, burn_in + n_iter)
+    log_likelihoods_ : ndarray of shape (n_chains, burn_in + `n_iter_`)
         Log-likelihood of all rows at each sweep, with states and atoms summed out.
     r_hat_ : float
         Rank-normalised split R-hat of the log-likelihoods after `burn_in` [3]_: near 1
@@ -212,10 +213,11 @@ class DirichletProcessHMM(
 
     "auto" chooses the model with the highest predictive score: the mean over rows of
     the log predictive density given the rows before, minus its variance over draws
-    (WAIC [7]_), from 60 sweeps of a short chain. The number of states is the smallest
-    within three standard errors of the best; numbers are tried until two successive
-    ones do not improve the score. It is 1 if the order of the rows gains at most 5 nats
-    in total over a mixture of the states, as there are then no regimes.
+    (WAIC [7]_), from 50 sweeps of a short chain. The number of states is the smallest
+    within three standard errors of the best, with a warning if the best is better by
+    two; numbers are tried until two successive ones do not improve the score. It is 1
+    if the order of the rows gains at most 5 nats in total over a mixture of the states,
+    as there are then no regimes.
 
     Given the states, effects of inputs are updated by a Metropolis step with the normal
     approximation at a Newton step as the proposal or, in one sweep of four, by
@@ -243,8 +245,14 @@ class DirichletProcessHMM(
     whether there are other modes. Labels of states are matched after each sweep to
     those of the draw before, and between chains.
 
+    With ``n_iter="auto"`` R-hat is computed after each block of sweeps, by default of
+    100. After the burn-in, the chains stop from 200 sweeps on if it is at most 1.02 and
+    the state probabilities of a row differ between the chains by at most 0.03 on
+    average; from 400 on if R-hat is at most 1.1; and at 800.
+
     `fit` warns in these cases:
 
+    - Another number of states than the one that "auto" chose may be better.
     - R-hat is above 1.1. Only the draws of the chain with the largest mean
       log-likelihood are then kept. The warning says whether the chains differ in the
       states, or only in the emissions.
@@ -369,7 +377,7 @@ class DirichletProcessHMM(
         "startprob": [StrOptions({"stationary", "dirichlet"})],
         "duration": [StrOptions({"geometric", "negative_binomial"})],
         "covariance_type": [StrOptions({"auto", "diag", "full"})],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
@@ -391,7 +399,7 @@ class DirichletProcessHMM(
         startprob="stationary",
         duration="geometric",
         covariance_type="auto",
-        n_iter=400,
+        n_iter="auto",
         burn_in=200,
         thin=1,
         n_chains=2,

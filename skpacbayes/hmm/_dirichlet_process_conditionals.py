@@ -223,6 +223,10 @@ def draw_dirichlet(alphas, rng, rates=None):
 
     With `rates`, normalised gamma variables with these rates.
     """
+    if rates is None and np.minimum.reduce(alphas, axis=None) >= 1.0:
+        drawn = rng.standard_gamma(alphas)  # none of these underflows
+        drawn /= np.add.reduce(drawn, axis=-1, keepdims=True)
+        return drawn
     logs = np.log(rng.standard_gamma(alphas + 1.0))
     logs -= rng.standard_exponential(alphas.shape) / alphas
     if rates is not None:

@@ -66,11 +66,29 @@ class Run:
             draw = draw.reordered(np.argsort(labels))
         self.draws.append(draw)
 
+    def order_for(self, votes):
+        """Return the order of the states that agrees best with other votes."""
+        return np.argsort(assigned(self.votes @ votes.T))
+
     def relabel(self, votes):
         """Relabel the states of all draws, to agree best with other votes."""
-        order = np.argsort(assigned(self.votes @ votes.T))
+        order = self.order_for(votes)
         self.votes = self.votes[order]
         self.draws = [draw.reordered(order) for draw in self.draws]
+
+
+def difference_of_probabilities(runs):
+    """Return the largest mean difference of a run's state probabilities to the first's.
+
+    The mean over rows of the total variation; the labels of states are matched.
+    """
+    first = runs[0].votes / runs[0].votes.sum(axis=0)
+    largest = 0.0
+    for run in runs[1:]:
+        votes = run.votes[run.order_for(runs[0].votes)]
+        gaps = np.abs(votes / votes.sum(axis=0) - first)
+        largest = max(largest, 0.5 * gaps.sum(axis=0).mean())
+    return largest
 
 
 def leave_lower_modes(runs):

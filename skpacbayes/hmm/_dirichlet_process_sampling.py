@@ -7,7 +7,12 @@ import numpy as np
 
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
 from ._dirichlet_process_model_choice import Models
-from ._dirichlet_process_run import Run, leave_lower_modes, stacked
+from ._dirichlet_process_run import (
+    Run,
+    difference_of_probabilities,
+    leave_lower_modes,
+    stacked,
+)
 from ._dirichlet_process_selection import (
     CandidatesOf,
     Learnt,
@@ -22,6 +27,7 @@ from ._dirichlet_process_warnings import (
     warn_of_emission,
     warn_of_gaps,
     warn_of_names,
+    warn_of_number,
     warn_of_order,
     warn_of_regression,
     warn_of_states,
@@ -33,6 +39,11 @@ _GROWTH = 1.5  # growth of the number of rows after which the model is chosen ag
 _GAIN = 0.01  # gain of another emission, in nats per row, from which there is a warning
 _LEAST_SWEEPS = 50  # least sweeps after the burn-in for checks of likelihoods
 _GRID = 2.0**-20  # of log-likelihoods, in nats
+# Sweeps after the burn-in with n_iter="auto": chains that agree clearly make the first
+# number, others the second, and those that disagree up to the third.
+_LEAST_ITER, _USUAL_ITER, _MOST_ITER = 200, 400, 800
+# Chains agree clearly up to this R-hat and this difference of state probabilities.
+_CLEAR_R_HAT, _CLEAR_DIFFERENCE = 1.02, 0.03
 
 
 class Settings(NamedTuple):
@@ -40,7 +51,7 @@ class Settings(NamedTuple):
 
     `models(n_states)` lists the models that may be chosen; `rivals(model)` those
     with which the chosen one is compared, to warn; `n_states` is None, with a
-    `largest` number, to choose it.
+    `largest` number, to choose it; `n_iter` is None to stop by R-hat.
     """
 
     models: object
@@ -48,7 +59,7 @@ class Settings(NamedTuple):
     n_states: int | None
     largest: int
     burn_in: int
-    n_iter: int
+    n_iter: int | None
     thin: int
     n_chains: int
     n_jobs: int | None
@@ -82,7 +93,7 @@ class Settings(NamedTuple):
             n_states=None if auto else estimator.n_states,
             largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
             burn_in=estimator.burn_in,
-            n_iter=estimator.n_iter,
+            n_iter=None if estimator.n_iter == "auto" else estimator.n_iter,
             thin=estimator.thin,
             n_chains=estimator.n_chains,
             n_jobs=estimator.n_jobs,
@@ -175,13 +186,15 @@ def sample_posterior(series, settings, seed, before, tasks):
         choice = choose_model(tried, settings, seed)
         learnt = tried.learnt(choice.model)
         runs = _begun(choice, before, series, learnt.rows, settings, rng)
+    log_volume = learnt.log_volume.sum()
     run_chains(
         runs,
         burn_in=settings.burn_in,
-        n_iter=settings.n_iter,
+        n_iter=settings.n_iter or _MOST_ITER,
         tasks=tasks,
         n_jobs=settings.n_jobs,
         after_block=lambda: leave_lower_modes(runs),
+        enough=None if settings.n_iter else lambda: agree(runs, log_volume),
     )
     for run in runs[1:]:
         run.relabel(runs[0].votes)
@@ -189,7 +202,7 @@ def sample_posterior(series, settings, seed, before, tasks):
     chains = Chains(
         choice.model, learnt.units, states, n_chosen, choice.scores, series.n_dropped
     )
-    found = _posterior(runs, chains, learnt.log_volume.sum())
+    found = _posterior(runs, chains, log_volume)
     warn_of_gaps(series.rows, series.bounds)
     warn_of_names(series.rows, learnt.units)
     if choice.model.n_states > 1 and runs[0].n_after >= _LEAST_SWEEPS:
@@ -214,6 +227,11 @@ def choose_model(tried, settings, seed):
     best = _best_model(tried, models)
     if settings.n_states is None and n_states > 1 and not best.needs_order(seed):
         best = _best_model(tried, settings.models(1))
+    elif settings.n_states is None:
+        numbers = n_states, 1 + int(scores.argmax())
+        chosen, rival = (tried[settings.models(number)[-1]] for number in numbers)
+        if rival.perhaps_better(chosen) and rival.needs_order(seed):
+            warn_of_number(chosen, rival)
     rivals = settings.rivals(best.model)
     if rivals:
         rival = _best_model(tried, rivals)
@@ -237,6 +255,32 @@ def _outgrown(before, settings, n_rows):
     if before.model not in settings.models(before.model.n_states):
         return True  # invalid counts, or a new category
     return bool(chosen) and n_rows >= _GROWTH * before.n_chosen
+
+
+def agree(runs, log_volume):
+    """Return whether the chains agree well enough for their number of sweeps.
+
+    Fewer sweeps than usual need a smaller R-hat than that of the warning, and like
+    probabilities of the states. `log_volume`: of the units of all rows.
+    """
+    n_iter = runs[0].n_after
+    if n_iter < _LEAST_ITER:
+        return False
+    of_chains = r_hat(_log_likelihoods(runs, log_volume)[:, -n_iter:])
+    if n_iter >= _USUAL_ITER:
+        return bool(of_chains <= R_HAT_LIMIT)
+    difference = difference_of_probabilities(runs)
+    return bool(of_chains <= _CLEAR_R_HAT and difference <= _CLEAR_DIFFERENCE)
+
+
+def _log_likelihoods(runs, log_volume):
+    """Return the log-likelihoods of all sweeps, in the units of X, on a grid.
+
+    On a grid, the two middle values have exactly equal distances from the median;
+    otherwise their order would depend on rounding, and so on the units.
+    """
+    found = np.array([run.log_likelihoods for run in runs]) - log_volume
+    return np.round(found / _GRID) * _GRID
 
 
 def _begun(choice, before, series, rows, settings, rng):
@@ -264,10 +308,7 @@ def _continued(before, series, learnt, settings):
 
 def _posterior(runs, chains, log_volume):
     """Return the draws of all chains, or of the best one if they disagree."""
-    log_likelihoods = np.array([run.log_likelihoods for run in runs]) - log_volume
-    # On a grid, the two middle values have exactly equal distances from the median;
-    # otherwise their order would depend on rounding, and so on the units.
-    log_likelihoods = np.round(log_likelihoods / _GRID) * _GRID
+    log_likelihoods = _log_likelihoods(runs, log_volume)
     n_iter = runs[0].n_after
     kept = log_likelihoods[:, -n_iter:]
     of_chains = float(r_hat(kept))
@@ -279,7 +320,8 @@ def _posterior(runs, chains, log_volume):
     warn_unmixed(
         of_chains,
         len(runs),
-        f"increase n_iter and burn_in{', or n_chains' if several else ''}",
+        f"increase n_iter, which was {n_iter}, and burn_in"
+        f"{', or n_chains' if several else ''}",
         of="the log-likelihoods",
         detail=detail,
     )

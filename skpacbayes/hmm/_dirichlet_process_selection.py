@@ -8,13 +8,14 @@ from ._dirichlet_process_chain import Chain
 from ._dirichlet_process_gibbs import starts_for
 from ._dirichlet_process_product_chain import ProductChain
 from ._dirichlet_process_product_model import ProductModel
-from ._dirichlet_process_score import PredictiveScore
+from ._dirichlet_process_score import MARGIN, PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # dropped and scored sweeps of a short chain
 _N_WORSE = 2  # successive numbers of states without improvement that end the search
 CHANCE = 5.0  # total nats by which scores of equally good models may differ
 N_ORDERED = 20  # number of sweeps for the check of the order of the rows
-_CLEAR = 3.0  # standard errors by which a score is clearly better
+# Standard errors by which a score is clearly better, and from which there is a warning.
+_CLEAR, _DOUBTFUL = 3.0, 2.0
 
 
 class Learnt(NamedTuple):
@@ -59,9 +60,18 @@ class Candidate:
 
     def clearly_better(self, other, least=0.0):
         """Return whether the mean score is significantly higher, and by `least`."""
+        lead, error = self.lead_over(other)
+        return lead > max(_CLEAR * error, least)
+
+    def perhaps_better(self, other):
+        """Return whether the score is higher by more than chance often explains."""
+        lead, error = self.lead_over(other)
+        return lead > max(_DOUBTFUL * error, MARGIN / len(self.scores))
+
+    def lead_over(self, other):
+        """Return the difference of the mean scores, and its standard error."""
         gaps = self.scores - other.scores
-        error = gaps.std() / np.sqrt(len(gaps))
-        return gaps.mean() > max(_CLEAR * error, least)
+        return gaps.mean(), gaps.std() / np.sqrt(len(gaps))
 
     def needs_order(self, seed):
         """Return whether the score is better than that of a mixture of the states."""

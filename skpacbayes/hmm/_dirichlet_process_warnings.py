@@ -33,6 +33,21 @@ def warn_of_emission(best, rival):
     )
 
 
+def warn_of_number(chosen, rival):
+    """Warn that another number of states may be better than the one chosen.
+
+    Both arguments are of type `Candidate`.
+    """
+    lead, error = rival.lead_over(chosen)
+    _warn(
+        f"n_states='auto' chose {chosen.model.n_states}, the smallest number of states "
+        f"that is not clearly worse than the best, but with {rival.model.n_states} "
+        f"states the predictive score is higher by {lead:.3f} nats per row, "
+        f"{lead / error:.1f} standard errors. Compare with "
+        f"n_states={rival.model.n_states}."
+    )
+
+
 def share_of_same_states(runs):
     """Return the share of the rows with the same most probable state in all chains."""
     states = np.array([run.votes.argmax(axis=0) for run in runs])

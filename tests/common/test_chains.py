@@ -125,6 +125,27 @@ def test_what_is_done_after_a_block_is_done_within_the_burn_in(burn_in, n_blocks
     assert dropped == [[10 * n, 10 * n] for n in range(1, 1 + n_blocks)]
 
 
+@pytest.mark.parametrize(("burn_in", "least", "kept"), [(20, 30, 30), (25, 1, 5)])
+def test_a_run_ends_after_the_block_that_is_enough(burn_in, least, kept):
+    """The question is asked after each block that has kept draws, and no other."""
+    chains, asked = [Counts(), Counts()], []
+
+    def enough():
+        asked.append(chains[1].n_kept)
+        return asked[-1] >= least
+
+    run_chains(
+        chains,
+        burn_in=burn_in,
+        n_iter=100 - burn_in,
+        tasks=range,
+        n_jobs=2,
+        enough=enough,
+    )
+    assert [chain.n_kept for chain in chains] == [kept, kept]
+    assert asked == list(range(kept % 10 or 10, kept + 1, 10))
+
+
 def test_a_run_that_is_stopped_has_one_draw():
     chain = Counts()
     run_chains([chain], burn_in=50, n_iter=50, tasks=lambda n: range(1), n_jobs=None)

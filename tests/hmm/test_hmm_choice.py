@@ -3,6 +3,7 @@
 import functools
 import warnings
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from skpacbayes.hmm._dirichlet_process_dependence import (
     strongest_memory,
     strongest_trend,
 )
-from skpacbayes.hmm._dirichlet_process_selection import PredictiveScore
+from skpacbayes.hmm._dirichlet_process_sampling import choose_model
+from skpacbayes.hmm._dirichlet_process_selection import Candidate, PredictiveScore
 from skpacbayes.hmm._dirichlet_process_warnings import warn_of_order
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .* disagree")
@@ -63,12 +65,12 @@ def test_one_shape_for_all_states_is_not_contradicted_where_it_is_right():
 
 @pytest.mark.parametrize("emission", ["auto", "translated", "per_state"])
 def test_rows_without_states_are_reported(emission):
-    """One regime, in any units."""
+    """One regime, in any units; "hardly" is said with 8 of the seeds 0 to 11."""
     X = np.random.default_rng(0).normal(size=(300, 1))
     scale, shift = {"auto": (1, 0), "translated": (1e3, 0)}.get(emission, (1e-3, 1e4))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        markov(emission=emission).fit(shift + scale * X)
+        markov(emission=emission, random_state=1).fit(shift + scale * X)
     said = " ".join(str(w.message) for w in caught)
     assert "The order of the rows gains" in said
     assert emission != "auto" or "The rows hardly tell 2 states apart" in said
@@ -263,6 +265,45 @@ def test_the_number_of_states(k):
     assert np.all(np.diff(model.n_states_scores_[:k]) > 0.1)
     assert model.transmat_.shape == (k, k)
     assert not len(markov(k, n_atoms=1).fit(X).n_states_scores_)
+
+
+class Scored(Candidate):
+    """A candidate of given scores, and the gain of its order in nats."""
+
+    def __init__(self, n_states, scores, gain):
+        self.model = Number(n_states)
+        self.scores = scores
+        self.chain = SimpleNamespace(gains=lambda *_: (gain, 0.0))
+
+
+class Number(NamedTuple):
+    """A model that has a number of states only."""
+
+    n_states: int
+    shared: bool = False
+    full: bool = False
+
+
+@pytest.mark.parametrize(
+    ("errors", "gain", "chosen", "warns"),
+    [(1.5, 90, 1, False), (2.5, 90, 1, True), (2.5, 4, 1, False), (3.5, 90, 2, False)],
+)
+def test_a_number_of_states_that_is_perhaps_better_is_named(
+    errors, gain, chosen, warns
+):
+    """From two standard errors, where order matters; from three on it is chosen."""
+    gaps = np.tile([-1.0, 1.0], 200) + errors / np.sqrt(400)  # deviation 1, 400 rows
+    scores = np.zeros(400), gaps, gaps - 0.01, gaps - 0.02
+    tried = {Number(n): Scored(n, s, gain) for n, s in enumerate(scores, start=1)}
+    settings = SimpleNamespace(
+        n_states=None, largest=4, models=lambda n: [Number(n)], rivals=lambda _: []
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert choose_model(tried, settings, 0).model == Number(chosen)
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == warns
+    assert not warns or ("chose 1," in said[0] and "n_states=2." in said[0])
 
 
 def test_predictive_score():

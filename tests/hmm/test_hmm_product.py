@@ -476,7 +476,7 @@ def test_a_frame_of_names_numbers_and_gaps():
     table = make_column_transformer((encoder, ["lamp"]), remainder="passthrough")
     table.set_output(transform="pandas")  # the names come first
     kinds = ["categorical", "normal", "poisson"]
-    cheap = {"emission": kinds, "n_iter": 20, "burn_in": 20, "n_chains": 1}
+    cheap = {"emission": kinds, "n_iter": 40, "burn_in": 20, "n_chains": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         codes = table.fit_transform(frame.astype({"lamp": "category"}))
