@@ -6,7 +6,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from ._paco_cells import metric_of
-from ._paco_drift import share_of_drift
+from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
@@ -88,6 +88,9 @@ def _doubts_of_order(problem, n_clusters):
         return
     labels, _ = _labels_and_centers(problem, n_clusters)
     share = share_of_drift(rows.points, rows.times, labels)
+    if not problem.setting.manhattan:  # steps are in the columns' coordinates
+        in_columns = rows if problem.found is None else problem.in_columns[0]
+        share = max(share, share_of_steps(in_columns, labels))
     if share > 0:
         yield (
             f"n_clusters_={n_clusters}, but clusters move along the stream, which "

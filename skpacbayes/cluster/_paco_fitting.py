@@ -10,6 +10,7 @@ from scipy.special import softmax, xlogy
 
 from .._kernels import paco_mixture as kernels
 from ._paco_mixture import Mixture, log_components, share_of_evidence
+from ._paco_rows import spread_by
 
 # Least variance of a direction, relative to the variances of the features.
 _RIDGE = 1e-10
@@ -56,12 +57,15 @@ class MixtureProblem:
     weights, spreads : ndarray of shape (n_points,)
     scatter : ndarray of shape (n_features, n_features)
         Sum of the outer products of the rows about the points they were merged into.
+    rounding : ndarray of shape (n_features, n_features), default=0
+        Covariance of rounding errors, which `spreads` and `scatter` contain.
     """
 
     @classmethod
-    def of(cls, rows, scatter):
-        """Return the problem of all points of `Rows`."""
-        return cls(rows.points, rows.weights, rows.spreads, scatter)
+    def of(cls, rows, rounding):
+        """Return the problem of all points of `Rows`, with rounding errors added."""
+        spread = spread_by(rows, rounding)
+        return cls(rows.points, rows.weights, spread.spreads, spread.scatter, rounding)
 
     def subset(self, n_points, n_rows=None):
         """Return the problem of at most `n_points` points, drawn with a fixed seed.
@@ -80,12 +84,14 @@ class MixtureProblem:
             weights,
             self.spreads[kept],
             weights.sum() / self.n_rows * self.scatter,
+            self.rounding,
         )
         part.whole = self.whole or self
         return part
 
-    def __init__(self, points, weights, spreads, scatter):
+    def __init__(self, points, weights, spreads, scatter, rounding=0.0):
         self.points, self.weights = points, weights
+        self.rounding = rounding + np.zeros_like(scatter)
         self.spreads, self.scatter = spreads, scatter
         self.whole = None  # the problem of which this one is a subset
         self.n_rows = float(weights.sum())

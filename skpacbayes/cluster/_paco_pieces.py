@@ -10,11 +10,14 @@ from scipy.special import betainc, chdtrc
 HALF = 0.15
 # Least weight of a cluster that is tested.
 _FEWEST = 8.0
-# Largest p-value of one mode, and least ratio of the depths along two axes, with which
-# clusters have two modes.
-_LARGEST_P, _DEEPER = 1e-3, 3.0
+# Largest p-value of one mode with which clusters have two; and least ratio of the
+# depths along two axes: those of each cluster, chosen by few rows, or of all clusters.
+_LARGEST_P, _DEEPER = 1e-3, (3.0, 2.0)
 # Variance of the noise that hides rounding, over that of the rounding errors.
 _SMOOTHING = 4.0
+# Largest number of rows that are drawn for merged ones, and least share of the merged
+# rows' variance that is not rounding.
+_MOST_ROWS, _NEGLIGIBLE = 4000.0, 1e-6
 
 
 def counts_between(places, weights, low, high):
@@ -48,23 +51,65 @@ def cut_at_modes(problem, mixture):
     -------
     labels : ndarray of shape (n_points,) or None
     """
-    points = problem.points @ mixture.coordinates
-    if problem.scatter.any():  # rounded values are no modes
-        noise = np.random.default_rng(0).normal(size=points.shape)
-        values, axes = np.linalg.eigh(_SMOOTHING * problem.scatter / problem.n_rows)
-        noise = (noise * np.sqrt(np.maximum(values, 0))) @ axes.T
-        points += noise @ mixture.coordinates
-    weights = problem.weights / max(problem.weights.mean(), 1.0)
+    points, weights, which = rows_of_points(problem)
+    points = points @ mixture.coordinates
     k, labels = mixture.n_clusters, mixture.labels
     for common in (False, True):
-        these = points, weights, labels, k, common
+        these = points, weights, labels[which], k, common
         p_value, depth, above = pieces_of_clusters(*these)
         if p_value < _LARGEST_P:
             one_axis = points.shape[1] == 1
             other = math.inf if one_axis else pieces_of_clusters(*these, rank=1)[1]
-            if other >= _DEEPER * depth:  # else the clusters may be rings
-                return np.unique(labels + k * above, return_inverse=True)[1]
+            if other >= _DEEPER[common] * depth:  # else the clusters may be rings
+                share = np.bincount(which, above) / np.bincount(which)
+                labels = labels + k * (share > 0.5)
+                return np.unique(labels, return_inverse=True)[1]
     return None
+
+
+def rows_of_points(problem):
+    """Return a row for each point, and several where rows were merged.
+
+    Merged rows are drawn about their point, normal, as far from it as they were: the
+    points themselves, at about equal distances, have gaps between them. At most about
+    `_MOST_ROWS` are drawn. Where values are rounded, noise hides the gaps between them.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_features)
+    weights : ndarray of shape (n_rows,)
+        Number of rows that count as evidence.
+    which : ndarray of shape (n_rows,)
+        The point of each row.
+    """
+    rounded = np.trace(problem.rounding)
+    widths = problem.spreads - rounded
+    merged = widths > _NEGLIGIBLE * problem.spreads
+    share = min(1.0, _MOST_ROWS / problem.n_rows)
+    numbers = np.ones(len(merged), dtype=int)
+    weights = problem.weights.copy()
+    if merged.any():
+        weights[merged] *= share
+        numbers[merged] = np.maximum(np.rint(weights[merged]), 1)
+    if not merged.all():  # copies are no evidence
+        weights[~merged] /= max(weights[~merged].mean(), 1.0)
+    which = np.repeat(np.arange(len(merged)), numbers)
+    rows, rng = problem.points[which], np.random.default_rng(0)
+    scatter = problem.scatter - problem.n_rows * problem.rounding
+    scatter = scatter / max(np.trace(scatter), 1e-300)
+    for used, covariance, width in (
+        (rounded > 0, _SMOOTHING * problem.rounding, np.ones(len(merged))),
+        (merged.any(), scatter, np.where(merged, widths, 0.0)),
+    ):
+        if used:
+            values, axes = np.linalg.eigh(covariance)
+            noise = rng.normal(size=rows.shape) * np.sqrt(np.maximum(values, 0))
+            rows = rows + np.sqrt(width)[which, None] * (noise @ axes.T)
+    return rows, (weights / numbers)[which], which
 
 
 def pieces_of_clusters(points, weights, labels, n_clusters, common, rank=0):

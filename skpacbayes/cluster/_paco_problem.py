@@ -404,8 +404,7 @@ class GibbsProblem:
 
     def _best_mixture(self, rounding, kind=None):
         """Return the mixture of largest evidence, of one kind if given."""
-        spread = spread_by(self.rows, rounding)
-        everything = MixtureProblem.of(spread, spread.scatter)
+        everything = MixtureProblem.of(self.rows, rounding)
         return find_mixture(everything, self.setting.shapes, kind)
 
     @property
@@ -442,15 +441,14 @@ class GibbsProblem:
         rows, rounding = self.in_columns
         flat = [
             j
-            for j in MixtureProblem.of(rows, rows.scatter).flat_columns()
+            for j in MixtureProblem.of(rows, 0 * rounding).flat_columns()
             if len(np.unique(rows.points[:, j])) > 2
         ]
         if not 0 < len(flat) < min(rows.points.shape[1] / 2, _MANY_COLUMNS):
             return [], None, None
         points, which = np.ascontiguousarray(rows.points[:, flat]), np.ix_(flat, flat)
         alone = replace(rows, points=points, scatter=rows.scatter[which])
-        alone = spread_by(alone, rounding[which])
-        problem = MixtureProblem.of(alone, alone.scatter)
+        problem = MixtureProblem.of(alone, rounding[which])
         found = find_mixture(problem, self.setting.shapes, None)
         return np.flatnonzero(self.varying)[flat].tolist(), alone, found
 

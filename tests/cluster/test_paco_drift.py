@@ -1,13 +1,15 @@
 """A stream whose clusters move is warned of, and one with new clusters is not."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from skpacbayes.cluster import PACOClusterer
-from skpacbayes.cluster._paco_drift import share_of_drift
+from skpacbayes.cluster._paco_drift import share_of_drift, share_of_steps
+from skpacbayes.cluster._paco_rows import Rows
 
 PLACES = 8.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
 
@@ -80,10 +82,41 @@ def test_a_stream_after_fit():
     assert any("move along" in str(each.message) for each in caught)
 
 
+def test_pieces_of_a_walk_are_named_before_100_rows():
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(96, 2)).cumsum(axis=0)
+        assert messages_of(X)
+
+
+def rows_in_order(X, labels):
+    """The rows, with the steps between consecutive rows of one cluster."""
+    together = np.append(False, np.diff(labels) == 0)
+    squares = (np.diff(X, axis=0, prepend=0.0) ** 2).sum(axis=1)
+    rows = Rows.single(X, np.ones(len(X)))
+    return replace(rows, steps=together * squares, step_weights=together * 1.0)
+
+
+def test_share_of_steps():
+    """Rows of correlation r to the next have steps of 2 (1 - r) variances."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 2))
+    for i in range(1, len(X)):
+        X[i] = 0.3 * X[i - 1] + np.sqrt(1 - 0.3**2) * X[i]
+    labels = np.zeros(len(X), dtype=int)
+    rows = rows_in_order(X, labels)
+    assert_allclose(share_of_steps(rows, labels), 0.3, atol=0.02)
+    assert share_of_steps(replace(rows, weights=2 * rows.weights), labels) == 0
+    rows = rows_in_order(rng.permutation(X), labels)
+    assert share_of_steps(rows, labels) == 0
+
+
 @pytest.mark.parametrize("kind", ["normal", "cauchy", "skewed", "rounded"])
 def test_chance_is_no_drift(kind):
-    """Of 300 streams in random order, none is named; the law has no shape."""
-    rng = np.random.default_rng(0)
+    """Of 300 streams in random order, none is named; the law has no shape.
+
+    By their steps, three or fewer: a mean of 0.5 or less, and 4 with probability 2e-3.
+    """
+    rng, n_by_steps = np.random.default_rng(0), 0
     for _ in range(300):
         n_rows, d = rng.integers(20, 300), rng.integers(1, 5)
         X = rng.standard_cauchy((n_rows, d)) if kind == "cauchy" else None
@@ -92,6 +125,8 @@ def test_chance_is_no_drift(kind):
         labels = np.minimum(rng.poisson(1.0, n_rows), 2)
         times = np.eye(8)[np.arange(n_rows) * 7 // n_rows]
         assert share_of_drift(X, times, labels) == 0
+        n_by_steps += share_of_steps(rows_in_order(X, labels), labels) > 0
+    assert n_by_steps <= 3
 
 
 def test_share_of_drift():

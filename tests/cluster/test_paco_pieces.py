@@ -1,14 +1,24 @@
-"""Clusters of two modes: no shape with one mode fails the test; what is found."""
+"""Clusters of two modes: no shape with one mode fails the test; what is found.
+
+In a stream, rows are merged into points.
+"""
 
 import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.spatial.distance import cdist
 from scipy.stats import binom
 
 from skpacbayes.cluster import PACOClusterer
-from skpacbayes.cluster._paco_pieces import counts_between, pieces_of_clusters
+from skpacbayes.cluster._paco_fitting import MixtureProblem
+from skpacbayes.cluster._paco_pieces import (
+    counts_between,
+    pieces_of_clusters,
+    rows_of_points,
+)
+from skpacbayes.cluster._paco_summary import StreamSummary
 
 ONE_MODE = {
     "uniform": lambda rng, size: rng.uniform(size=size),
@@ -55,6 +65,32 @@ def test_clusters_of_one_mode_are_not_cut(shape, common):
         assert found[0] > 1e-3
 
 
+def test_merged_rows_are_no_modes():
+    """3,000 rows of 40 boxes, in 400 points: gaps between points are none of the rows.
+
+    Without the rows that are drawn, the p-value along the common axis is below 1e-20.
+    """
+    rng = np.random.default_rng(0)
+    places, n_rows = 20.0 * np.argwhere(np.ones((8, 5))), 3000
+    X = places[rng.integers(40, size=n_rows)]
+    X += rng.uniform(-0.5, 0.5, size=X.shape) * [2, 1]
+    summary = StreamSummary(2, 400, False)
+    summary.absorb(np.column_stack([X, np.ones(n_rows), np.zeros(n_rows)]))
+    points = summary.rows()
+    problem = MixtureProblem.of(points, np.zeros((2, 2)))
+    rows, weights, which = rows_of_points(problem)
+    assert_allclose(weights.sum(), n_rows)
+    squares = ((rows - points.points[which]) ** 2).sum()
+    assert_allclose(squares, problem.scatter.trace(), rtol=0.1)
+    gaps = cdist(points.points, summary._in(places, 1))
+    labels = gaps.argmin(axis=1)
+    for common in (False, True):
+        merged = points.points, points.weights, labels, 40, common
+        drawn = rows, weights, labels[which], 40, common
+        assert pieces_of_clusters(*drawn)[0] > 1e-3
+    assert pieces_of_clusters(*merged)[0] < 1e-20
+
+
 def pairs(n_rows, apart, seed):
     """40 places far from each other, each with two groups side by side."""
     rng = np.random.default_rng(seed)
@@ -64,10 +100,15 @@ def pairs(n_rows, apart, seed):
     return centers + rng.normal(size=(n_rows, 2)), y
 
 
-@pytest.mark.parametrize(("n_rows", "apart"), [(800, 5.0), (1400, 4.5)])
-def test_pairs_of_groups_are_not_counted_as_one_in_silence(n_rows, apart):
+@pytest.mark.parametrize(
+    ("n_rows", "apart", "stream"),
+    [(800, 5.0, False), (1400, 4.5, False), (2000, 4.0, True)],
+)
+def test_pairs_of_groups_are_not_counted_as_one_in_silence(n_rows, apart, stream):
+    X = pairs(n_rows, apart, 1)[0]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = PACOClusterer(random_state=0).fit(pairs(n_rows, apart, 1)[0])
+        model = PACOClusterer(refresh=n_rows // 2, random_state=0)
+        model = model.partial_fit(X) if stream else model.fit(X)
     messages = " ".join(str(one.message) for one in caught)
     assert abs(model.n_clusters_ - 80) <= 1 or "two modes" in messages
