@@ -213,12 +213,16 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         X = self._rows(X)
         predictions = np.empty((len(self.estimators_), len(X), 1))
         begun = self._state.n_rows > 0.0
-        for own, expert in zip(predictions, self.estimators_, strict=True):
+        weights = self.weights_ if begun else np.zeros(len(predictions))
+        for k, expert in enumerate(self.estimators_):
+            own = predictions[k]
             if learns(expert) and not begun:  # before its first row it predicts 0
                 own[:] = 0.0
                 continue
             linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
             if linear and expert._streaming():
+                if weights[k] > 0.5:
+                    expert._doubt_rows(X)
                 predict_scores(X, *expert._state.arguments, own)
             else:
                 own[:, 0] = expert.predict(X)

@@ -396,6 +396,7 @@ def sorted_by_class(classes):
     return X, y
 
 
+@pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_forgetting_chooses_itself_under_heavy_tails(covariance):
     """A rate predicts within the range of the targets before the row.
@@ -568,6 +569,7 @@ def test_scale_of_the_prior_chooses_itself_among_numbers():
     assert_allclose(three.forgetting_weights_.sum(axis=1), 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e3, 1e4)])
 def test_many_features_have_several_scales(loss, scale, shift):
@@ -952,6 +954,7 @@ def forecasts(model, X):
 
 
 @pytest.mark.filterwarnings("ignore:The values of .* may underflow")
+@pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
 @pytest.mark.parametrize(
     ("estimator", "unit", "place"),
     every_two(
