@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
     validate_params,
 )
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 try:
@@ -45,6 +46,8 @@ else:  # before scikit-learn 1.9
         return weights
 
 
+# Parameters of a list of named estimators.
+BaseComposition = _BaseComposition
 # Column names of a table; None if they are not strings.
 feature_names = _get_feature_names
 # Validates the parameters against `_parameter_constraints`, and closes callbacks.

@@ -1,6 +1,7 @@
 """Codes for missing values, such as -999, columns without a value, and far rows."""
 
 import numpy as np
+from scipy.special import gammaln
 
 from ._base import named, warn_user
 
@@ -24,6 +25,8 @@ ROUNDING = 1e-12  # relative tolerance for equal values
 # input of a hidden Markov model keeps its effect with an outlier at 411, and loses it
 # with one at 1370.
 FAR = 1000.0
+BEYOND = 5  # least number of new rows beyond an end of a column
+BY_CHANCE = np.log(1e-6)  # and the largest log probability of so many
 NAMED = 3  # largest number of columns that are named
 
 
@@ -62,6 +65,28 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
         if _is_far(value, low, high) and len(np.unique(others)) >= DISTINCT:
             found.append((column, value, count / len(values), low, high))
     return _warn(found, names, allows_missing)
+
+
+def beyond_the_range(counts, n_new, n_rows):
+    """Return the column most of whose new rows are beyond those before, or None.
+
+    Of m rows in random order after n others, k are beyond all of these at one end with
+    probability m! (n + m - k)! / ((m - k)! (n + m)!).
+    If there are more of them than this allows, the new rows come from elsewhere or, if
+    the column grows with time, from later.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_features,)
+        Number of new rows beyond one end of each column.
+    n_new, n_rows : int
+        Number of the new rows, and of those before.
+    """
+    column = int(counts.argmax())
+    k = counts[column]
+    chance = gammaln(n_new + 1.0) - gammaln(n_new - k + 1.0)
+    chance += gammaln(n_rows + n_new - k + 1.0) - gammaln(n_rows + n_new + 1.0)
+    return column if k >= BEYOND and chance < BY_CHANCE else None
 
 
 def warn_of_empty_columns(X, names=()):

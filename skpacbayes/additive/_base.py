@@ -320,7 +320,8 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
     def _warn_of_far(self, X):
         """Warn if rows are far beyond the range of a selected variable."""
         if self.feature_range is None:
-            warn_of_far_rows(X, self._answer().reach)
+            found = self._answer()
+            warn_of_far_rows(X, found.reach, found.dictionary.n_rows)
 
     def _blocks(self, X, features, n_others=0):
         """Yield slices of rows whose values of functions fit into `BLOCK`.

@@ -59,6 +59,7 @@ class Dictionary:
         self.low, self.high = low, high
         self.missing = np.zeros(len(low), dtype=bool)
         self._categories, self.pooled = {}, {}
+        self.n_rows = 0 if X is None else len(X)  # of which the ends are known
         self.ends = np.array([low, high], dtype=np.float64)
         if X is not None:
             self.missing = np.isnan(X).any(axis=0)

@@ -6,6 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT, warn_unmixed
+from .._sentinels import beyond_the_range
 from ._posterior import SELECTED
 from ._residuals import TELLS_APART, closest_product, roughest, without_copies
 
@@ -24,6 +25,7 @@ MANY_DISTINCT = 50  # from here one column shows that equal rows are copies; els
 MOST_TESTED = 300  # variables whose products are compared with residuals
 FEW_DISTINCT = 0.4  # share of distinct rows below which most rows are copies
 FEW_WRONG = 0.03  # share of rows of a wrong class up to which classes are separated
+NEAR_RANGE = 0.9  # lengths of a range, from the limits of far rows back to it
 PER_LEVEL = 3  # least rows per value of a variable that may be a category
 
 
@@ -212,24 +214,42 @@ def warn_of_weights(sample_weight, weights):
     return True
 
 
-def warn_of_far_rows(X, reach):
-    """Warn of rows far beyond the range of a variable that is in the model.
+def warn_of_far_rows(X, reach, n_rows):
+    """Warn of rows beyond the range of a variable that is in the model.
+
+    One row is enough if it is further from the range than the range is long. Of rows
+    that are further than a tenth of its length there must be more than rows in random
+    order have: time, for instance, goes on.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Rows.
     reach : ndarray of shape (2, n_features)
-        Limits beyond which rows are far; infinite for variables without an effect.
+        Ends of the ranges, moved outwards by their lengths; infinite for variables
+        without an effect.
+    n_rows : int
+        Number of rows that the ranges are known from.
     """
-    far = (reach[0] > X) | (reach[1] < X)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = NEAR_RANGE * (reach[1] / 3 - reach[0] / 3)
+        below, above = near + reach[0] > X, reach[1] - near < X
+        far = (reach[0] > X) | (reach[1] < X)
     if far.any():
-        feature = int(far.any(axis=0).argmax())
-        warn_user(
-            f"feature {feature} of {np.count_nonzero(far[:, feature])} rows is outside "
-            "of its range in the fit by more than the length of this range: its effect "
-            "is constant there, and intervals do not account for that."
-        )
+        feature, rows, most = int(far.any(axis=0).argmax()), far, ""
+    else:
+        most = "a tenth of "
+        for rows in (below, above):
+            feature = beyond_the_range(np.count_nonzero(rows, axis=0), len(X), n_rows)
+            if feature is not None:
+                break
+        else:
+            return
+    warn_user(
+        f"feature {feature} of {np.count_nonzero(rows[:, feature])} rows is outside "
+        f"of its range in the fit by more than {most}the length of this range: its "
+        "effect is constant there, and intervals do not account for that."
+    )
 
 
 def _warn(message):

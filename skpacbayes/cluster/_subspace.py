@@ -366,10 +366,9 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
 
     def _warn_of_correlation(self, Z):
         """Warn if features are correlated within the clusters."""
-        centers = np.array(
-            [Z[self.labels_ == j].mean(axis=0) for j in range(self.n_clusters_)]
-        )
-        pair, correlation = most_correlated(Z - centers[self.labels_], self.n_clusters_)
+        used, labels = np.unique(self.labels_, return_inverse=True)
+        centers = np.array([Z[labels == j].mean(axis=0) for j in range(len(used))])
+        pair, correlation = most_correlated(Z - centers[labels], len(used))
         if pair is not None:
             first, second = np.flatnonzero(self._varies)[list(pair)]
             warn_user(

@@ -21,6 +21,10 @@ _DEGREES = np.inf, 4.0, 2.0  # of freedom, of the errors; infinite: normal
 _N_WEIGHTS = 15  # weightings of the rows, for Student errors
 _N_STEPS, _LOWEST = 8, 30.0  # Newton steps; lowest logarithm of a mean count
 _LEAST = np.finfo(float).tiny
+# Least number of rows for each coefficient. With fewer, a regression follows the rows,
+# and the criterion takes this for evidence: of ten independent normal rows in 85 of 100
+# draws.
+_ROWS_PER_COEFFICIENT = 5
 
 
 class Regression(NamedTuple):
@@ -118,10 +122,15 @@ class _Response:
         return found
 
     def log_evidence(self, variables):
-        """Return the approximate log evidence of a regression on variables."""
+        """Return the approximate log evidence of a regression on variables.
+
+        It is -inf if there are too few rows for the variables.
+        """
         n = len(self.values)
         if not n:
             return 0.0
+        if variables and n < _ROWS_PER_COEFFICIENT * (1 + len(variables)):
+            return -np.inf
         design = np.column_stack([np.ones(n), *(own[self.seen] for own in variables)])
         penalty = 0.5 * design.shape[1] * np.log(n)
         if self.is_count:

@@ -7,6 +7,7 @@ from .._base import warn_user
 from .._kernels.online_change import RECENT
 from .._kernels.order import N_KEPT
 from .._kernels.standardize import LEAST_SPREAD
+from .._sentinels import beyond_the_range
 
 # Labels come in long runs where they change so many times as rarely as in random order:
 # with forgetting="auto", accuracy fell there, at 2,000 rows of three classes.
@@ -286,6 +287,28 @@ def warn_of_long_run(state):
         "or after. Such a run is learnt as evidence against all other labels. If the "
         "order has no meaning, shuffle the rows (sklearn.utils.shuffle)."
     )
+
+
+def warn_of_extrapolation(X, low, high, reach, n_rows, columns):
+    """Warn of new rows that are predicted as if a feature were at an end of its range.
+
+    low, high : ends of the ranges of the n_rows that were learnt, (n_features,);
+    reach : distance from these ends at which a line would change the prediction
+    notably, (n_features,); columns : names.
+    """
+    for side, end, excess in (("below", low, low - X), ("above", high, X - high)):
+        counts = np.count_nonzero(excess > reach, axis=0)
+        j = beyond_the_range(counts, len(X), n_rows)
+        if j is not None:
+            warn_user(
+                f"{counts[j] / len(X):.0%} of the rows have values of {columns[j]} far "
+                f"{side} {end[j]:g}, the last one that was learnt, and are predicted "
+                "as if they had this value: predictions do not extrapolate, and "
+                "intervals do not account for that. Learn rows as they come by "
+                "partial_fit, predict changes of y, or use sklearn.linear_model.Ridge, "
+                "which extrapolates."
+            )
+            return
 
 
 def warn_of_level(level, errors, weights):

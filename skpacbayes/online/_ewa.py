@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import as_fitted, fit_context
-from .._compat import Interval, StrOptions
+from .._compat import BaseComposition, Interval, StrOptions
 from .._kernels import aggregation as kernels
 from .._kernels.online_predict import predict_scores
 from .._kernels.standardize import LARGEST
@@ -34,7 +34,7 @@ LEARN_BLOCKS = (OnlineVIRegressor, OnlineVIMLPRegressor)  # one compiled call a 
 _COMPILED = weakref.WeakSet()
 
 
-class EWARegressor(RegressorMixin, OnlineEstimator):
+class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
     """Exponentially weighted aggregation (EWA) of regressors on a stream.
 
     The prediction of each row is the mean of the experts' predictions, weighted by
@@ -134,6 +134,37 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         self.loss = loss
         self.loss_bound = loss_bound
 
+    def get_params(self, deep=True):
+        """Return the parameters of the aggregate and of its experts.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return the experts by their names, and their parameters as
+            ``name__parameter``.
+
+        Returns
+        -------
+        params : dict
+            Values of the parameters, by name.
+        """
+        return self._get_params("estimators", deep=deep)
+
+    def set_params(self, **params):
+        """Set parameters of the aggregate or of its experts.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name: a parameter, an expert, or ``name__parameter`` of an expert.
+
+        Returns
+        -------
+        self : EWARegressor
+            The regressor.
+        """
+        return self._set_params("estimators", **params)
+
     @fit_context
     def fit(self, X, y, sample_weight=None):
         """Learn the rows once, in order, starting a new stream.
@@ -213,12 +244,16 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         X = self._rows(X)
         predictions = np.empty((len(self.estimators_), len(X), 1))
         begun = self._state.n_rows > 0.0
-        for own, expert in zip(predictions, self.estimators_, strict=True):
+        weights = self.weights_ if begun else np.zeros(len(predictions))
+        for k, expert in enumerate(self.estimators_):
+            own = predictions[k]
             if learns(expert) and not begun:  # before its first row it predicts 0
                 own[:] = 0.0
                 continue
             linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
             if linear and expert._streaming():
+                if weights[k] > 0.5:
+                    expert._doubt_rows(X)
                 predict_scores(X, *expert._state.arguments, own)
             else:
                 own[:, 0] = expert.predict(X)
@@ -433,6 +468,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator):
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names):
             raise ValueError(f"estimators must have different names, got {names!r}.")
+        self._validate_names(names)
         for name, expert in pairs:
             kind = get_tags(expert).estimator_type
             if kind not in ("regressor", None):

@@ -13,10 +13,14 @@ from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels.aggregation import HIGHEST_SCORE
 from .._kernels.online_predict import predict_deviations, predict_scores
+from .._sentinels import BEYOND
 from .._stream import partial_fit_context
 from ._certificate import certify_linear
+from ._doubts import warn_of_extrapolation
 from ._error_quantiles import error_quantiles
 from ._linear import OnlineLinearModel
+
+LOOKED_AT = 1000  # largest number of new rows that are compared with the range
 
 
 class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
@@ -342,6 +346,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         if return_std:
             return self._distributions(X)[:2]
         X = self._rows(X)
+        self._doubt_rows(X)
         means = np.empty((len(X), 1))
         predict_scores(X, *self._state.arguments, means)
         means = means[:, 0]
@@ -461,10 +466,36 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         """Return means, standard deviations and degrees of freedom; 0 if Gaussian."""
         X = self._rows(X)
         self._check_distribution()
+        self._doubt_rows(X)
         means, deviations = np.empty((len(X), 1)), np.empty(len(X))
         arguments = self._state.arguments
         degrees = predict_deviations(X, *arguments, means, deviations)
         return means[:, 0], deviations, degrees if self._estimates_noise() else 0.0
+
+    def _doubt_rows(self, X):
+        """Warn if many rows are beyond the range of a feature, and that matters.
+
+        It matters if a line would leave the interval of 95 % of the prediction, or
+        double the rate of a count. Features that `clip` clips are not checked.
+        """
+        state = self._state
+        bounded = state.full and state.shifts and self.clip is None
+        if len(X) < BEYOND or not bounded:
+            return
+        X, own = X[:: -(-len(X) // LOOKED_AT)], self._of_features()
+        low, high = state.ranges[:, own] + state.origin
+        if (X.max(axis=0) <= high).all() and (X.min(axis=0) >= low).all():
+            return
+        best = int(state.shares()[0].argmax())
+        if self.loss == "poisson":
+            change = math.log(2.0)
+        elif self._estimates_noise():
+            change = 2.0 * math.sqrt(self._noise_variances()[best])
+        else:
+            change = 2.0 * math.sqrt(0.5 / self.inverse_temperature)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            reach = change / np.abs(self._means()[0, best, own])
+        warn_of_extrapolation(X, low, high, reach, state.n_steps, self._columns())
 
     def _check_distribution(self, error=NotImplementedError):
         """Raise an error if there is no predictive distribution."""

@@ -194,8 +194,7 @@ class OnlineEstimator(StreamingEstimator):
         if has_doubled(before, n_rows):
             names, ends = vars(self).get("feature_names_in_", ()), state.ends
             warn_of_sentinels_in_stream(ends[:-1], n_rows, names)
-            columns = [f"column {j} of X" for j in range(state.n_features)]
-            columns = [f"the column {name!r}" for name in names] or columns
+            columns = self._columns()
             some = ends[:-1] if self._n_labels() else ends
             effect = "determines the scale and the coefficients"
             warn_of_far_rows(some, n_rows, [*columns, "y"], effect)
@@ -216,6 +215,13 @@ class OnlineEstimator(StreamingEstimator):
                 if self._n_labels():
                     self._doubt_labels()
         return self
+
+    def _columns(self):
+        """Return how messages name the columns."""
+        names = vars(self).get("feature_names_in_")
+        if names is None:
+            return [f"column {j} of X" for j in range(self._state.n_features)]
+        return [f"the column {name!r}" for name in names]
 
     def _remembers_rows(self):
         """Return whether a model is flexible enough to remember single rows."""

@@ -411,3 +411,19 @@ def test_weak_effects_that_may_be_many_are_told_of():
             told[count, effect] += names or model.get_support().sum() > 15
     assert told[20, 0.2] >= 5
     assert told[2, 1.0] == told[20, 0.0] == 0
+
+
+@KINDS
+def test_later_rows_are_named_where_time_is_a_feature(kind):
+    """Effects are constant beyond the range; rows in random order are not named."""
+    X, y = rows(kind, 300)
+    X[:, 0] = np.arange(300) / 100 - 1.5
+    order = np.random.default_rng(0).permutation(300)
+    y = X[:, 0] + 0.3 * X[:, 1]
+    y = y if kind is SparseAdditiveGibbsRegressor else (y > 0).astype(int)
+    answer = "predict" if kind is not SparseAdditiveGibbsRanker else "decision_function"
+    model = made(kind).fit(X[order[:200]], y[order[:200]])
+    getattr(model, answer)(X[order[200:]])  # warnings are errors
+    later = X[-50:] + np.eye(4)[0]
+    with pytest.warns(UserWarning, match="feature 0 of 50 rows .* a tenth of"):
+        getattr(model, answer)(later)

@@ -277,6 +277,14 @@ def test_number_of_clusters(rows, n_groups):
     assert mixture.predict_proba(rows).shape == (len(rows), n_groups)
 
 
+def test_a_cluster_without_rows_has_no_mean_in_the_checks():
+    """NumPy would warn of a mean of no rows, which is an error here."""
+    rows = np.random.default_rng(0).poisson(1.0, size=(100, 6))
+    mixture = SubspaceMixture("auto", n_init=2, random_state=0).fit(rows)
+    assert len(np.unique(mixture.labels_)) < mixture.n_clusters_
+    assert np.isfinite(mixture.cluster_centers_).all()
+
+
 def test_many_clusters_of_few_rows_are_in_doubt():
     """Twelve rows of noise in many features look like ten clusters."""
     rows = np.random.default_rng(0).normal(size=(12, 400))

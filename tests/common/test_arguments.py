@@ -36,7 +36,7 @@ BAD = {
 GIVEN = {"X", "y", "grid", "statistics"}
 FREE = {  # rows, seeds, and what is true or false
     *("sample_weight", "inputs", "lengths", "groups", "columns", "input_features"),
-    *("random_state", "return_std", "return_distance", "indices"),
+    *("random_state", "return_std", "return_distance", "indices", "deep"),
 }
 
 

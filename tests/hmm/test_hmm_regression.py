@@ -125,6 +125,22 @@ SERIES = {  # level of the rows; whether it has a season, and depends on rows be
 }
 
 
+@pytest.mark.parametrize("n_rows", [2, 5, 10, 20])
+def test_few_rows_are_no_evidence_of_a_regression(n_rows):
+    """Which could follow them all: of independent rows, at most 1 draw of 20 shows one.
+
+    Expected is 1 of 100, so that the test fails with a probability below 1e-3.
+    """
+    rng, kinds = np.random.default_rng(0), ("normal",)
+    n_found = 0
+    for _ in range(40):
+        X = rng.normal(size=(n_rows, 1))
+        truth = norm.logpdf(X).sum() + units_of(X).log_volume(X).sum()
+        rows = rows_of(X, kinds, np.array([0, n_rows]))
+        n_found += best_regression(rows, kinds, truth).gain > CHANCE
+    assert n_found <= 2
+
+
 @pytest.mark.parametrize("name", SERIES)
 @pytest.mark.parametrize("kind", ["normal", "heavy", "poisson"])
 def test_the_regression_that_made_the_rows_is_found(name, kind):

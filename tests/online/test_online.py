@@ -18,6 +18,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, Ridge, SGDRegressor
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
@@ -396,6 +397,7 @@ def sorted_by_class(classes):
     return X, y
 
 
+@pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_forgetting_chooses_itself_under_heavy_tails(covariance):
     """A rate predicts within the range of the targets before the row.
@@ -568,6 +570,7 @@ def test_scale_of_the_prior_chooses_itself_among_numbers():
     assert_allclose(three.forgetting_weights_.sum(axis=1), 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e3, 1e4)])
 def test_many_features_have_several_scales(loss, scale, shift):
@@ -952,6 +955,7 @@ def forecasts(model, X):
 
 
 @pytest.mark.filterwarnings("ignore:The values of .* may underflow")
+@pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
 @pytest.mark.parametrize(
     ("estimator", "unit", "place"),
     every_two(
@@ -1164,6 +1168,21 @@ def test_no_predictive_distribution_without_a_noise():
     assert_allclose(
         one.predict_quantiles(X[:1], [0.05, 0.5, 0.95]), [[-np.inf, y[0], np.inf]]
     )
+
+
+def test_experts_have_parameters_by_their_names():
+    X, y = linear(40)
+    model = EWARegressor([("a", OnlineVIRegressor()), ("b", OnlineVIRegressor(clip=5))])
+    grid = {"a__clip": [None, 3.0], "loss": ["absolute_error"]}
+    assert set(GridSearchCV(model, grid, cv=2).fit(X, y).best_params_) == set(grid)
+    model.set_params(a__clip=2.0, b=OnlineVIMLPRegressor())
+    assert clone(model).get_params()["a__clip"] == 2.0
+    assert isinstance(model.fit(X, y).estimators_[1], OnlineVIMLPRegressor)
+    with pytest.raises(ValueError, match="estimators changed within a stream"):
+        model.set_params(a__clip=3.0).partial_fit(X, y)
+    for name in ("a__b", "loss"):
+        with pytest.raises(ValueError, match=f"Estimator names .*{name}"):
+            EWARegressor([(name, OnlineVIRegressor())]).fit(X, y)
 
 
 def test_experts():

@@ -545,3 +545,46 @@ def test_a_stream_whose_order_has_spoilt_the_fit_is_named(size):
     order = np.argsort(X[:, 0])
     with pytest.warns(UserWarning, match="The final model has a mean loss"):
         learn(X[order], y[order])
+
+
+TIMES = [
+    OnlineVIRegressor(),
+    OnlineVIRegressor(inverse_temperature=0.5),
+    OnlineVIRegressor(forgetting="auto"),
+    OnlineVIRegressor(n_fourier="auto", random_state=0),
+    OnlineVIRegressor(loss="poisson"),
+    EWARegressor([("expert", OnlineVIRegressor())]),
+]
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+@pytest.mark.parametrize("model", TIMES, ids=repr)
+def test_predictions_of_later_rows_are_named_where_time_is_a_feature(model, unit):
+    """Time goes on beyond its range, at which predictions stand still."""
+    rng = np.random.default_rng(0)
+    time = np.arange(400.0)
+    X = np.column_stack([1e4 + time, rng.normal(size=(400, 2))])
+    y = 0.05 * time + X[:, 1] + rng.normal(size=400)
+    if getattr(model, "loss", "") == "poisson":
+        y = rng.poisson(np.exp(0.2 * y)).astype(float)
+    order = rng.permutation(300)
+    X = unit * X
+    model = clone(model).fit(X[order], y[order])
+    model.predict(X[:300])  # rows that were learnt
+    model.predict(X[300:305])  # the next ones: no further than the noise
+    for late in (X[300:], X[300:] * [1.0, 1.0, 0.0], 2 * X[0] - X[300:]):
+        with pytest.warns(UserWarning, match="column 0 .* predictions do not extra"):
+            model.predict(late)
+
+
+def test_rows_in_random_order_are_not_taken_for_later_ones():
+    """Warnings are errors. Each of 100 calls fails with probability 2e-6 per column."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        n_rows, n_new = rng.choice([8, 30, 300]), rng.choice([5, 30, 300])
+        kind = [rng.normal, rng.standard_cauchy, rng.exponential][seed % 3]
+        X = kind(size=(n_rows + n_new, 3))
+        y = X @ [1.0, 2.0, 3.0] + 0.01 * rng.normal(size=len(X))
+        with warnings.catch_warnings(action="ignore"):  # of far rows of Cauchy
+            model = OnlineVIRegressor().fit(X[:n_rows], y[:n_rows])
+        model.predict_quantiles(X[n_rows:])

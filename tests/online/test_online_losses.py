@@ -196,6 +196,7 @@ def test_weights_are_exposures():
     assert abs(model.intercept_) < 0.05
 
 
+@pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
 def test_counts_that_are_none_and_counts_that_are_huge():
     X, y, _ = counts(100)
     for options in (
