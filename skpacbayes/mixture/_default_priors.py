@@ -16,6 +16,7 @@ constants.
 from copy import copy
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
 from scipy.special import digamma, expit
 
 from ._diagonal_families import NormalInverseGamma
@@ -32,6 +33,9 @@ NEWTON_STEPS = 30
 LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
 BLUR = 1e-12  # variance added to each row, as a share of that of the feature
 SCALES = 1e-12, 1.0  # smallest and largest `scale_factor`
+MANY_COLUMNS = 40  # from which scatter matrices of low rank have a faster update,
+LOW_RANK = 0.75  # if their rank and tempered rows are at most this share of them
+STEEPEST = 1e6  # for which the inverse prior correlations are at most this on average
 
 
 def half_scales(scatter, counts, prior_degrees, scale_degrees):
@@ -199,6 +203,9 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         self.root = np.linalg.cholesky(scale)
         self.inverse_root = np.linalg.inv(self.root)
         self.log_root = np.log(np.diag(self.root)).sum()
+        self.deviations, d = np.sqrt(blur / BLUR), self.n_features
+        self.prior_precision = self.inverse_root.T @ self.inverse_root
+        self.steepness = np.diagonal(self.prior_precision) @ self.deviations**2 / d
 
     def other_types(self, degrees=None):
         """Return families of other types of covariances, with their default priors.
@@ -228,22 +235,14 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             statistics, previous
         )
         scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
-        scatter += counts[:, None, None] * self.blur_matrix
+        blurred = counts
         counts = self.numbers(statistics)
         if self.tied:
-            counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
-        factor, d = self.scale_factor, self.n_features
-        scaled = self.inverse_root @ scatter @ self.inverse_root.T
-        eigenvalues, vectors = np.linalg.eigh(scaled)
-        eigenvalues = np.maximum(eigenvalues, 0) / factor
-        scales = self.likeness * d
-        halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)
-        degrees, values = self.degrees + counts, factor * (halves + eigenvalues)
-        axes = self.root @ vectors
-        factors = self.inverse_root.T @ vectors
-        factors *= np.sqrt(degrees[:, None] / values)[:, None]
+            scatter, blurred = scatter.sum(0, keepdims=True), blurred.sum(keepdims=True)
+            counts = counts.sum(keepdims=True)
+        degrees, d = self.degrees + counts, self.n_features
+        values, scale, factors, precisions = self.solved(scatter, counts, blurred)
         log_scale = -2 * self.log_root - np.log(values).sum(axis=1)
-        precisions = factors @ factors.mT
         if self.tied:
             precisions = np.broadcast_to(precisions, (len(means), d, d))
         posterior = Posterior(
@@ -251,13 +250,117 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             means,
             precision,
             degrees,
-            (axes * values[:, None]) @ axes.mT,
+            scale,
             precisions=precisions,
             factors=factors,
             spectrum=(degrees[:, None] / values)[:, None],
             lost=self.losses(statistics),
         )
         return self.completed(posterior, wishart_log_determinant(degrees, log_scale, d))
+
+    def solved(self, scatter, counts, blurred):
+        """Return the posteriors of the precisions for scatter matrices.
+
+        A component with fewer rows than features has a scatter matrix C C' of low rank,
+        for which d^2 r operations are enough instead of some 20 d^3.
+
+        Parameters
+        ----------
+        scatter : ndarray of shape (n_components, n_features, n_features)
+        counts : ndarray of shape (n_components,)
+            Tempered numbers of rows.
+        blurred : ndarray of shape (n_components,)
+            How many times the blur is added to the scatter.
+
+        Returns
+        -------
+        values : ndarray of shape (n_components, n_features)
+            Eigenvalues of the inverse scales, in units of the prior scale R.
+        scale, factors, precisions : ndarrays of the shape of scatter
+            The inverse scales, factors of the expected precisions, and these.
+        """
+        many = self.n_features >= MANY_COLUMNS
+        may_be_low = many and self.steepness <= STEEPEST * self.scale_factor
+        roots = [
+            self.low_root(*each) if may_be_low else None
+            for each in zip(scatter, counts, blurred, strict=True)
+        ]
+        whole = [k for k, root in enumerate(roots) if root is None]
+        if len(whole) == len(roots):
+            return self.solved_whole(scatter, counts, blurred)
+        results = np.empty(scatter.shape[:2]), *np.empty((3, *scatter.shape))
+        if whole:
+            found = self.solved_whole(
+                *(each[whole] for each in (scatter, counts, blurred))
+            )
+            for result, own in zip(results, found, strict=True):
+                result[whole] = own
+        for k, root in enumerate(roots):
+            if root is not None:
+                found = self.solved_low(root, counts[k])
+                for result, own in zip(results, found, strict=True):
+                    result[k] = own
+        return results
+
+    def solved_whole(self, scatter, counts, blurred):
+        """Return the results of `solved` by eigenvectors."""
+        factor, scales = self.scale_factor, self.likeness * self.n_features
+        scatter = scatter + blurred[:, None, None] * self.blur_matrix
+        scaled = self.inverse_root @ scatter @ self.inverse_root.T
+        eigenvalues, vectors = np.linalg.eigh(scaled)
+        eigenvalues = np.maximum(eigenvalues, 0) / factor
+        halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)
+        values = factor * (halves + eigenvalues)
+        axes = self.root @ vectors
+        factors = self.inverse_root.T @ vectors
+        factors *= np.sqrt((self.degrees + counts)[:, None] / values)[:, None]
+        return values, (axes * values[:, None]) @ axes.mT, factors, factors @ factors.mT
+
+    def low_root(self, scatter, count, blurred):
+        """Return C with C C' equal to a scatter matrix of low rank, or None.
+
+        By Cholesky's method with pivots. It leaves out the blur, and as much of the
+        rows at most: with few rows, both are little beside the prior.
+        """
+        most = LOW_RANK * self.n_features
+        if count > most:
+            return None
+        scaled = scatter / self.deviations / self.deviations[:, None]
+        tol = BLUR * max(blurred, np.diagonal(scaled).max())
+        root, pivots, rank, _ = dpstrf(scaled, tol=tol, lower=1, overwrite_a=1)
+        if rank > most:
+            return None
+        result = np.empty((self.n_features, rank))
+        result[pivots - 1] = np.tril(root)[:, :rank]
+        return result * self.deviations[:, None]
+
+    def solved_low(self, root, count):
+        """Return the results of `solved` for a scatter matrix C C', given C.
+
+        With A = R^(-1/2) C and the eigenvectors V of A'A, each result is a multiple of
+        a matrix of the prior plus a matrix of the rank of C.
+        """
+        factor, scales = self.scale_factor, self.likeness * self.n_features
+        scaled = self.inverse_root @ root
+        eigenvalues, vectors = np.linalg.eigh(scaled.T @ scaled)
+        there = eigenvalues > np.finfo(float).eps * eigenvalues.max(initial=0.0)
+        squares, vectors = eigenvalues[there], vectors[:, there]
+        values = np.zeros(self.n_features)
+        values[: len(squares)] = squares / factor
+        values += half_scales(values, count, self.degrees, scales)
+        values *= factor
+        own, other = values[: len(squares)], values[-1]
+        degrees, along = self.degrees + count, scaled @ vectors
+        outside, inside = self.inverse_root.T @ along, root @ vectors
+        gaps = own - other
+        scale = other * self.inverse_scale + (inside * (gaps / squares)) @ inside.T
+        rates = degrees * (1 / own - 1 / other) / squares
+        precision = degrees / other * self.prior_precision
+        precision += (outside * rates) @ outside.T
+        rates = np.sqrt(degrees) * (own**-0.5 - other**-0.5) / squares
+        factors = np.sqrt(degrees / other) * self.inverse_root.T
+        factors += (outside * rates) @ along.T
+        return values, scale, factors, precision
 
 
 class NormalF(FollowsTheData, NormalInverseGamma):

@@ -223,7 +223,8 @@ class Learner:
     def searched_among(self, mixtures, X, weight, tasks):
         """Return the mixture with the best criterion, and the result of its search.
 
-        Mixtures whose first start is nearly the best are searched with all starts.
+        Mixtures whose first start is nearly the best are searched with all starts, up
+        to few more components than the first mixture has, unless they need them all.
 
         Returns
         -------
@@ -245,16 +246,18 @@ class Learner:
         found += [first_criteria(each, K) for each in mixtures[1:]]
         best = [max(criteria.values()) for criteria in found]
         near = max(best) - mixtures[0].enough(X, weight, NEARLY)
-        mixtures = [m for m, of in zip(mixtures, best, strict=True) if of >= near]
+        mosts = [self.n_components]  # others that do not need K are tried up to K
+        mosts += [K if max(of, key=of.get) < K else mosts[0] for of in found[1:]]
+        kept = [i for i, of in enumerate(best) if of >= near]
         paths = [
             self.searched(
-                each, self.n_components, *rows, tasks if i == 0 else range, known
+                mixtures[i], mosts[i], *rows, tasks if i == kept[0] else range, known
             )
-            for i, each in enumerate(mixtures)
+            for i in kept
         ]
         best = [max(self.best_criteria(each).values()) for each in paths]
         best = int(np.argmax(best))
-        return mixtures[best], paths[best]
+        return mixtures[kept[best]], paths[best]
 
     def best_criteria(self, paths):
         """Return the best criterion of each number of components."""

@@ -1,0 +1,75 @@
+"""Full and tied covariances of many columns, with fewer rows than columns."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skpacbayes.mixture import TemperedVBGaussianMixture, _default_priors
+
+
+def groups(n_samples, n_features, n_groups, factors=0, seed=0):
+    """Groups far apart; with `factors`, their columns are correlated."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    if factors:
+        X += rng.normal(size=(n_samples, factors)) @ rng.normal(
+            size=(factors, n_features)
+        )
+    centers = rng.normal(size=(n_groups, n_features))
+    X += 5 * centers[np.arange(n_samples) % n_groups]
+    return X * 10.0 ** rng.integers(-3, 4, n_features)
+
+
+def fit(X, n_components, kind, **parameters):
+    mixture = TemperedVBGaussianMixture(
+        n_components, covariance_type=kind, random_state=0, **parameters
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mixture.fit(X)
+
+
+@pytest.mark.parametrize("factors", [0, 3])
+@pytest.mark.parametrize(
+    ("kind", "n_samples", "n_features", "n_components"),
+    [("full", 60, 40, 3), ("full", 90, 80, 3), ("tied", 40, 80, 2)],
+)
+def test_updates_of_low_rank_are_the_same(
+    kind, n_samples, n_features, n_components, factors, monkeypatch
+):
+    """As those by all eigenvectors, up to rounding; the bound never decreases."""
+    X = groups(n_samples, n_features, n_components, factors)
+    sizes, eigh = [], np.linalg.eigh
+
+    def counted(matrix):
+        sizes.append(matrix.shape[-1])
+        return eigh(matrix)
+
+    monkeypatch.setattr(np.linalg, "eigh", counted)
+    found = fit(X, n_components, kind)
+    assert np.median(sizes) < _default_priors.LOW_RANK * n_features
+    assert np.diff(found.elbo_history_).min() > -1e-9 * abs(found.elbo_)
+    monkeypatch.setattr(_default_priors, "MANY_COLUMNS", np.inf)
+    whole = fit(X, n_components, kind)
+    assert_allclose(found.elbo_, whole.elbo_, rtol=1e-10)
+    assert_allclose(found.score_samples(X), whole.score_samples(X), rtol=1e-8)
+    spread = X.std(axis=0)
+    orders = [np.argsort(each.means_[:, 0]) for each in (found, whole)]
+    for name, unit in (("covariances_", spread), ("precisions_", 1 / spread)):
+        unit = np.outer(unit, unit)
+        ours, theirs = (getattr(each, name) / unit for each in (found, whole))
+        if kind == "full":
+            ours, theirs = ours[orders[0]], theirs[orders[1]]
+        assert_allclose(ours, theirs, atol=1e-8 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("n_groups", [1, 2])
+def test_auto_searches_few_components_of_many_columns(n_groups):
+    """The type with the fewest parameters limits the number of the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 40)) + 3.0 * (np.arange(90) % n_groups)[:, None]
+    found = fit(X, "auto", "auto", n_init=1)
+    assert (found.n_components_, found.covariance_type_) == (n_groups, "spherical")
+    assert np.isfinite(found.score_samples(X)).all()
