@@ -171,7 +171,7 @@ FEW_MOMENTS = {"traced": False, "moments": (4, 3)}
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
     # The chain runs after each of the first rows, and reads mixtures from row 20 on.
-    "PACOClusterer": Stream(paco(), groups, length=28, saturated=400),
+    "PACOClusterer": Stream(paco(), groups, length=28, saturated=200),
     "PACOClusterer, forgetting": Stream(
         paco(forgetting="auto"),
         groups,
@@ -192,7 +192,7 @@ STREAMS = {
         paco(**MANHATTAN),
         groups,
         length=40,
-        saturated=600,
+        saturated=200,
         places=("shifted",),
         **FEW_MOMENTS,
     ),
@@ -200,7 +200,7 @@ STREAMS = {
         paco(**REGRET),
         groups,
         length=40,
-        saturated=400,
+        saturated=200,
         places=("small",),
         **FEW_MOMENTS,
     ),
@@ -219,7 +219,7 @@ STREAMS = {
             2, block_size=250, window=250, random_state=0
         ),
         normal_rows,
-        saturated=3000,
+        saturated=1000,
         inexact=KEEPS_ROWS,
         missing=True,
     ),
@@ -228,7 +228,7 @@ STREAMS = {
             "normal", 2, block_size=250, window=250, random_state=0
         ),
         normal_rows,
-        saturated=3000,
+        saturated=1000,
         inexact=KEEPS_ROWS,
         missing=True,
     ),
@@ -237,7 +237,7 @@ STREAMS = {
             2, block_size=250, window=250, random_state=0
         ),
         count_rows,
-        saturated=3000,
+        saturated=1000,
         sparse=True,
         inexact=KEEPS_ROWS,
     ),
