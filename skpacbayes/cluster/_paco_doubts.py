@@ -88,9 +88,8 @@ def _doubts_of_order(problem, n_clusters):
         return
     labels, _ = _labels_and_centers(problem, n_clusters)
     share = share_of_drift(rows.points, rows.times, labels)
-    if not problem.setting.manhattan:  # steps are in the columns' coordinates
-        in_columns = rows if problem.found is None else problem.in_columns[0]
-        share = max(share, share_of_steps(in_columns, labels))
+    in_columns = rows if problem.found is None else problem.in_columns[0]
+    share = max(share, share_of_steps(in_columns, labels, *problem.steps_of_rows))
     if share > 0:
         yield (
             f"n_clusters_={n_clusters}, but clusters move along the stream, which "

@@ -59,49 +59,53 @@ def share_of_drift(points, times, labels):
     return float(share) if share >= _NOTABLE else 0.0
 
 
-def share_of_steps(rows, labels):
+def share_of_steps(rows, labels, steps, n_steps):
     """Return the share of the deviations that the row before explains, or 0.
 
-    In random order, the squared distance of consecutive rows of a cluster is on average
-    twice its variance. The ratio of the two is that of von Neumann (1941); with n steps
-    and normal rows, its standard error is one over the root of n times the number of
-    features, here of directions in which the rows vary. It is larger if only some rows
-    of the cluster are in steps; and one far row may be in none. The pieces of a walk or
-    of a slow curve fail the test after a few rows each. It is not made where distinct
-    rows have weights: copies come in turn.
+    In random order, the squared distance of consecutive rows is on average twice the
+    variance within their cluster, or more if they are of two clusters. The ratio of the
+    two is that of von Neumann (1941); with n steps and normal rows, its standard error
+    is one over the root of n times the number of features, here of directions in which
+    the rows vary. It is larger if only some of the rows are in steps; and one far row
+    may be in a single step. The pieces of a walk or of a slow curve fail the test after
+    a few rows each. It is not made where distinct rows have weights: copies come in
+    turn.
 
     Parameters
     ----------
     rows : Rows
-        In the coordinates in which the steps were measured, by the squared distance.
+        In the coordinates in which the steps were measured.
     labels : ndarray of shape (n_points,)
         Clusters of the points.
+    steps, n_steps : float
+        Sum of the squared distances of consecutive rows, and their number.
 
     Returns
     -------
     share : float
         0 if the order may be chance.
     """
-    if rows.weights[rows.spreads == 0].max(initial=1.0) > 1 + 1e-9:
+    n_rows = rows.weights.sum()
+    met = min(n_steps / n_rows, 1.0)
+    if met == 0 or rows.weights[rows.spreads == 0].max(initial=1.0) > 1 + 1e-9:
         return 0.0
-    steps, expected, variance = 0.0, 0.0, 0.0
+    expected, variance, farthest = 0.0, 0.0, 0.0
     merged = rows.scatter / max(np.trace(rows.scatter), 1e-300)
     for j in np.unique(labels):
         own = labels == j
-        weights, n_steps = rows.weights[own], rows.step_weights[own].sum()
-        n_rows = weights.sum()
-        if n_rows < 2 or n_steps == 0:
+        weights = rows.weights[own]
+        n_own = weights.sum()
+        if n_own < 2:
             continue
-        gaps = rows.points[own] - weights @ rows.points[own] / n_rows
+        gaps = rows.points[own] - weights @ rows.points[own] / n_own
         covariance = (gaps * weights[:, None]).T @ gaps
         covariance += weights @ rows.spreads[own] * merged
-        covariance /= n_rows - 1
-        steps += rows.steps[own].sum()
-        expected += 2 * n_steps * np.trace(covariance)
-        variance += 4 * n_steps * (covariance**2).sum()
+        covariance /= n_own - 1
+        expected += 2 * met * n_own * np.trace(covariance)
+        variance += 4 * met * n_own * (covariance**2).sum()
         squares = (gaps**2).sum(axis=1) + rows.spreads[own] - np.trace(covariance)
-        met = min(n_steps / n_rows, 1.0)
-        variance += 2 * met * (1 - met) * (weights @ squares**2) + (squares**2).max()
-    if steps >= expected - _LEAST_ERRORS * math.sqrt(variance):
+        variance += 2 * met * (1 - met) * (weights @ squares**2)
+        farthest = max(farthest, (squares**2).max())
+    if steps >= expected - _LEAST_ERRORS * math.sqrt(variance + farthest):
         return 0.0
     return float(1 - steps / expected)

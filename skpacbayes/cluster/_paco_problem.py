@@ -412,6 +412,16 @@ class GibbsProblem:
         """Whether the rows are the first few of a stream."""
         return self._stream is not None and self.n_rows < ALL_DOUBTS
 
+    @property
+    def steps_of_rows(self):
+        """Sum of the squared distances of consecutive rows of a stream, and how many.
+
+        The distances are in internal units, in the coordinates of the columns.
+        """
+        summary = self._stream.summary
+        step, unit = 2 * (summary.exponent - self.exponent), float(summary.unit)
+        return scaled(float(summary.steps) / unit, step), float(summary.n_steps) / unit
+
     def mixture_of_stream(self):
         """Return the mixture of largest evidence where cells gave the number, or None.
 
