@@ -40,6 +40,7 @@ from ._dirichlet_process_product_model import (
 )
 from ._dirichlet_process_sampling import Settings, sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
+from ._dirichlet_process_warnings import warn_of_shared_values
 
 # Exponentials may underflow to zero, also after `np.seterr`.
 _small_is_zero = np.errstate(under="ignore")
@@ -952,11 +953,13 @@ class DirichletProcessHMM(
         check_counts(X, kinds_of(self.emission, X.shape[1]) or ())
 
     def _warn_of_sentinels(self, X):
-        """Warn if rows contain codes for missing values."""
+        """Warn of codes for missing values, and of a value that many rows share."""
         kinds = kinds_of(self.emission, X.shape[1]) or ()
         left_out = [i for i, kind in enumerate(kinds) if kind == "categorical"]
         names = vars(self).get("feature_names_in_", ())
-        warn_of_sentinels(X, names, left_out, allows_missing=True)
+        if not warn_of_sentinels(X, names, left_out, allows_missing=True):
+            left_out = [i for i, kind in enumerate(kinds) if kind != "normal"]
+            warn_of_shared_values(X, left_out, names)
 
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():

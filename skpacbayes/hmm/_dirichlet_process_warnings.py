@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._base import warn_user
+from .._base import named, warn_user
 from .._sentinels import warn_of_empty_columns
 from ._dirichlet_process_dependence import (
     strongest_dependence,
@@ -14,6 +14,10 @@ from ._dirichlet_process_regression import best_regression
 from ._dirichlet_process_selection import CHANCE, N_ORDERED
 
 _LEAST_SAME = 0.95  # least share of rows with the same state in all chains
+# A value that so many rows share, where others are mostly distinct, as zero of rain.
+_SHARED = 0.1  # least share of the rows
+_FEWEST_SHARED = 20  # and least number of them
+_DISTINCT = 0.5  # least number of distinct values among the others, per row
 _LEAST_TOLD = 0.2  # least separation of states, from 0 (guessing) to 1
 
 
@@ -131,6 +135,39 @@ def warn_of_gaps(X, bounds):
             "always missing."
         )
     warn_of_empty_columns(X)
+
+
+def warn_of_shared_values(X, left_out, names):
+    """Warn if many rows share a value of a number, and the other values hardly repeat.
+
+    The density at the value is then as large as its atom is narrow.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Rows; NaN is ignored.
+    left_out : sequence of int
+        Columns that are not numbers.
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    """
+    for column in set(range(X.shape[1])).difference(left_out):
+        known = X[~np.isnan(X[:, column]), column]
+        values, counts = np.unique(known, return_counts=True)
+        shared = counts.max(initial=0)
+        if shared < max(_FEWEST_SHARED, _SHARED * len(known)) or len(values) == 1:
+            continue
+        whole = (values == np.rint(values)).all()  # counts, or rounded to units
+        if not whole and len(values) - 1 >= _DISTINCT * (len(known) - shared):
+            (name,) = named([column], names)
+            warn_user(
+                f"Column {name} has the value {values[counts.argmax()]:g} in {shared} "
+                f"of {len(known)} rows, and other values hardly repeat: n_states="
+                "'auto' may be wrong, as the density at this value is that of an atom "
+                "without width. Give NaN in its place and, if where it comes tells of "
+                "the state, a column of the kind 'categorical' that says so."
+            )
+            return
 
 
 def warn_of_names(X, units):

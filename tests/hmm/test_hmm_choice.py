@@ -10,8 +10,10 @@ import pytest
 from hmm_rows import agreement, markov, two_states
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, t
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from skpacbayes import DirichletProcessHMM
 from skpacbayes.hmm._dirichlet_process_dependence import (
     _memories,
     strongest_dependence,
@@ -496,3 +498,24 @@ def test_what_one_chain_alone_says_is_no_warning(gains):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_order(runs, SimpleNamespace(n_states=2), None)
+
+
+def test_values_that_many_rows_share_are_named():
+    """Not where numbers are rounded, counted or missing, nor flags by their kind."""
+    rng = np.random.default_rng(0)
+    rain = rng.gamma(2.0, size=(120, 1)) * (rng.random((120, 1)) < 0.6)
+    quick = DirichletProcessHMM(n_iter=10, burn_in=5, emission="per_state")
+    with pytest.warns(
+        UserWarning, match="Column 0 has the value 0 in .* hardly repeat"
+    ):
+        quick.fit(rain)
+    with pytest.warns(UserWarning, match="hardly repeat"):
+        clone(quick).partial_fit(rain)
+    kinds = ["categorical", "normal"]
+    flagged = np.hstack([rain == 0, np.where(rain == 0, np.nan, rain)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for silent in (rain.round(1), np.rint(50 * rain), flagged[:, 1:]):
+            clone(quick).fit(silent)
+        clone(quick).set_params(emission=kinds).fit(flagged)
