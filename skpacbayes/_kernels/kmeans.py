@@ -298,9 +298,7 @@ def _move(points, weights, labels, order, masses, passed, centers):
 
 
 @kernel
-def run_lloyd(
-    points, columns, weights, max_iter, centers, labels, losses, work, order=None
-):
+def run_lloyd(points, columns, weights, max_iter, centers, labels, losses, work, order):
     """Run Lloyd's algorithm on `centers` (n_clusters, n_features); return the loss.
 
     Ends after `max_iter` iterations, or when the loss does not fall. `labels`

@@ -39,9 +39,9 @@ def kmeans_labels(particles, n_clusters, generator):
         *[None] * 4,
     )
     centers = points[drawn]
-    run_lloyd(points, some, found[0], LLOYD_STEPS, centers, *found[1:], work)
+    run_lloyd(points, some, found[0], LLOYD_STEPS, centers, *found[1:], work, None)
     if n_some < n_particles:
-        run_lloyd(points, columns, ones, 0, centers, labels, losses, work)
+        run_lloyd(points, columns, ones, 0, centers, labels, losses, work, None)
     return labels
 
 
