@@ -75,11 +75,12 @@ class Learner:
         surprise = surprises(parameters["component_prior"], self.max_components)
         self.choice = Choice(surprise, seed, self.to, of_stream)
 
-    def learn(self, X, weight, tasks=range, last=None, rival=None):
+    def learn(self, X, weight, tasks=range, last=None, rival=None, early=False):
         """Fit the rows, for each requested number of components.
 
         The search starts from the `last` solution, if there is one. The `rival`,
-        another fit of the same rows, is kept if its criterion is larger.
+        another fit of the same rows, is kept if its criterion is larger. The check for
+        outliers is left out of an `early` fit, which later rows will change.
         """
         if last is None:
             search = self if rival is None else self.near(rival)
@@ -92,6 +93,8 @@ class Learner:
             K = len(fit.state.concentration)
             fits, path = {K: fit}, {K: self.choice.of(fit)}
         self.warn_of(fit, fits, X, weight)
+        if not early:
+            self.warn_of_outliers(fit, X, weight)
         return Learned(fit.mixture, fit, path)
 
     def near(self, fit):
@@ -193,6 +196,9 @@ class Learner:
         warn_of_shares(fit.mixture.family, X)
         if self.chooses and not self.found_atoms:
             warn_of_copies(fit, X, weight, alpha == "auto")
+
+    def warn_of_outliers(self, fit, X, weight):
+        """Warn of a component of outliers, unless values are repeated."""
         if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice)
 

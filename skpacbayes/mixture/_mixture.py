@@ -89,9 +89,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         `fit` on all rows, which are kept.
     window : int or "auto", default="auto"
         Number of the latest rows of the stream that are kept for sweeps. "auto": four
-        blocks, and at least 20 K (n_features + 1) rows, at most 10000. If these are
-        more than four blocks and `n_components` is a number, up to four times as many
-        as long as a component has hardly any rows. 0: only the current block.
+        blocks, and at least 20 K (n_features + 1) rows, at most 10000. If a block has
+        fewer than these, and `n_components` is a number, up to four times as many as
+        long as a component has hardly any rows. 0: only the current block.
         Overlapping groups are not separated if the window is too short to show both.
     n_sweeps : int, default=3
         Number of sweeps over the window after each block of the stream. Each time the
@@ -401,11 +401,12 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         their number has grown by half. In between, when an eighth of them is new, the
         number of components may change, or components are exchanged if it is given; a
         component is later split or merged when a quarter of the window is new. If
-        such a window is "auto", `n_components` a number, and a component still has
-        hardly any rows when the window is full, the window grows, up to the rows of
-        four blocks of the default size, since groups whose rows have left it together
-        are not separated later. The fitted attributes include all rows, also those of
-        an incomplete block; they are computed when first needed.
+        the block has fewer rows than the default, the window is "auto", `n_components`
+        a number, and a component still has hardly any rows when the window is full, the
+        window grows, up to the rows of four blocks of the default size, since groups
+        whose rows have left it together are not separated later. The fitted attributes
+        include all rows, also those of an incomplete block; they are computed when
+        first needed.
 
         Parameters
         ----------
@@ -884,7 +885,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
                 f"This {type(self).__name__} instance has seen no row yet: call "
                 "partial_fit with rows of positive weight."
             )
-        stream = self._stream.current(self._learner_of_stream())
+        learner = self._learner_of_stream()
+        stream = self._stream.current(learner)
+        stream.check_outliers(learner)
         statistics, bound = stream.summary()
         return Answer(stream, statistics, bound, stream.history or [bound])
 

@@ -90,6 +90,9 @@ class Stream:
     window therefore grows beyond its size, up to `longest` rows; only the fits to
     all rows rearrange components then.
 
+    The check for outliers is made when the last of these fits is through, or when the
+    mixture is looked at before: a small component may be a group of which more follows.
+
     Parameters
     ----------
     block_size : int or None
@@ -103,6 +106,7 @@ class Stream:
     """
 
     has_warned = False  # whether it has warned of a missed group
+    unchecked = False  # whether the check for outliers is still to be made
 
     def __init__(self, block_size, window, longest=0, family=None):
         self.family = family
@@ -182,6 +186,9 @@ class Stream:
             else:
                 self._continue(learner, grows)
         self.pending = Rows()
+        if self.unchecked and not self._will_be_fitted():
+            self.check_outliers(learner)
+            self.unchecked = False
 
     def _begin(self, learner):
         """Fit the rows so far like any data set; an earlier fit of them may be kept."""
@@ -193,7 +200,9 @@ class Stream:
             rival = self.learned.mixture.ascend(self.state, *rows, **learner.to)
         X, weight = self.window.joined()
         weight = None if (weight == 1).all() else weight
-        self.learned = learner.learn(X, weight, rival=rival)
+        early = self._will_be_fitted()
+        self.learned = learner.learn(X, weight, rival=rival, early=early)
+        self.unchecked = early and not learner.found_atoms
         fit = self.learned.fit
         self.state, self.history = fit.state, fit.history
         self.settled = np.zeros_like(fit.statistics)
@@ -254,6 +263,22 @@ class Stream:
 
     def _is_long(self):
         return self.window_size > AUTO_WINDOW * self.block_size
+
+    def _will_be_fitted(self):
+        """Return whether all rows so far are fitted again if the stream goes on."""
+        if self.block_size is None or not self._is_long():
+            return False
+        whole = not self.n_fitted or not self.settled.any()
+        return whole and len(self.window) <= self.window_size
+
+    def check_outliers(self, learner):
+        """Warn of a component of outliers at the current state, if not done yet."""
+        if self.unchecked:
+            mixture, rows = self.learned.mixture, self.window.joined()
+            statistics, log_normalizer = mixture.e_step(self.state, *rows)
+            bound = mixture.bound(self.state, log_normalizer, self.settled)
+            fit = Fit(mixture, self.state, statistics, [bound], True)
+            learner.warn_of_outliers(fit, *rows)
 
     def _last_chance(self):
         """Return whether rows of the window settle next, for the first time.

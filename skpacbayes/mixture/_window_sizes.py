@@ -28,7 +28,7 @@ def window_sizes(mixture, n_features):
         block_size = max(500, rows)
     if window == "auto":
         window = 0 if block_size is None else max(AUTO_WINDOW * block_size, rows)
-        if not auto and window and window > AUTO_WINDOW * block_size:
+        if not auto and window and rows > block_size:
             longest = min(LARGEST_BLOCK, WAITING * rows)
     return block_size, window, longest
 

@@ -10,6 +10,7 @@ from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMixture,
     TemperedVBMultinomialMixture,
+    _learner,
 )
 
 BLOCK = 40
@@ -101,7 +102,7 @@ def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
     ("name", "width", "block", "n_rows", "seed"),
     [
         ("full", 20, 100, 3000, 2),
-        ("student", 12, 100, 1200, 1),
+        ("student", 10, 300, 3000, 100),
         ("diag", 20, 100, 1200, 0),
         ("tied", 12, 100, 1200, 0),
         ("poisson", 12, 60, 1200, 0),
@@ -113,7 +114,8 @@ def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
 def test_a_given_number_is_found_in_short_blocks(name, width, block, n_rows, seed):
     """Groups that few rows do not separate do not leave the window together.
 
-    In the case of full covariances they did when a full window never grew.
+    In the cases of full covariances and of blocks of 300 they did when the full window
+    did not grow.
     """
     make, _ = CASES[name]
     X = four_groups(name, np.random.default_rng(seed), n_rows, width)
@@ -161,6 +163,26 @@ def test_the_division_into_calls_does_not_matter_while_the_window_grows(name):
     assert (whole.statistics_ == parts.statistics_).all()
     rows = {stream._stream._is_long() for stream in (whole, parts)}
     assert rows == {True}
+
+
+def test_outliers_are_looked_for_at_a_look_and_when_the_window_is_through(monkeypatch):
+    """Not at the fits in between, whose small components may be groups."""
+    checked = []
+    monkeypatch.setattr(
+        _learner, "warn_of_outliers", lambda fit, X, *_: checked.append(len(X))
+    )
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(600, 4)) + 10.0 * (np.arange(600) % 2)[:, None]
+    mixture = TemperedVBGaussianMixture(2, block_size=20, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mixture.partial_fit(X[:110])
+        assert checked == []
+        assert len(mixture.weights_) == 2
+        assert checked == [110]
+        mixture.partial_fit(X[110:])
+        assert len(mixture.weights_) == 2
+    assert checked == [110, 220]
 
 
 def test_a_window_too_short_for_two_components_is_named():
