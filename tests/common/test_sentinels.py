@@ -143,12 +143,16 @@ def test_merged_rows_of_a_stream_of_clusters_share_no_value(summary_size, begun)
 
 @pytest.mark.parametrize("model", [*STREAMS, ADDITIVE[3], *MIXTURES], ids=repr)
 def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(model):
-    """From 500 rows to 600, beyond 512; mixtures count blocks, here of 50 rows."""
+    """From 500 rows to 600, beyond 512; mixtures count blocks, here of 50 rows.
+
+    The window of mixtures is given, so that it does not grow and all rows are not
+    fitted, and looked at, once more.
+    """
     X, y = rows_for(model, 800)
     X[300:, 1] = np.where(np.arange(500) % 20, X[300:, 1], -999.0)
     stream, told = clone(model), []
     if model in MIXTURES:
-        stream.set_params(block_size=50)
+        stream.set_params(block_size=50, window=200)
     for start in range(0, 800, 100):
         part = slice(start, start + 100)
         first = {"classes": [0, 1]} if is_classifier(model) and not start else {}
