@@ -30,6 +30,7 @@ from ._moves import best_merge, best_split, exchange_components, limited
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
+from ._type_choice import best_on_held_out_rows, undecided
 
 MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried
 NEARLY = 0.01  # deficit of another family after one start, in nats per row
@@ -231,6 +232,7 @@ class Learner:
 
         Mixtures whose first start is nearly the best are searched with all starts, up
         to few more components than the first mixture has, unless they need them all.
+        Where the criteria are not decisive, held-out rows choose the mixture.
 
         Returns
         -------
@@ -242,32 +244,37 @@ class Learner:
         if len(mixtures) == 1:
             return mixtures[0], self.searched(mixtures[0], K, *rows, tasks)
 
-        def first_criteria(mixture, most):
+        def first_fits(mixture, most):
             first = self.searched(mixture, most, *rows, range, known, n_init=1)
-            return self.best_criteria(first)
+            return best_by_number(first)
 
-        found = [first_criteria(mixtures[0], K)]
+        found = [first_fits(mixtures[0], K)]
         if self.chooses:
-            K = min(K, few_more(max(found[0], key=found[0].get)))
-        found += [first_criteria(each, K) for each in mixtures[1:]]
-        best = [max(criteria.values()) for criteria in found]
+            K = min(K, few_more(number_of(self.best_of(found[0]))))
+        found += [first_fits(each, K) for each in mixtures[1:]]
+        fits = [self.best_of(each) for each in found]
+        best = [self.choice.of(fit) for fit in fits]
         near = max(best) - mixtures[0].enough(X, weight, NEARLY)
         mosts = [self.n_components]  # others that do not need K are tried up to K
-        mosts += [K if max(of, key=of.get) < K else mosts[0] for of in found[1:]]
+        mosts += [K if number_of(fit) < K else mosts[0] for fit in fits[1:]]
         kept = [i for i, of in enumerate(best) if of >= near]
+        rivals = undecided(mixtures, best, X, weight)
+        if len(rivals) > 1:
+            tried = [fits[i] for i in rivals]
+            kept = [rivals[best_on_held_out_rows(self, tried, X, weight)]]
         paths = [
             self.searched(
                 mixtures[i], mosts[i], *rows, tasks if i == kept[0] else range, known
             )
             for i in kept
         ]
-        best = [max(self.best_criteria(each).values()) for each in paths]
+        best = [self.choice.of(self.best_of(best_by_number(each))) for each in paths]
         best = int(np.argmax(best))
         return mixtures[kept[best]], paths[best]
 
-    def best_criteria(self, paths):
-        """Return the best criterion of each number of components."""
-        return {K: self.choice.of(fit) for K, fit in best_by_number(paths).items()}
+    def best_of(self, fits):
+        """Return the fit with the largest criterion, of a dict."""
+        return max(fits.values(), key=self.choice.of)
 
     def searched(self, mixture, most, X, weight, tasks, known=None, n_init=None):
         """Return fits by number of components: paths of merges, or the best start.
@@ -341,6 +348,11 @@ class Learner:
         """Warn if "auto" chose the largest number, and one more is better."""
         if self.chooses and len(fit.state.concentration) == self.max_components:
             self.choice.warn_if_more(fit, X, weight, settled)
+
+
+def number_of(fit):
+    """Return the number of components of a fit."""
+    return len(fit.state.concentration)
 
 
 def few_more(n_components):
