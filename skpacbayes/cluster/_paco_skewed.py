@@ -207,6 +207,15 @@ def log_ratios_along(gaps, widths, weights):
         both = np.concatenate([gaps - apart, gaps + apart])
         log_ratios = log_ratios_along(both, np.zeros(len(both)), halves)
         return log_ratios.reshape(2, -1).mean(axis=0)
+    symmetric, skewed = fits_along(gaps, weights)
+    return skewed - symmetric
+
+
+def fits_along(gaps, weights):
+    """Return log densities of rows along an axis, symmetric and skewed.
+
+    Parameters and likeliest densities as in `log_ratios_along`, without merged rows.
+    """
     n_rows = weights.sum()
     variance = weights @ gaps**2 / n_rows
     gaps = gaps - _quantile(gaps, _MODES, weights)[:, None]
@@ -224,7 +233,7 @@ def log_ratios_along(gaps, widths, weights):
         of_this = powers, right, sides, n_rows, p
         symmetric = max(symmetric, _likeliest(same, same, *of_this), key=_first)
         skewed = max(skewed, _likeliest(left, ratio * left, *of_this), key=_first)
-    return skewed[1] - symmetric[1]
+    return symmetric[1], skewed[1]
 
 
 def _first(pair):

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
+from scipy.stats import rankdata
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.cluster import contingency_matrix
@@ -15,8 +16,10 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import PacBayesEstimator, fit_context, warn_user
 from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
+from ._paco_doubts import columns_constant_in_clusters
 from ._subspace_chain import Chain
 from ._subspace_posterior import Predictive, Run
+from ._subspace_skewed import n_skewed_groups
 from ._subspace_start import start_from_centers, start_from_halves, start_in_boxes
 from ._units import exponent_of, scaled
 
@@ -27,6 +30,8 @@ _LEAST_AGREEMENT = 0.75  # share of the rows that the two best chains label alik
 _LEAST_NOISE = 1e-6  # standard deviation within clusters, below which it is rounding
 _MANY_FEATURES = 2000  # from which correlations are not computed
 _FEWEST_ROWS = 3  # mean number of rows of a cluster, below which "auto" warns
+_RELEVANT = 0.5  # probability from which a feature is relevant
+_NAMED = 4  # columns that a warning names, at most
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 
 
@@ -217,7 +222,9 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         ConvergenceWarning
             If the two best chains put more than a quarter of the rows in different
             clusters, or if ``n_clusters="auto"`` leaves fewer than three rows for each
-            cluster, or finds several clusters within which features are correlated.
+            cluster, finds several clusters within which features are correlated, or of
+            which some have one value of a feature, or finds more clusters than there
+            are groups of a mixture with skewed features that describes the rows better.
         """
         X = self._rows(X, reset=True)
         auto = self.n_clusters == "auto"
@@ -261,6 +268,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 "Give n_clusters, or fewer features.",
                 ConvergenceWarning,
             )
+        elif auto and self.n_clusters_ > 1:
+            self._warn_of_pieces(Z)
         if auto and self.n_clusters_ > 1:
             self._warn_of_correlation(Z)
         return self
@@ -376,6 +385,36 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 "within the clusters, but each counts as evidence of its own: "
                 f"n_clusters_={self.n_clusters_} may be too many. Leave out columns "
                 "that repeat others, or give n_clusters.",
+                ConvergenceWarning,
+            )
+
+    def _warn_of_pieces(self, Z):
+        """Warn if clusters are pieces of skewed groups, or set apart by one value."""
+        columns = np.flatnonzero(self._varies)
+        ranks = rankdata(Z, method="dense", axis=0)  # a far row makes all others alike
+        constant = columns_constant_in_clusters(ranks, self.labels_, self.n_clusters_)
+        if constant:
+            named = ", ".join(map(str, columns[constant][:_NAMED]))
+            more = ", ..." if len(constant) > _NAMED else ""
+            warn_user(
+                f"n_clusters_={self.n_clusters_}, and some clusters have one value "
+                f"each in column {named}{more}, whose values hardly repeat elsewhere: "
+                "a limit, zeros or a code for missing values may cut groups into "
+                "pieces. Leave out these columns, or give n_clusters.",
+                ConvergenceWarning,
+            )
+            return
+        relevant = self.relevant_features_[:, columns] > _RELEVANT
+        n_groups = n_skewed_groups(Z, self.labels_, relevant)
+        if n_groups is not None:
+            groups = "one group describes"
+            if n_groups > 1:
+                groups = f"{n_groups} groups describe"
+            warn_user(
+                f"n_clusters_={self.n_clusters_}, but {groups} the rows better if "
+                "features may be skewed or heavy-tailed: the clusters may be pieces of "
+                "groups that are not normal. Transform such columns, for instance by "
+                "logarithms or PowerTransformer, or give n_clusters.",
                 ConvergenceWarning,
             )
 
