@@ -64,8 +64,9 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         components; "diag": diagonal; "spherical": a variance times the identity;
         "known": `known_covariance` times the identity. "auto" chooses from the first
         four (with missing values, the first two) by the largest bound, minus log(1 /
-        pi_K) if `n_components` is "auto" too; it takes about 1.5 times as long as
-        "full". A stream keeps the type of its first rows.
+        pi_K) if `n_components` is "auto" too, or by five-fold cross-validation where
+        the bounds are so near that the data in the default priors may decide; it takes
+        about 1.5 times as long as "full". A stream keeps the type of its first rows.
     prior : {"conjugate", "factorized"}, default="conjugate"
         "conjugate": the prior variance of a mean is proportional to the component's
         variance. "factorized": it is independent of it ("diag" and "spherical" only).
