@@ -398,6 +398,7 @@ class Fitted(NamedTuple):
     full: int = 0  # largest number of variables, if a chain reached it; else 0
     noise_variance: float = 0.0
     intercept_variance: float = 0.0
+    variance_factor: float = 1.0  # of predictive variances, if the noise was estimated
     intercepts: np.ndarray | None = None  # of the draws, with two classes
     threshold: float = 0.0  # subtracted from the log odds of a ranker
     radius: float = np.inf

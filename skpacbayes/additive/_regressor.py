@@ -494,7 +494,10 @@ class SparseAdditiveGibbsRegressor(
             Rows.
         return_std : bool, default=False
             Whether to return the predictive standard deviation of y: that of the
-            posterior of the function and of the noise.
+            posterior of the function and of the noise. If the noise variance was
+            estimated by short runs, the standard deviation is multiplied by sqrt(v / (v
+            - 2)) for its error, with v the number of rows minus 1 and minus the mean
+            number of functions in the model (v - 2 is at least 0.5).
 
         Returns
         -------
@@ -510,8 +513,8 @@ class SparseAdditiveGibbsRegressor(
         if not return_std:
             return mean
         found = self._answer()
-        variance = self.noise_variance_ + found.intercept_variance
-        return mean, np.sqrt(variance + self._variance(X))
+        variance = self.noise_variance_ + found.intercept_variance + self._variance(X)
+        return mean, np.sqrt(found.variance_factor * variance)
 
     @as_fitted
     def certificate(self, X=None, y=None, *, confidence=0.95):

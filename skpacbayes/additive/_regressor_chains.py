@@ -30,6 +30,7 @@ MARGIN = 8.0
 DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
 ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance
 LEAST_FREEDOM = 3.0  # and least degrees of freedom
+LEAST_EXCESS = 0.5  # of degrees of freedom over 2, in the variance of predictions
 
 
 class Settings(NamedTuple):
@@ -256,19 +257,35 @@ class Setup:
         models are compared with the empty one with the variance integrated out. The
         result is 0 if the variance was not estimated, or with pairs.
         """
-        settings, problem = self.settings, self.problem
-        given = settings.noise_variance, settings.slab, settings.inverse_temperature
-        if (
-            given != ("auto", "gaussian", "likelihood")
-            or settings.sampler != "collapsed"
-            or may_integrate(settings, problem)
-            or self.weak is not None
-            or self.n_pairs
-        ):
+        if not self.estimates_noise() or self.n_pairs:
             return 0.0
         noise = temperature.noise_variance
         ratio = self.slab_variance(temperature.unit) / noise
-        return nothing_matters(problem, posterior, settings.beta, ratio)
+        return nothing_matters(self.problem, posterior, self.settings.beta, ratio)
+
+    def variance_factor(self, posterior):
+        """Return the factor of predictive variances for the error of the noise.
+
+        A variance estimated with v degrees of freedom makes errors of new rows Student
+        t; their variance is v / (v - 2) times as large. It is 1 if the variance was
+        not estimated.
+        """
+        if not self.estimates_noise():
+            return 1.0
+        n_functions = posterior.weights @ (posterior.columns >= 0).sum(axis=1)
+        freedom = self.problem.weight - 1 - n_functions
+        return 1 + 2 / max(freedom - 2, LEAST_EXCESS)
+
+    def estimates_noise(self):
+        """Return whether the variance of the noise is an estimate of few effects."""
+        settings = self.settings
+        given = settings.noise_variance, settings.slab, settings.inverse_temperature
+        return (
+            given == ("auto", "gaussian", "likelihood")
+            and settings.sampler == "collapsed"
+            and not may_integrate(settings, self.problem)
+            and self.weak is None
+        )
 
     def every_variable(self, among=None):
         """Return the model of all or some variables, each of order 1."""
@@ -365,6 +382,7 @@ def summary(chains, setup, temperature):
         nothing=setup.probability_of_nothing(posterior, temperature),
         noise_variance=temperature.noise_variance,
         intercept_variance=1 / (2 * temperature.inverse_temperature),
+        variance_factor=setup.variance_factor(posterior),
         radius=setup.radius,
         slab_scale=math.sqrt(setup.slab_variance(known.unit)),
         most=prior.most,
