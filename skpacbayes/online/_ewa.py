@@ -18,6 +18,7 @@ from .._compat import BaseComposition, Interval, StrOptions
 from .._kernels import aggregation as kernels
 from .._kernels.online_predict import predict_scores
 from .._kernels.standardize import LARGEST
+from .._sentinels import BEYOND
 from .._stream import StreamingEstimator, partial_fit_context
 from .._validation import are_small
 from ._certificate import certify_aggregation
@@ -244,15 +245,17 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         X = self._rows(X)
         predictions = np.empty((len(self.estimators_), len(X), 1))
         begun = self._state.n_rows > 0.0
-        weights = self.weights_ if begun else np.zeros(len(predictions))
-        for k, expert in enumerate(self.estimators_):
-            own = predictions[k]
+        weights = np.zeros(len(predictions))
+        if begun and len(X) >= BEYOND:  # fewer rows are not checked
+            weights = self.weights_
+        of_experts = zip(predictions, self.estimators_, weights, strict=True)
+        for own, expert, weight in of_experts:
             if learns(expert) and not begun:  # before its first row it predicts 0
                 own[:] = 0.0
                 continue
             linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
             if linear and expert._streaming():
-                if weights[k] > 0.5:
+                if weight > 0.5:
                     expert._doubt_rows(X)
                 predict_scores(X, *expert._state.arguments, own)
             else:
