@@ -47,6 +47,11 @@ class Fit(NamedTuple):
     converged: bool
 
     @property
+    def n_components(self):
+        """Number of components."""
+        return len(self.state.concentration)
+
+    @property
     def bound(self):
         """The bound J at `state`."""
         return self.history[-1]

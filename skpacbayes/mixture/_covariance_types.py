@@ -83,7 +83,7 @@ def warn_of_merged_components(fit, others, X, weight, learner):
     X, weight : rows and weights
     learner : Learner
     """
-    K, kind = len(fit.state.concentration), fit.mixture.family.covariance_type
+    K, kind = fit.n_components, fit.mixture.family.covariance_type
     n_rows = fit.mixture.inverse_temperature * fit.statistics[:, 0].sum()
     most = min(learner.max_components, MORE * K + MORE**2)
     enough = n_rows >= ENOUGH * n_parameters(kind, K + 1, X.shape[1])
@@ -100,15 +100,15 @@ def warn_of_merged_components(fit, others, X, weight, learner):
             fits, _ = learner.choice.improved(paths, rows, weight)
             best, rise = best_and_rise(fits, fit, learner.choice, gain)
         found.append((rise, best, other.covariance_type, advice))
-    if number_of(max(found, key=itemgetter(0))) <= K:
+    if max(found, key=itemgetter(0))[1].n_components <= K:
         return
-    found = [own for own in found if own[0] > needed and number_of(own) > K]
+    found = [own for own in found if own[0] > needed and own[1].n_components > K]
     found = [own for own in found if are_separate(own[1])]
     if found:
-        rise, _, other, advice = best = max(found, key=itemgetter(0))
+        rise, more, other, advice = max(found, key=itemgetter(0))
         size = n_parameters(kind, 1, X.shape[1])
         warn_user(
-            f"n_components='auto' chose {K}, but {number_of(best)} components with "
+            f"n_components='auto' chose {K}, but {more.n_components} components with "
             f"{NAMES[other]} have a bound that is larger by {rise:.3g} nats. The rows "
             f"are few for {kind!r} covariances, of which each has {size} parameters "
             f"with its mean: give {ENOUGH} rows or more for each parameter of each "
@@ -125,11 +125,6 @@ def simpler_or_whole(kind, n_features):
     types = ["full", "tied", "diag", "spherical"]
     whole = kind == "diag" and n_features <= MOST_COLUMNS
     return types[types.index(kind) + 1 :] + ["full"] * whole
-
-
-def number_of(found):
-    """Return the number of components of the fit, the second entry."""
-    return len(found[1].state.concentration)
 
 
 def n_parameters(kind, n_components, n_features):

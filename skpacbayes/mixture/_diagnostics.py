@@ -136,7 +136,7 @@ def nearly_constant(column):
 
 def components_of(fit, rows):
     """Return the most probable component of each row."""
-    joint = np.empty((rows.shape[0], len(fit.state.concentration)))
+    joint = np.empty((rows.shape[0], fit.n_components))
     fit.mixture.density(fit.state).log_joint(rows, joint)
     return joint.argmax(axis=1)
 
@@ -148,7 +148,7 @@ def warn_of_outliers(fit, X, weight, choice):
     the number of components in `choice`; the bound must also be smaller with one
     component fewer and no uniform distribution.
     """
-    mixture, K = fit.mixture, len(fit.state.concentration)
+    mixture, K = fit.mixture, fit.n_components
     family = mixture.family
     not_asked = isinstance(family, (OutlierFamily, KnownVariance))
     if K < 2 or not family.continuous or not_asked:
@@ -416,7 +416,7 @@ def warn_of_shapes(fit, fits, criterion):
     gain = criterion(best) - criterion(fit)
     if gain <= DECISIVE:
         return
-    numbers = [len(each.state.concentration) for each in (best, fit)]
+    numbers = [each.n_components for each in (best, fit)]
     shapes = best.mixture.family.attributes(best.state.components)
     shapes = [value.ravel() for key, value in shapes.items() if key.endswith("shapes")]
     shapes = np.concatenate(shapes)

@@ -91,7 +91,7 @@ class Learner:
         else:
             fit = self.followed(last, X, weight, tasks)
             self.warn_if_more(fit, X, weight)
-            K = len(fit.state.concentration)
+            K = fit.n_components
             fits, path = {K: fit}, {K: self.choice.of(fit)}
         self.warn_of(fit, fits, X, weight)
         if not early:
@@ -100,7 +100,7 @@ class Learner:
 
     def near(self, fit):
         """Return a learner that tries few more components than those of a fit."""
-        learner, K = copy(self), len(fit.state.concentration)
+        learner, K = copy(self), fit.n_components
         learner.n_components = min(self.n_components, few_more(K))
         return learner
 
@@ -131,7 +131,7 @@ class Learner:
 
         fit = best_fit(in_rounds(run, mixtures, tasks, self.n_jobs))
         most = self.n_components
-        while (K := len(fit.state.concentration)) != most:
+        while (K := fit.n_components) != most:
             if most > K and self.chooses:
                 break
             move = partial(best_split, seed=self.seed) if most > K else best_merge
@@ -250,13 +250,13 @@ class Learner:
 
         found = [first_fits(mixtures[0], K)]
         if self.chooses:
-            K = min(K, few_more(number_of(self.best_of(found[0]))))
+            K = min(K, few_more(self.best_of(found[0]).n_components))
         found += [first_fits(each, K) for each in mixtures[1:]]
         fits = [self.best_of(each) for each in found]
         best = [self.choice.of(fit) for fit in fits]
         near = max(best) - mixtures[0].enough(X, weight, NEARLY)
         mosts = [self.n_components]  # others that do not need K are tried up to K
-        mosts += [K if number_of(fit) < K else mosts[0] for fit in fits[1:]]
+        mosts += [K if fit.n_components < K else mosts[0] for fit in fits[1:]]
         kept = [i for i, of in enumerate(best) if of >= near]
         rivals = undecided(mixtures, best, X, weight)
         if len(rivals) > 1:
@@ -346,13 +346,8 @@ class Learner:
 
     def warn_if_more(self, fit, X, weight, settled=None):
         """Warn if "auto" chose the largest number, and one more is better."""
-        if self.chooses and len(fit.state.concentration) == self.max_components:
+        if self.chooses and fit.n_components == self.max_components:
             self.choice.warn_if_more(fit, X, weight, settled)
-
-
-def number_of(fit):
-    """Return the number of components of a fit."""
-    return len(fit.state.concentration)
 
 
 def few_more(n_components):

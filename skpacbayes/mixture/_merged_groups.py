@@ -415,7 +415,7 @@ def parts_and_others(family, n_features, takes):
 
 def warn_of_merged_groups(fit, X, weight):
     """Warn if fewer groups with broader columns are better than the components."""
-    K, family = len(fit.state.concentration), fit.mixture.family
+    K, family = fit.n_components, fit.mixture.family
     for kind in PoissonGroups, BinomialGroups, CorrelatedGroups, ShareGroups:
         parts, others = parts_and_others(family, X.shape[1], kind.takes)
         if K < 2 or not parts:

@@ -110,7 +110,7 @@ def best_merge(fit, X, sample_weight, settled=None):
     settled : ndarray or None
         The statistics of settled rows, merged too.
     """
-    mixture, everyone = fit.mixture, np.arange(len(fit.state.concentration))
+    mixture, everyone = fit.mixture, np.arange(fit.n_components)
     total = fit.statistics if settled is None else fit.statistics + settled
     X, weight = scaled_part(X, sample_weight, len(everyone), 0, most=MERGE_ROWS)
     shares, losses = shares_and_losses(mixture, fit.state, X, weight)
@@ -180,7 +180,7 @@ def exchange_components(
     settled : ndarray or None
         The statistics of settled rows after the same moves.
     """
-    n_components = len(fit.state.concentration)
+    n_components = fit.n_components
     few = scaled_part(X, sample_weight, n_components, seed, most=EXCHANGE_ROWS)
     enough = fit.mixture.enough(X, sample_weight, options["tol"])
     for _ in range(n_components):
@@ -246,7 +246,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
 
     Exchanges are ranked by the bound of their statistics.
     """
-    state, everyone = fit.state, np.arange(len(fit.state.concentration))
+    state, everyone = fit.state, np.arange(fit.n_components)
     if len(everyone) < 3:
         return
     total = fit.statistics if settled is None else fit.statistics + settled

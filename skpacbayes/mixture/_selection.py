@@ -129,7 +129,7 @@ class Choice:
         """
         enough = fit.mixture.enough(X, weight, self.options["tol"])
         while True:
-            K, tries = len(fit.state.concentration), []
+            K, tries = fit.n_components, []
             if K > 1:
                 tries.append(best_merge(fit, X, weight, settled))
             if most > K:
@@ -152,7 +152,7 @@ class Choice:
 
     def of(self, fit):
         """Return the criterion of a fit."""
-        return float(fit.criterion - self.surprise(len(fit.state.concentration)))
+        return float(fit.criterion - self.surprise(fit.n_components))
 
     def warn_if_undecided(self, paths, criteria, gain):
         """Warn if the paths do not agree, or the two best criteria are close."""
@@ -180,7 +180,7 @@ class Choice:
 
     def warn_if_more(self, fit, X, sample_weight, settled=None):
         """Warn if one more component than the largest number is better."""
-        K, found = len(fit.state.concentration), []
+        K, found = fit.n_components, []
         for seed in range(self.seed, self.seed + CUTS_TRIED):
             state, rest = best_split(fit, X, sample_weight, settled, seed=seed)
             more = Fit(fit.mixture, state, None, [], False)

@@ -344,7 +344,7 @@ class Stream:
         )
         fit, settled = learner.renumber(fit, *rows, self.settled)
         self.n_new = 0
-        if len(fit.state.concentration) != before:
+        if fit.n_components != before:
             self.state, self.settled = fit.state, settled
             self.history = self.history + fit.history
 

@@ -83,7 +83,7 @@ def scores_of(learner, fits, X, sample_weight, held_out):
     found = []
     for fit in fits:
         mixture = begun[fit.mixture.family.covariance_type]
-        n_components, seeds = len(fit.state.concentration), [learner.seed]
+        n_components, seeds = fit.n_components, [learner.seed]
         starts = restarts(
             mixture, n_components, seeds, *rows, tasks=range, n_jobs=None, **to
         )
