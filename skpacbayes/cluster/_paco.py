@@ -805,8 +805,6 @@ class PACOClusterer(
         if X is None:
             return False
         with self._state_locks.changing:
-            if self._stream.doubles_with(len(X)):
-                return False  # a sentinel value may need a warning
             return self._stream.summary.learn(X)
 
     def _open_stream(self):

@@ -193,10 +193,6 @@ class Stream:
                 self.doubts_at = min(self.doubts_at, ALL_DOUBTS)
         return due
 
-    def doubles_with(self, n_more):
-        """Return whether `n_more` rows would pass a power of two."""
-        return int(self.n_rows + n_more).bit_length() > self.n_doublings
-
     def doubled(self):
         """Return whether the rows have passed a power of two since the last call."""
         before, self.n_doublings = self.n_doublings, int(self.n_rows).bit_length()

@@ -10,14 +10,22 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from cases import METHODS, X, Y, cheap, fitted, learn
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
 from states import changes, state_of
 
 from skpacbayes import _locks
+from skpacbayes._stream import StreamingEstimator
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # few rows; a fork beside threads
 
 STREAMING = [name for name, method in METHODS if method == "partial_fit"]
+# Those that can learn rows without a draft. For SMC2 a row costs far more than a draft.
+AT_ONCE = [
+    name
+    for name in STREAMING
+    if name != "SMC2"
+    and ESTIMATORS[name]._learn_at_once is not StreamingEstimator._learn_at_once
+]
 COPIES = [lambda model: pickle.loads(pickle.dumps(model)), copy.copy, copy.deepcopy]
 
 
@@ -168,3 +176,24 @@ def test_a_fork_waits_for_a_change_in_place():
         changed.result(timeout=60)
     assert not changes(state_of(estimator), state_of(copied))
     estimator.partial_fit(X, Y)  # the parent's locks are free again
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_few_rows_of_a_long_stream_need_a_draft(name, monkeypatch):
+    """A row is learnt without a copy of the state, whatever number of rows came before.
+
+    Only refreshes of a chain, a table that grows, and doublings of the rows need one.
+    """
+    own = {"refresh": 400} if name == "PACOClusterer" else {}
+    estimator = cheap(name, **own)
+    rows = [i % len(X) for i in range(540)]
+    learn(estimator, "partial_fit", X[rows[:500]], Y[rows[:500]])
+    drafts, draft = [], type(estimator)._draft
+    monkeypatch.setattr(
+        type(estimator),
+        "_draft",
+        lambda *args, **own: drafts.append(1) or draft(*args, **own),
+    )
+    for row in rows[500:]:
+        estimator.partial_fit(X[row : row + 1], Y[row : row + 1])
+    assert len(drafts) <= 3
