@@ -4,14 +4,20 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import gammainc
 
 from ._paco_chain import log_ball
 from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
+from ._paco_outcome import squared_radius
 
 # Initial share of the background in EM, and the largest number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
 # EM stops when an iteration gains less log-likelihood than this.
 _TOLERANCE = 0.05
+# Largest expected number of chance groups in a background, for a group to be a cluster.
+_CHANCE = 0.01
+# Share of the rows of a cluster that are outside the ball whose rows are counted.
+_OUTSIDE = 0.01
 # Deficit in log evidence, with the shape of the best mixture, from which no background
 # is tried with other shapes.
 _FAR_BEHIND = 10.0
@@ -36,10 +42,9 @@ def with_background(search, best, shapes):
     -------
     mixture : Mixture
     """
-    fits = {}
+    fits, chosen, least = {}, _instead_of_small_clusters(search, best), -math.inf
     if not _hides_noise(search.problem, best, fits):
-        return best
-    chosen, least = best, -math.inf
+        return chosen
     for shape in sorted(shapes, key=best.shape.__ne__):
         highest = -math.inf
         for k in range(chosen.n_clusters, 0, -1):
@@ -54,6 +59,84 @@ def with_background(search, best, shapes):
         if shape == best.shape and highest <= least - _FAR_BEHIND:
             break
     return chosen
+
+
+def chance_groups(mixture, stray=None):
+    """Return how many groups like each cluster a background would have by chance.
+
+    The expected number of background rows with as many others near them as the cluster
+    has, if its rows are of the background too: the scan statistic of a Poisson process
+    [1]_. Where far rows are many, two of them are near each other by chance.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    stray : ndarray of shape (n_clusters,), default=None
+        Rows of the background if the cluster is none. None: those of the background of
+        the mixture, and of the cluster.
+
+    References
+    ----------
+    .. [1] J. Glaz, J. Naus and S. Wallenstein (2001). Scan Statistics. Springer.
+    """
+    d, masses = mixture.centers.shape[1], mixture.masses
+    if stray is None:
+        n_rows = masses.sum() / (1.0 - mixture.background)
+        stray = mixture.background * n_rows + masses
+    radii = np.sqrt(squared_radius(_OUTSIDE, d, mixture.dof) * mixture.scales)
+    log_volumes = log_ball(1.0, d) + d * np.log(radii)
+    rates = stray * np.exp(log_volumes + mixture.log_uniform)
+    return stray * gammainc(np.maximum(masses - 1.0, 1e-9), rates)
+
+
+def _small_clusters(mixture):
+    """Return which clusters a background of them and all smaller ones would have.
+
+    Only of less than half of the rows.
+    """
+    masses = mixture.masses
+    stray = (masses * (masses <= masses[:, None])).sum(axis=1)
+    return (stray < masses.sum() / 2) & (chance_groups(mixture, stray) > _CHANCE)
+
+
+def _without_chance_groups(problem, mixture):
+    """Return the mixture fitted without clusters that its background has by chance."""
+    while mixture is not None:
+        gone = chance_groups(mixture) > _CHANCE
+        if gone.all() or not gone.any():
+            break
+        mixture = _without(problem, mixture, gone)
+    return mixture
+
+
+def _without(problem, mixture, gone):
+    """Return the mixture fitted with a background instead of some clusters, or None."""
+    start = replace(
+        mixture,
+        centers=mixture.centers[~gone],
+        scales=mixture.scales[~gone],
+        shares=mixture.shares[~gone] / mixture.shares[~gone].sum(),
+        masses=mixture.masses[~gone],
+    )
+    return fit_with_background(problem, start, *mixture.kind)
+
+
+def _instead_of_small_clusters(search, best):
+    """Return the larger clusters with a background, if they are better, or `best`.
+
+    With many features the region of the rows is so large that each far row is better
+    described by a cluster of its own than by a background of few clusters.
+    """
+    problem, found = search.problem, [best]
+    region = replace(best, log_uniform=-log_volume(problem, best.shape))
+    gone = _small_clusters(region)
+    if gone.any():
+        for dof in (math.inf, STUDENT_DOF):
+            fitted = _without(problem, replace(region, dof=dof), gone)
+            fitted = _without_chance_groups(problem, fitted)
+            if fitted is not None:
+                found.append(fitted)
+    return max(found, key=search.value)
 
 
 def _hides_noise(problem, mixture, fits):
@@ -105,6 +188,7 @@ def _likeliest(search, n_clusters, shape, own, fits):
         for one in sorted({False, own})
         for dof in (math.inf, STUDENT_DOF)
     ]
+    found = [_without_chance_groups(search.problem, one) for one in found]
     found = [one for one in found if one is not None]
     if search.skewed.any:
         search.let_best_be_skewed(found)
