@@ -9,10 +9,16 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import chdtri
 
 from skpacbayes.cluster import PACOClusterer
-from skpacbayes.cluster._paco_background import fit_with_background, log_volume
+from skpacbayes.cluster._paco_background import (
+    chance_groups,
+    fit_with_background,
+    log_volume,
+)
 from skpacbayes.cluster._paco_fitting import MixtureProblem
+from skpacbayes.cluster._paco_mixture import Mixture
 
 PLACES = np.array([[0.0, 0.0], [14.0, 0.0], [0.0, 14.0]])
 
@@ -184,3 +190,54 @@ def test_groups_of_three_rows_are_no_background(seed):
     X = np.repeat(rng.uniform(0, 80, size=(10, 5)), 3, axis=0)
     X += rng.normal(size=X.shape)
     assert PACOClusterer(n_iter=20, random_state=0).fit(X).background_share_ == 0
+
+
+@pytest.mark.parametrize("n_stray", [20, 200])
+@pytest.mark.parametrize("n_own", [2, 3, 5])
+def test_chance_groups_are_counted(n_own, n_stray):
+    """The expected number of rows with so many near them, against a simulation.
+
+    On a torus, so that no row is near an edge. The mean of the numbers in 4,000
+    backgrounds is within five standard errors, and the Poisson process is off by a
+    share of 1 / n_stray for each neighbour.
+    """
+    rng, radius = np.random.default_rng([n_own, n_stray]), 0.1
+    numbers = []
+    for _ in range(4000 if n_stray == 20 else 400):
+        rows = rng.uniform(size=(n_stray, 2))
+        gaps = np.abs(rows[:, None] - rows)
+        near = (np.minimum(gaps, 1.0 - gaps) ** 2).sum(axis=2) <= radius**2
+        numbers.append((near.sum(axis=1) >= n_own).sum())
+    mixture = Mixture(
+        *("round", False, math.inf, np.eye(2), np.zeros((1, 2))),
+        scales=np.array([radius**2 / chdtri(2, 0.01)]),
+        shares=np.ones(1),
+        masses=np.array([float(n_own)]),
+        log_uniform=0.0,
+    )
+    expected = chance_groups(mixture, np.array([float(n_stray)]))[0]
+    error = 5.0 * np.std(numbers) / math.sqrt(len(numbers))
+    error += expected * (n_own + 1) / n_stray
+    assert abs(np.mean(numbers) - expected) < error
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4), (1e3, 0.0)])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 6])
+def test_far_rows_are_no_clusters(n_features, unit, origin):
+    """Outliers are background, also two that are near each other by chance."""
+    rng = np.random.default_rng([2, n_features])
+    labels = rng.integers(4, size=400)
+    places = np.zeros((4, n_features))
+    places[:, 0] = 9.0 * np.arange(4)
+    X = places[labels] + rng.normal(size=(400, n_features))
+    far = 100.0 * rng.normal(size=(12, n_features))
+    if n_features < 3:  # in more, chance does not bring two so near each other
+        far[0] = far[1] + 1.0
+    Z = origin + unit * np.vstack([X, far])
+    model = PACOClusterer(random_state=0).fit(Z)
+    assert model.n_clusters_ == 4
+    assert abs(model.background_share_ - 12 / 412) < 0.01
+    if unit == 1.0:
+        stream = PACOClusterer(n_iter=20, refresh=100, random_state=0)
+        assert stream.partial_fit(rng.permutation(Z)).n_clusters_ == 4
