@@ -71,7 +71,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     prior_scale : "auto", float or None, default=None
         Standard deviation of the prior of a coefficient of a standardised feature,
         relative to that of the noise if the noise is estimated. "auto" averages models
-        with the scales `prior_scales_` by exponential weights, in two to four times the
+        with the scales `prior_scales_` by exponential weights, in about twice the
         time; it is 1 for methods other than "ngvi". None: "auto" with more than 16
         features and a diagonal covariance, or more than 64 and a full one, unless
         ``forgetting="auto"``; otherwise 1. With more than 16 features one of the scales
