@@ -383,15 +383,17 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         """
         levels = as_levels(quantiles, ends=False)
         mean, std, degrees = self._distributions(X)
-        standard = ndtri(levels)
+        standard = stdtrit(degrees, levels) if degrees > 0.0 else ndtri(levels)
         if degrees > 0.0:
-            standard = stdtrit(degrees, levels)
-            best = int(self._state.shares()[0].argmax())
-            if self._state.error_units[best] > 0.0:
-                noise = self._noise_variances()[best]
-                unit = self._state.error_units[best] / math.sqrt(noise)
-                counts = self._state.error_counts[best]
+            state = self._state
+            best = 0 if state.n_experts == 1 else int(state.shares()[0].argmax())
+            unit = float(state.error_units[best])
+            if unit > 0.0:
+                unit /= math.sqrt(state.residuals[best] / state.counts[best])
+                counts = state.error_counts[best]
                 standard = error_quantiles(counts, unit, levels, standard)
+        if standard.all():
+            return mean[:, None] + std[:, None] * standard
         offsets = np.zeros((len(mean), len(levels)))  # no infinity times 0
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
