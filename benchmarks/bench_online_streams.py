@@ -28,6 +28,7 @@ from _online_data import (
 )
 from river import compose, datasets, forest, linear_model, preprocessing, tree
 from sklearn import datasets as tables
+from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
 from skpacbayes import (
@@ -280,6 +281,7 @@ def main():
     )
     report.table("Numbers: R2 of a pass, row 1 left out", columns, rows)
     report.table(*prices(options.quick))
+    report.table(*prices_of_scales(options.quick))
     report.save()
 
 
@@ -289,48 +291,75 @@ def prices(quick):
     The median over the turns of a ratio taken within a turn; numbers have a diagonal
     covariance, too.
     """
-    n = 2_000 if quick else 20_000
-    X = np.random.default_rng(0).normal(size=(n, 10))
-    scores, table = X @ np.arange(10.0), []
+    X, cases = targets(quick)
     settings = [
         {"forgetting": 0.0},
         {},
         {"forgetting": "auto"},
-        {"forgetting": 0.0, "prior_scale": 1.0},
-        {"forgetting": 0.0, "prior_scale": "auto"},
         {"n_fourier": "auto", "random_state": 0},
     ]
-    cases = {
-        "labels of 2 classes": (OnlineVIClassifier, {}, (scores > 0).astype(int)),
-        "labels of 4 classes": (
-            OnlineVIClassifier,
-            {},
-            np.digitize(scores, [-9, 0, 9]),
-        ),
-        "labels of 2 classes, hinge": (
-            OnlineVIClassifier,
-            {"loss": "hinge"},
-            (scores > 0).astype(int),
-        ),
-        "numbers": (OnlineVIRegressor, {}, scores),
-        "numbers, diagonal": (OnlineVIRegressor, {"covariance": "diagonal"}, scores),
-    }
-    for name, (estimator, common, y) in cases.items():
-        models = {
-            ", ".join(f"{k}={v!r}" for k, v in own.items()): estimator(**common, **own)
-            for own in settings
-        }
-        first = "forgetting=0.0"
-        fits = interleaved({k: partial(m.fit, X, y) for k, m in models.items()})
-        alone = {k: partial(row_by_row, m, X[:1000], y) for k, m in models.items()}
-        rows = interleaved(alone)
-        for own in models:
-            ratios = [
-                f"{median_ratio(spent, own, first):.2f}" for spent in (fits, rows)
-            ]
+    table = []
+    for name, estimator, common, y in cases:
+        models = {written(own): estimator(**common, **own) for own in settings}
+        for own, ratios in ratios_of_times(models, "forgetting=0.0", X, y).items():
             table.append([name, own or "the default", *ratios])
     title = "Time of a setting over that of forgetting=0.0 with the other defaults"
     return title, ["target", "setting", "a block of rows", "a row alone"], table
+
+
+def prices_of_scales(quick):
+    """Compare times of `prior_scale="auto"` with those of `prior_scale=1.0`."""
+    X, cases = targets(quick)
+    settings = [
+        {},
+        {"forgetting": "auto"},
+        {"forgetting": 0.0},
+        {"forgetting": "auto", "n_fourier": 0},
+        {"forgetting": 0.0, "n_fourier": 0},
+    ]
+    table = []
+    for name, estimator, common, y in cases:
+        for own in settings:
+            model = estimator(**common, **own)
+            models = {
+                scale: clone(model).set_params(prior_scale=scale)
+                for scale in ("auto", 1.0)
+            }
+            ratios = ratios_of_times(models, 1.0, X, y)["auto"]
+            table.append([name, written(own) or "the default", *ratios])
+    title = 'Time of prior_scale="auto" over that of prior_scale=1.0'
+    return title, ["target", "setting", "a block of rows", "a row alone"], table
+
+
+def targets(quick):
+    """Return rows, and for each target: name, estimator, parameters, values."""
+    n = 2_000 if quick else 20_000
+    X = np.random.default_rng(0).normal(size=(n, 10))
+    scores = X @ np.arange(10.0)
+    two, four = (scores > 0).astype(int), np.digitize(scores, [-9, 0, 9])
+    return X, [
+        ("labels of 2 classes", OnlineVIClassifier, {}, two),
+        ("labels of 4 classes", OnlineVIClassifier, {}, four),
+        ("labels of 2 classes, hinge", OnlineVIClassifier, {"loss": "hinge"}, two),
+        ("numbers", OnlineVIRegressor, {}, scores),
+        ("numbers, diagonal", OnlineVIRegressor, {"covariance": "diagonal"}, scores),
+    ]
+
+
+def written(parameters):
+    """Return parameters as one would write them in a call."""
+    return ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+
+
+def ratios_of_times(models, first, X, y):
+    """Return each model's times over those of the first: of a block, of rows alone."""
+    fits = interleaved({k: partial(m.fit, X, y) for k, m in models.items()})
+    alone = {k: partial(row_by_row, m, X[:1000], y) for k, m in models.items()}
+    rows = interleaved(alone)
+    return {
+        own: [f"{median_ratio(spent, own, first):.2f}" for spent in (fits, rows)]
+        for own in models
+    }
 
 
 def row_by_row(model, X, y):

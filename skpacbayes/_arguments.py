@@ -35,11 +35,11 @@ def as_levels(quantiles, *, ends):
     ends : bool
         Whether 0 and 1 are allowed.
     """
-    if type(quantiles) in (list, tuple) and all(type(q) is float for q in quantiles):
-        levels = np.array(quantiles)  # faster
-    else:
-        levels = as_numbers("quantiles", quantiles, ensure_all_finite=False)
-        levels = np.atleast_1d(levels)
+    plain = type(quantiles) in (list, tuple) and len(quantiles) > 0
+    if plain and all(type(q) is float and 0.0 < q < 1.0 for q in quantiles):
+        return np.array(quantiles)  # faster
+    levels = as_numbers("quantiles", quantiles, ensure_all_finite=False)
+    levels = np.atleast_1d(levels)
     inside = (levels >= 0) & (levels <= 1)
     if not ends:
         inside &= (levels > 0) & (levels < 1)

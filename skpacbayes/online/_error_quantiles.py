@@ -1,5 +1,7 @@
 """Quantiles of the errors of an online regression, normal or as they were observed."""
 
+import math
+
 import numpy as np
 from scipy.special import ndtr, ndtri
 
@@ -27,11 +29,12 @@ def error_quantiles(counts, unit, levels, normal):
     the cells; normal : quantiles of these levels if errors are normal.
     """
     total = counts.sum()
-    n_rows = EFFECTIVE * np.sqrt(2.0 * total)
+    n_rows = EFFECTIVE * math.sqrt(2.0 * total)
     if n_rows < FEWEST:
         return normal
-    below = np.cumsum(counts)[:-1] / total
-    distance = np.abs(below - ndtr(unit * EDGES)).max() * np.sqrt(n_rows)
+    below = counts[:-1].cumsum() / total
+    gaps = below - ndtr(unit * EDGES)
+    distance = max(gaps.max(), -gaps.min()) * math.sqrt(n_rows)
     if distance <= DISTANCE:
         return normal
     trust = 1.0 - (DISTANCE / distance) ** 4

@@ -34,6 +34,8 @@ FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes 100 microseconds a m
 # With more features prior_scale=None is "auto", for a diagonal and a full covariance.
 FEW_FEATURES = {"diagonal": 16, "full": 64}
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+# From this rate on, prior_scale="auto" has its largest scale alone.
+FAST_FORGETTING = 0.03
 # Of the one expert that forgets with forgetting="on_label_change": classifiers only.
 LABEL_CHANGE_RATE = 0.04
 SHUFFLED = 5000  # rows tell whether their order matters, and are learnt in another
@@ -363,7 +365,10 @@ class OnlineLinearModel(OnlineEstimator):
             scales = (1.0,)
         pairs = list(itertools.product(rates, scales))
         if self.forgetting == "auto":
-            pairs = [(r, s) for r, s in pairs if r == 0.0 or s in scales[-2:]]
+            sizes = {
+                rate: 1 if rate >= FAST_FORGETTING else 2 for rate in rates if rate
+            }
+            pairs = [(r, s) for r, s in pairs if r == 0.0 or s in scales[-sizes[r] :]]
         if self.forgetting == "on_label_change" and self.method == "ngvi":
             pairs.append((LABEL_CHANGE_RATE, scales[-1]))
         if self.n_fourier != "auto" or self.method != "ngvi":

@@ -71,7 +71,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     prior_scale : "auto", float or None, default=None
         Standard deviation of the prior of a coefficient of a standardised feature,
         relative to that of the noise if the noise is estimated. "auto" averages models
-        with the scales `prior_scales_` by exponential weights, in two to four times the
+        with the scales `prior_scales_` by exponential weights, in about twice the
         time; it is 1 for methods other than "ngvi". None: "auto" with more than 16
         features and a diagonal covariance, or more than 64 and a full one, unless
         ``forgetting="auto"``; otherwise 1. With more than 16 features one of the scales
@@ -383,15 +383,17 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         """
         levels = as_levels(quantiles, ends=False)
         mean, std, degrees = self._distributions(X)
-        standard = ndtri(levels)
+        standard = stdtrit(degrees, levels) if degrees > 0.0 else ndtri(levels)
         if degrees > 0.0:
-            standard = stdtrit(degrees, levels)
-            best = int(self._state.shares()[0].argmax())
-            if self._state.error_units[best] > 0.0:
-                noise = self._noise_variances()[best]
-                unit = self._state.error_units[best] / math.sqrt(noise)
-                counts = self._state.error_counts[best]
+            state = self._state
+            best = 0 if state.n_experts == 1 else int(state.shares()[0].argmax())
+            unit = float(state.error_units[best])
+            if unit > 0.0:
+                unit /= math.sqrt(state.residuals[best] / state.counts[best])
+                counts = state.error_counts[best]
                 standard = error_quantiles(counts, unit, levels, standard)
+        if standard.all():
+            return mean[:, None] + std[:, None] * standard
         offsets = np.zeros((len(mean), len(levels)))  # no infinity times 0
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
