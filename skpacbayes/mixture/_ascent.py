@@ -108,6 +108,13 @@ class TemperedMixture:
             self.family.update(tempered, previous.components),
         )
 
+    def m_step_of_all(self, statistics, previous):
+        """Return the mixture with the prior that the bound chooses, and the state."""
+        tempered = self.inverse_temperature * statistics
+        family, components = self.family.updated(tempered, previous.components)
+        mixture = self if family is self.family else self.with_family(family)
+        return mixture, State(self.concentration + tempered[:, 0], components)
+
     def divergence(self, state):
         """Return KL(rho, pi)."""
         prior = np.full(len(state.concentration), float(self.concentration))
@@ -175,8 +182,7 @@ class TemperedMixture:
             if converged or n_iter == max_iter:
                 return Fit(mixture, state, statistics, history, converged)
             if settled is None:
-                state = mixture.m_step(statistics, state)
-                mixture = mixture.adapted(state)
+                mixture, state = mixture.m_step_of_all(statistics, state)
                 components = self.family.recentred(state.components)
                 state = state._replace(components=components)
             else:
@@ -235,8 +241,7 @@ class TemperedMixture:
             for family in mixture.family.alternatives():
                 other, own = mixture.with_family(family), state
                 for _ in range(PRIOR_UPDATES):
-                    own = other.m_step(statistics, own)
-                    other = other.adapted(own)
+                    other, own = other.m_step_of_all(statistics, own)
                 bound = other.bound(own, 0.0, statistics)
                 if bound > best + enough:
                     best, mixture, state, found = bound, other, own, True

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._base import warn_user
 from ._default_priors import BLUR, NormalF
+from ._dual import in_dual_form, lifted
 
 UPDATES = 10  # M-steps and prior updates at fixed statistics
 CLEARLY = 0.3  # nats per row; on new rows the gain is a third smaller, or more
@@ -92,13 +93,16 @@ def warn_of_merged_components(fit, others, X, weight, learner):
         return
     needed, found = DECISIVE + NOTABLY * n_rows, []
     for other, rows, gain, advice in descriptions(fit, others, X, weight):
-        mixture = fit.mixture.with_family(other)
+        mixture = in_dual_form(fit.mixture.with_family(other), rows)
         up_to = 1 if other.covariance_type == "full" else most
         paths = learner.searched(mixture, up_to, rows, weight, range, n_init=1)
         best, rise = best_and_rise(paths[0], fit, learner.choice, gain)
         if 0 < rise <= needed:  # the improvement may still decide
-            fits, _ = learner.choice.improved(paths, rows, weight)
+            own_rows = mixture.family.encoded(rows)
+            fits, _ = learner.choice.improved(paths, own_rows, weight)
             best, rise = best_and_rise(fits, fit, learner.choice, gain)
+        if rise > needed:
+            best = lifted(best, rows, weight)
         found.append((rise, best, other.covariance_type, advice))
     if max(found, key=itemgetter(0))[1].n_components <= K:
         return

@@ -135,12 +135,16 @@ class FollowsTheData:
 
     def mean_divergences(self, posterior):
         """Return the divergences of the means and of their prior precisions l."""
+        squares = self.squares(posterior.means - self.mean, posterior.precisions)
+        return self.divergences_of_means(posterior, squares)
+
+    def divergences_of_means(self, posterior, squares):
+        """Return `mean_divergences`, given the squared lengths of the means."""
         d, expected = self.n_features, posterior.prior_precision
         shape = MEAN_SHAPE + 0.5 * d
         rate = shape / expected
         ratio = expected / posterior.mean_precision
         log_ratio = digamma(shape) - np.log(rate * posterior.mean_precision)
-        squares = self.squares(posterior.means - self.mean, posterior.precisions)
         means = 0.5 * (d * (ratio - 1 - log_ratio) + expected * squares)
         distributions = gamma_divergence(
             shape, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision

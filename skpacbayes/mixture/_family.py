@@ -97,6 +97,18 @@ class Family:
         """Return the family with the prior that the bound chooses, if it may."""
         return self
 
+    def updated(self, statistics, previous):
+        """Return the family with the prior that the bound chooses, and the posterior.
+
+        The prior is chosen given the posterior, or both together.
+        """
+        posterior = self.update(statistics, previous)
+        return self.adapted(posterior), posterior
+
+    def encoded(self, X):
+        """Return the rows of a table in the form that a search needs."""
+        return X
+
     def missing_gains(self, posterior):
         """Return the rise of the bound if missing values are integrated out.
 

@@ -25,6 +25,7 @@ from ._diagnostics import (
     warn_of_small_weights,
     warn_of_underflow,
 )
+from ._dual import in_dual_form, lifted
 from ._merged_groups import warn_of_merged_groups
 from ._moves import best_merge, best_split, exchange_components, limited
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
@@ -145,9 +146,11 @@ class Learner:
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
         mixtures = self.mixtures(X, weight, TEMPERATURES[0] if chosen else alpha)
+        mixtures = [in_dual_form(mixture, X) for mixture in mixtures]
         mixture, paths = self.searched_among(mixtures, X, weight, tasks)
+        rows = mixture.family.encoded(X), weight
         if chosen:
-            inflation = inflation_in(best_by_number(paths), X, weight)
+            inflation = inflation_in(best_by_number(paths), *rows)
             if inflation > 1.0:
                 mixture = mixture.at(TEMPERATURES[0] / inflation)
                 paths = self.searched(mixture, self.n_components, X, weight, range)
@@ -158,10 +161,10 @@ class Learner:
                 paths = self.searched(mixture, self.n_components, X, weight, range)
         if self.chooses:
             fits = best_by_number(paths)
-            fit, path = self.choice.best_of(paths, X, weight)
-            self.warn_if_more(fit, X, weight)
-            return fit, path, fits
-        fit, _ = self.exchanged(paths[0][self.n_components], X, weight)
+            fit, path = self.choice.best_of(paths, *rows)
+            self.warn_if_more(fit, *rows)
+            return lifted(fit, X, weight), path, fits
+        fit = lifted(self.exchanged(paths[0][self.n_components], *rows)[0], X, weight)
         return fit, {self.n_components: self.choice.of(fit)}, {self.n_components: fit}
 
     def warn_of(self, fit, fits, X, weight):
@@ -284,6 +287,7 @@ class Learner:
         """
         n_init = n_init or self.n_init
         known = {} if known is None else known
+        X = mixture.family.encoded(X)
         seeds = np.random.default_rng(self.seed).integers(2**31 - 1, size=n_init)
         search = {"tasks": tasks, "n_jobs": self.n_jobs, "known": known}
         if self.chooses:

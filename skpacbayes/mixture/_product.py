@@ -23,10 +23,11 @@ class ProductFamily(ExponentialFamily):
 
     Parameters
     ----------
-    families : list of (name, family, columns)
+    families : list of (name, family, columns), or list of str
         A name, a family (or its name) with linear statistics, and the indices of its
         columns; or their names, where the mixture is fitted to a data frame. Columns of
-        no family are ignored.
+        no family are ignored. A list of names has one for each column; the columns of
+        one name are described by one family of that name.
     """
 
     checked = False  # whether the families are valid parts without common columns
@@ -36,6 +37,11 @@ class ProductFamily(ExponentialFamily):
 
     def with_indices(self, names, n_features):
         """Return the product with the indices of columns that are given by name."""
+        if self.has_one_for_each_column and len(self.families) != n_features:
+            raise ValueError(
+                f"family={self.families!r} is a family for each of "
+                f"{len(self.families)} columns, but X has {n_features}."
+            )
         families = []
         for name, family, columns in self.parts():
             asked = f"The family {name!r} has"
@@ -46,6 +52,12 @@ class ProductFamily(ExponentialFamily):
         product = ProductFamily(families)
         product.slices = [as_slice(columns) for _, _, columns in families]
         return product
+
+    @property
+    def has_one_for_each_column(self):
+        """Whether the families are a list of names, one for each column."""
+        names = [isinstance(each, str) for each in self.families]
+        return bool(names) and all(names)
 
     @property
     def allows_missing(self):
@@ -59,15 +71,26 @@ class ProductFamily(ExponentialFamily):
 
     def parts(self):
         """Return the families; a name is a family with its defaults."""
-        names = {part[0] for part in self.families if len(part) == 3}
-        if len(names) < max(1, len(self.families)):
+        triples = self.families
+        if self.has_one_for_each_column:
+            triples = [
+                (name, name, [i for i, own in enumerate(self.families) if own == name])
+                for name in dict.fromkeys(self.families)
+            ]
+        names = {
+            each[0]
+            for each in triples
+            if isinstance(each, (tuple, list)) and len(each) == 3
+        }
+        if len(names) < max(1, len(triples)):
             raise ValueError(
-                "A list of families needs triples (name, family, columns) with "
-                f"different names, but got {self.families!r}."
+                "A list of families needs a name for each column, or triples (name, "
+                "family, columns) with different names, such as "
+                '[("sizes", "normal", [0, 1]), ("visits", "poisson", [2])], but got '
+                f"{self.families!r}."
             )
         return [
-            (name, family_named(family), columns)
-            for name, family, columns in self.families
+            (name, family_named(family), columns) for name, family, columns in triples
         ]
 
     def check_rows(self, X):

@@ -5,6 +5,7 @@ from scipy.sparse import issparse
 
 from .._chains import in_threads
 from ._answers import log_densities
+from ._dual import lifted
 from ._selection import with_best_prior
 
 TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625  # divided by the inflation
@@ -101,13 +102,16 @@ class TemperatureChoice:
         """
         seen = ~held_out
         weight = None if sample_weight is None else sample_weight[seen]
-        rows, to = (X[seen], weight), self.choice.options
+        family = next(iter(fits.values())).mixture.family
+        rows, to = (family.encoded(X)[seen], weight), self.choice.options
         found = self.followed(fits, alpha, rows)
         fits = {**fits, **found}
         most = max(found, key=lambda K: self.choice.of(found[K]))
         fit = fits[most].mixture.ascend(fits[most].state, *rows, **to)
         fit = with_best_prior(fit, *rows, **to)
         fits = {**{K: fits[K] for K in range(min(fits), most)}, most: fit}
+        weight = np.ones(len(seen)) if sample_weight is None else sample_weight
+        fit = lifted(fit, X, seen * weight)
         return fits, log_densities(fit.mixture.family, fit.state, X[held_out])
 
     def followed(self, fits, alpha, rows):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._chains import in_threads
 from ._answers import log_densities
+from ._dual import in_dual_form, lifted
 from ._search import best_fit, restarts
 from ._selection import with_best_prior
 from ._temperature import N_FOLDS, blocks_of
@@ -82,11 +83,12 @@ def scores_of(learner, fits, X, sample_weight, held_out):
     to = {**learner.to, "tol": COARSE * learner.to["tol"]}
     found = []
     for fit in fits:
-        mixture = begun[fit.mixture.family.covariance_type]
+        mixture = in_dual_form(begun[fit.mixture.family.covariance_type], rows[0])
         n_components, seeds = fit.n_components, [learner.seed]
+        own_rows = mixture.family.encoded(rows[0]), weight
         starts = restarts(
-            mixture, n_components, seeds, *rows, tasks=range, n_jobs=None, **to
+            mixture, n_components, seeds, *own_rows, tasks=range, n_jobs=None, **to
         )
-        own = with_best_prior(best_fit(starts), *rows, **to)
+        own = lifted(with_best_prior(best_fit(starts), *own_rows, **to), *rows)
         found.append(log_densities(own.mixture.family, own.state, X[held_out]))
     return found

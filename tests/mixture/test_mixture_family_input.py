@@ -122,7 +122,14 @@ def test_other_refusals():
         TemperedVBMixture(twice).fit(X)
     with pytest.raises(ValueError, match="it is no ExponentialFamily"):
         TemperedVBMixture([("a", Student(), [0])]).fit(X)
-    for wrong in ([], [("a", "normal")], [("a", "normal", [0]), ("a", "normal", [1])]):
+    named_twice = [("a", "normal", [0]), ("a", "normal", [1])]
+    for wrong in (
+        [],
+        [("a", "normal")],
+        named_twice,
+        [Normal()],
+        ["poisson", Normal()],
+    ):
         with pytest.raises(ValueError, match=r"triples .* with different names"):
             TemperedVBMixture(wrong).fit(X)
     with pytest.raises(ValueError, match="'a' has no column"):
@@ -135,6 +142,27 @@ def test_other_refusals():
         TemperedVBMixture(Normal).fit(X)
     with pytest.warns(UserWarning, match="n_components=40 is more than the 30 rows"):
         TemperedVBMixture("normal", 40, tol=0.1, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("names", [("normal", "poisson", "normal"), ("poisson",) * 3])
+def test_a_list_of_names_has_one_for_each_column(names):
+    """It is the product of one family for all columns of each name."""
+    X = np.random.default_rng(0).poisson([[1.0, 5.0, 9.0]] * 20).astype(float)
+    products = [
+        (name, name, np.flatnonzero([own == name for own in names]).tolist())
+        for name in dict.fromkeys(names)
+    ]
+    listed, product = (
+        TemperedVBMixture(family, 2, random_state=0, max_iter=5, tol=1.0).fit(X)
+        for family in (list(names), products)
+    )
+    assert listed.elbo_ == product.elbo_
+    assert listed.parameters_.keys() == product.parameters_.keys()
+    assert (listed.score_samples(X) == product.score_samples(X)).all()
+    with pytest.raises(ValueError, match=r"each of 3 columns, but X has 2\."):
+        listed.fit(X[:, :2])
+    with pytest.raises(ValueError, match="no family 'norml': choose of"):
+        TemperedVBMixture(["norml"] * 3).fit(X)
 
 
 def test_columns_of_a_frame_by_name():
