@@ -22,8 +22,8 @@ from skpacbayes.additive import (
 from skpacbayes.additive._drawn_base import log_odds_of_mean
 
 SHORT = {
-    SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20},
-    SparseAdditiveGibbsRanker: {"n_iter": 80, "burn_in": 30},
+    SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20, "n_chains": 1},
+    SparseAdditiveGibbsRanker: {"n_iter": 80, "burn_in": 30, "n_chains": 1},
 }
 BOTH = pytest.mark.parametrize("kind", SHORT, ids=lambda kind: kind.__name__)
 pytestmark = [  # short chains
@@ -70,7 +70,8 @@ def test_finds_the_variable_and_its_effect(kind):
 @BOTH
 def test_same_seed_same_answer_and_pickle(kind):
     X, y = rows()
-    first, second = fitted(kind), made(kind, n_jobs=2).fit(X, y)
+    first = made(kind, n_chains=2).fit(X, y)
+    second = made(kind, n_chains=2, n_jobs=2).fit(X, y)
     scores = first.decision_function(X)
     assert_array_equal(scores, second.decision_function(X))
     loaded = pickle.loads(pickle.dumps(first))
@@ -339,16 +340,18 @@ def test_ranker_score_is_the_area_under_the_curve():
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
 def test_ranker_takes_whole_weights_for_rows_repeated(loss):
     """The posterior is the same, its random numbers are not."""
-    X, y = rows()
+    X, y = rows(slope=8.0)
     weights = np.random.default_rng(0).integers(0, 4, size=200)
-    ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=300, burn_in=100)
+    settings = {"n_iter": 150, "burn_in": 50, "n_chains": 2}
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss, **settings)
     ranker.fit(X, y, sample_weight=weights)
     places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
     repeated = clone(ranker).fit(X[places], y[places])
     scores = repeated.decision_function(X)
     assert np.corrcoef(ranker.decision_function(X), scores)[0, 1] > 0.99
-    assert_array_equal(ranker.get_support(), repeated.get_support())
-    # Of 300 draws the slope has a relative error of up to .15.
+    found = ranker.inclusion_probabilities_, repeated.inclusion_probabilities_
+    assert_allclose(*found, atol=0.35)  # the rows of the heaviest weights count thrice
+    # Of so many draws the slope has a relative error of up to .2.
     temperature = repeated.inverse_temperature_
     assert_allclose(ranker.inverse_temperature_, temperature, rtol=0.5)
 
