@@ -480,20 +480,22 @@ def certified(n=2000, seed=0, **parameters):
 
 def test_certificate():
     """The bound is above the risk, .04 + .25 E(posterior error), and not vacuous."""
-    certificate = certified().certificate()
+    model = certified()
+    certificate = model.certificate()
     assert certificate.observed < certificate.bound < 0.25 / 3 + 0.04
     assert certificate.bound == pytest.approx(sum(certificate.terms.values()))
     known = [name for name in certificate.assumptions if "known" in name]
     assert all(certificate.assumptions[name] for name in known)
-    few = certified(200).certificate()
+    of_few = certified(200)
+    few = of_few.certificate()
     assert few.terms["divergence"] > certificate.terms["divergence"]
-    surer = certified(200).certificate(confidence=0.999)
+    surer = of_few.certificate(confidence=0.999)
     assert surer.bound > few.bound
     text = str(certificate)
     assert "cannot be checked" in text
     X = np.random.default_rng(9).uniform(-1, 1, (4000, 3))
     y = 0.5 * X[:, 0] + 0.2 * np.random.default_rng(8).normal(size=4000)
-    new = certified().certificate(X, y)
+    new = model.certificate(X, y)
     assert new.bound == certificate.bound
     # The noise is 0.04; its mean square over 4000 rows has a deviation of 0.0009.
     assert 0.04 - 0.003 < new.observed < new.bound

@@ -22,8 +22,8 @@ from skpacbayes.additive import (
 from skpacbayes.additive._drawn_base import log_odds_of_mean
 
 SHORT = {
-    SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20},
-    SparseAdditiveGibbsRanker: {"n_iter": 80, "burn_in": 30},
+    SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20, "n_chains": 1},
+    SparseAdditiveGibbsRanker: {"n_iter": 80, "burn_in": 30, "n_chains": 1},
 }
 BOTH = pytest.mark.parametrize("kind", SHORT, ids=lambda kind: kind.__name__)
 pytestmark = [  # short chains
@@ -70,7 +70,8 @@ def test_finds_the_variable_and_its_effect(kind):
 @BOTH
 def test_same_seed_same_answer_and_pickle(kind):
     X, y = rows()
-    first, second = fitted(kind), made(kind, n_jobs=2).fit(X, y)
+    first = made(kind, n_chains=2).fit(X, y)
+    second = made(kind, n_chains=2, n_jobs=2).fit(X, y)
     scores = first.decision_function(X)
     assert_array_equal(scores, second.decision_function(X))
     loaded = pickle.loads(pickle.dumps(first))
@@ -341,7 +342,8 @@ def test_ranker_takes_whole_weights_for_rows_repeated(loss):
     """The posterior is the same, its random numbers are not."""
     X, y = rows()
     weights = np.random.default_rng(0).integers(0, 4, size=200)
-    ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=300, burn_in=100)
+    settings = {"n_iter": 300, "burn_in": 100, "n_chains": 2}
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss, **settings)
     ranker.fit(X, y, sample_weight=weights)
     places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
     repeated = clone(ranker).fit(X[places], y[places])

@@ -198,7 +198,7 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(
     }
     shares = np.exp(np.array(list(logs.values())) - logsumexp(list(logs.values())))
     models = []
-    for _ in range(2500):
+    for _ in range(1600):
         advance(chain, with_rates)
         models.append(tuple(np.isin(np.arange(4), chain.model[0]).astype(int)))
     for orders, share in zip(logs, shares, strict=True):

@@ -143,7 +143,14 @@ def test_where_the_chain_begins_does_not_matter():
 
 def made(**parameters):
     return SparseAdditiveGibbsPoissonRegressor(
-        **{"n_iter": 60, "burn_in": 30, "max_order": 4, "random_state": 0, **parameters}
+        **{
+            "n_iter": 60,
+            "burn_in": 30,
+            "n_chains": 1,
+            "max_order": 4,
+            "random_state": 0,
+            **parameters,
+        }
     )
 
 

@@ -171,7 +171,14 @@ def test_a_drawn_slab_follows_the_posterior(monkeypatch):
 
 def made(**parameters):
     return SparseAdditiveGibbsClassifier(
-        **{"n_iter": 60, "burn_in": 30, "max_order": 4, "random_state": 0, **parameters}
+        **{
+            "n_iter": 60,
+            "burn_in": 30,
+            "n_chains": 1,
+            "max_order": 4,
+            "random_state": 0,
+            **parameters,
+        }
     )
 
 

@@ -75,7 +75,7 @@ TABLES = {
 def test_nine_tenths_of_the_rows_have_a_number_that_was_named(table):
     """A silent answer is that of any nine tenths of the rows; else it names theirs.
 
-    Of 6 parts two may have another number than those: two standard errors are no bound.
+    Of 3 parts one may have another number than those: two standard errors are no bound.
     """
     X = TABLES[table]
     model, said = fitted(X)
@@ -84,10 +84,10 @@ def test_nine_tenths_of_the_rows_have_a_number_that_was_named(table):
     assert bool(said) == (len(named) > 1)
     assert all(str(k) in said[0] for k in named[:5] if said)
     others = 0
-    for seed in range(6):
+    for seed in range(3):
         part = np.random.default_rng(seed).permutation(len(X))[: len(X) * 9 // 10]
         others += fitted(X[part])[0].n_clusters_ not in named
-    assert others <= (2 if said else 0)
+    assert others <= (1 if said else 0)
 
 
 @pytest.mark.parametrize("n_features", [5, 10, 30])

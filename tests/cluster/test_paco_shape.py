@@ -94,7 +94,7 @@ def unequal_groups(seed):
 
 
 ANY_UNITS = {
-    f"groups {seed}": functools.partial(unequal_groups, seed) for seed in range(12)
+    f"groups {seed}": functools.partial(unequal_groups, seed) for seed in range(6)
 }
 ANY_UNITS |= {"iris": lambda: load_iris().data, "wine": lambda: load_wine().data}
 

@@ -45,6 +45,7 @@ META = {  # those that need parameters
     "ParticleMaximumLikelihood": FEW_QUADRATICS,
     "SMC2": FEW_DRAWS,
 }
+ONE_CHAIN = {"n_chains": 1, "burn_in": 5}
 # Settings that may warn of few iterations. The defaults of these estimators are fitted
 # by their docstrings' examples, where a warning is an error; those of others, here.
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}
@@ -60,9 +61,9 @@ CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}
         "burn_in": 5,
     },
     "PACOClusterer": {"n_iter": 50},
-    "SparseAdditiveGibbsClassifier": {"n_iter": 10, "burn_in": 5},
-    "SparseAdditiveGibbsPoissonRegressor": {"n_iter": 10, "burn_in": 5},
-    "SparseAdditiveGibbsRanker": {"n_iter": 5, "burn_in": 5},
+    "SparseAdditiveGibbsClassifier": ONE_CHAIN | {"n_iter": 10},
+    "SparseAdditiveGibbsPoissonRegressor": ONE_CHAIN | {"n_iter": 10},
+    "SparseAdditiveGibbsRanker": ONE_CHAIN | {"n_iter": 5},
     "SparseAdditiveGibbsRegressor": {"n_iter": 60, "burn_in": 20},
     "SubspaceMixture": {"n_init": 2},
 }

@@ -25,7 +25,7 @@ PLAIN = ClusteredParticleFilter(
 FILTERS: dict = {
     "ParticleMarginalMetropolis": {"estimator": PLAIN},
     "ParticleMaximumLikelihood": {"estimator": PLAIN},
-    "SMC2": {"estimator": ClusteredParticleFilter(LocalLevel(), n_particles=256)},
+    "SMC2": {"estimator": clone(PLAIN).set_params(n_particles=256)},
 }
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
     name: settings | FILTERS.get(name, {})

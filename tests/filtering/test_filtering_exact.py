@@ -47,7 +47,7 @@ def test_the_likelihood_is_unbiased(name):
         ClusteredParticleFilter(model, random_state=seed, **parameters)
         .fit(X)
         .log_likelihood_
-        for seed in range(250)
+        for seed in range(150)
     ]
     within_four_errors(np.exp(np.array(estimates) - exact), 1.0)
 
@@ -81,7 +81,7 @@ def test_proposition_1(conservation, scheme):
     weights /= weights.sum()
     functions = np.column_stack([particles, particles**2, np.sin(7 * particles)])
     found = []
-    for _ in range(3000):
+    for _ in range(1500):
         labels = kmeans_labels(particles, 6, rng)
         cells, masses = cells_of(labels, weights, conservation)
         ancestors = draw(weights, cells, scheme, rng)

@@ -81,7 +81,7 @@ def test_the_likelihood_is_unbiased_whatever_the_proposal(model, parameters, pro
         tracker(model, random_state=seed, proposal=proposal, **parameters)
         .fit(X)
         .log_likelihood_
-        for seed in range(100)
+        for seed in range(60)
     ]
     within_four_errors(np.exp(np.array(found) - exact), 1.0)
 

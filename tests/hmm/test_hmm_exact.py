@@ -209,7 +209,7 @@ def test_transitions_given_states(firsts, min_transition):
     firsts = np.array(firsts, dtype=float)
     rng = np.random.default_rng(1)
     # by importance: uniform on the simplices above the least entry
-    n = 100_000
+    n = 50_000
     share = 1 - 3 * min_transition
     grid = min_transition + share * rng.dirichlet(np.ones(3), (n, 3))
     logs = ((moves + 0.3) * np.log(grid)).sum(axis=(1, 2))

@@ -233,7 +233,7 @@ def test_callbacks_follow_the_sweeps():
 def test_a_callback_stops_the_chains(blocks, n_draws):
     """Within the burn-in, too: the last sweep of the best chain is all there is."""
     X, states = two_states()
-    model = markov(n_atoms=1).set_callbacks(Recorder(stop_after=blocks))
+    model = markov(n_atoms=1, n_chains=2).set_callbacks(Recorder(stop_after=blocks))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X)

@@ -162,14 +162,10 @@ def test_the_default_bound_against_the_evidence_by_quadrature():
         return likelihood + prior + log_precision + log_ratio
 
     peak = log_integrand(-np.log(scatter / n), np.log(0.05))
-    evidence, _ = integrate.dblquad(
-        lambda a, b: np.exp(log_integrand(a, b) - peak),
-        -25,
-        5,
-        -np.log(scatter / n) - 3,
-        -np.log(scatter / n) + 3,
-        epsrel=1e-3,
-    )
+    precisions = np.linspace(-3, 3, 301) - np.log(scatter / n)
+    ratios = np.linspace(-25, 5, 601)
+    density = np.exp(log_integrand(*np.meshgrid(precisions, ratios)) - peak)
+    evidence = integrate.simpson(integrate.simpson(density, precisions), ratios)
     log_evidence = np.log(evidence) + peak
     assert log_evidence - 0.6 < mixture.elbo_ < log_evidence
 
@@ -222,13 +218,10 @@ def test_a_mixture_is_its_definition(name, alpha):
     engine.density(state).log_joint(X, joint)
     shares = special.softmax(joint, axis=1)
     assert_allclose(mixture.predict_proba(X), shares, atol=1e-12)
-    prior = stats.dirichlet(np.ones(2))
-    law = stats.dirichlet(mixture.weight_concentration_)
-    draws = law.rvs(200_000, random_state=0).T
-    divergence = (law.logpdf(draws) - prior.logpdf(draws)).mean()
-    divergence += engine.family.divergence(state.components)
+    divergence = -stats.dirichlet(mixture.weight_concentration_).entropy()
+    divergence += engine.family.divergence(state.components)  # the prior's log is 0
     bound = alpha * special.logsumexp(joint, axis=1).sum() - divergence
-    assert_allclose(mixture.elbo_, bound, atol=0.02)
+    assert_allclose(mixture.elbo_, bound, rtol=1e-9)
     settled = engine.bound(state, 0.0, mixture.statistics_)
     assert_allclose(settled, mixture.elbo_, rtol=1e-10)
     predictive = engine.family.log_predictive(state.components, X)
