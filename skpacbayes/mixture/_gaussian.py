@@ -418,7 +418,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         """Return a family with an empirical prior."""
         d, spread = X.shape[1], variances(X, weight)
         if kind in ("full", "tied"):
-            return NormalMatrixF(
+            family = NormalMatrixF(
                 mean,
                 self.mean_precision_prior,
                 d + 2 if degrees is None else degrees,
@@ -426,6 +426,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
                 BLUR * spread,
                 tied=kind == "tied",
             )
+            family.shape_follows = d > 1 and not are_few(X, weight)
+            return family
         pooled = kind == "spherical"
         return NormalF(
             mean,
