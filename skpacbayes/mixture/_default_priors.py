@@ -9,6 +9,11 @@ N(m0, (l L)^-1) given L and l, and l has a Gamma distribution. B and l are integ
 out by factors of their own in the product rho: J is still a lower bound, with all
 constants.
 
+A number of components is compared with others at the best R of each. If the shape of R
+were that of the covariance of all rows, it would suit one component only: where groups
+are apart, several components would pay for a wrong prior. A Wishart factor of R in rho
+would be so far from independent of the B that it costs more than it gains.
+
 .. [1] J. Mulder and L. R. Pericchi (2018). The matrix-F prior for estimating and
    testing covariance matrices. Bayesian Analysis 13, 1193-1214.
 """
@@ -213,10 +218,8 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
     def __init__(self, mean, mean_precision, degrees, scale, blur, tied):
         super().__init__(mean, mean_precision, degrees, scale, tied)
         self.blur, self.blur_matrix = blur, np.diag(blur)
-        self.deviations, self.first_root = (
-            np.sqrt(blur / BLUR),
-            np.linalg.cholesky(scale),
-        )
+        self.deviations = np.sqrt(blur / BLUR)
+        self.first_root = np.linalg.cholesky(scale)
         self._set_shape(np.eye(self.n_features))
 
     def _set_shape(self, shape):
@@ -249,7 +252,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
 
         The posterior may have been computed with a scale of another shape.
         """
-        if not self.shape_follows:
+        if (posterior.log_units == self.log_root).all():  # it has not
             return super().log_determinants(posterior)
         scaled, sums = self.in_units_of_scale(posterior)
         logs = 2 * np.linalg.slogdet(scaled)[1], np.linalg.slogdet(sums)[1]
@@ -339,6 +342,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             factors=factors,
             spectrum=(degrees[:, None] / values)[:, None],
             lost=self.losses(statistics),
+            log_units=np.full(len(degrees), self.log_root),
         )
         return self.completed(posterior, wishart_log_determinant(degrees, log_scale, d))
 
