@@ -227,6 +227,15 @@ class TemperedMixture:
             return self
         return self.with_family(family)
 
+    def reshaped(self, statistics, state, n_updates):
+        """Return the mixture with a better prior for statistics, and its state."""
+        mixture = self
+        for _ in range(n_updates):
+            mixture, state = mixture.m_step_of_all(statistics, state)
+            family = mixture.family.reshaped(state.components)
+            mixture = mixture.with_family(family)
+        return mixture, state
+
     def with_best_prior(self, fit, X, sample_weight, **to):
         """Return the fit, or a better one with an alternative prior of the family.
 
@@ -240,8 +249,7 @@ class TemperedMixture:
             found = False
             for family in mixture.family.alternatives():
                 other, own = mixture.with_family(family), state
-                for _ in range(PRIOR_UPDATES):
-                    other, own = other.m_step_of_all(statistics, own)
+                other, own = other.reshaped(statistics, own, PRIOR_UPDATES)
                 bound = other.bound(own, 0.0, statistics)
                 if bound > best + enough:
                     best, mixture, state, found = bound, other, own, True

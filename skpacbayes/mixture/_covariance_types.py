@@ -177,9 +177,7 @@ def gain(fit, family):
     origins = fit.state.components.origins
     state = mixture.blank(len(statistics), origins[0])
     state = state._replace(components=state.components._replace(origins=origins))
-    for _ in range(UPDATES):
-        state = mixture.m_step(statistics, state)
-        mixture = mixture.adapted(state)
+    mixture, state = mixture.reshaped(statistics, state, UPDATES)
     return mixture.criterion_of(state, statistics) - fit.criterion
 
 

@@ -9,6 +9,11 @@ N(m0, (l L)^-1) given L and l, and l has a Gamma distribution. B and l are integ
 out by factors of their own in the product rho: J is still a lower bound, with all
 constants.
 
+A number of components is compared with others at the best R of each. If the shape of R
+were that of the covariance of all rows, it would suit one component only: where groups
+are apart, several components would pay for a wrong prior. A Wishart factor of R in rho
+would be so far from independent of the B that it costs more than it gains.
+
 .. [1] J. Mulder and L. R. Pericchi (2018). The matrix-F prior for estimating and
    testing covariance matrices. Bayesian Analysis 13, 1193-1214.
 """
@@ -35,6 +40,7 @@ BLUR = 1e-12  # variance added to each row, as a share of that of the feature
 SCALES = 1e-12, 1.0  # smallest and largest `scale_factor`
 MANY_COLUMNS = 40  # from which scatter matrices of low rank have a faster update,
 LOW_RANK = 0.75  # if their rank and tempered rows are at most this share of them
+SHAPE_DEGREES = 1.0  # of the penalty for the shape of the prior scale, per feature
 STEEPEST = 1e6  # for which the inverse prior correlations are at most this on average
 
 
@@ -87,6 +93,7 @@ class FollowsTheData:
     """
 
     scale_factor = 1.0
+    shape_follows = False  # whether the shape of R is estimated too
     likeness = 1.0  # degrees of freedom of B, in units of its dimension
 
     def initial(self, n_components, origin):
@@ -153,12 +160,16 @@ class FollowsTheData:
 
     def precision_divergences(self, posterior):
         """Return the divergences of the precisions L; a single one if L is shared."""
-        degrees = self.wishart_degrees(posterior)
-        spectrum = self.scale_factor * posterior.spectrum
-        degrees = np.broadcast_to(degrees[:, None], spectrum.shape[:2])
-        scales = self.likeness * spectrum.shape[-1]
-        each = matrix_f_divergence(degrees, spectrum, self.degrees, scales)
+        logs, size = self.log_determinants(posterior), posterior.spectrum.shape[-1]
+        degrees = self.wishart_degrees(posterior)[:, None]
+        degrees, scales = np.broadcast_to(degrees, logs[0].shape), self.likeness * size
+        each = matrix_f_divergence(degrees, size, *logs, self.degrees, scales)
         return each.sum(axis=1)
+
+    def log_determinants(self, posterior):
+        """Return log |R E L| and log |I + R E L|, (n_components or 1, n_scales)."""
+        scaled = self.scale_factor * posterior.spectrum
+        return np.log(scaled).sum(axis=2), np.log1p(scaled).sum(axis=2)
 
     def adapted(self, posterior):
         """Return the family with the scale R that maximises the bound.
@@ -182,7 +193,9 @@ class FollowsTheData:
     def rescaled(self, factor):
         """Return the family with another scale R."""
         family = copy(self)
-        family.scale_factor = min(max(factor, SCALES[0]), SCALES[1])
+        if not self.shape_follows:
+            factor = min(max(factor, SCALES[0]), SCALES[1])
+        family.scale_factor = factor
         return family
 
     def alternatives(self):
@@ -199,17 +212,86 @@ class FollowsTheData:
 
 
 class NormalMatrixF(FollowsTheData, NormalWishart):
-    """Full covariances, each component's own or one for all (`tied`)."""
+    """Full covariances, each component's own or one for all (`tied`).
+
+    If `shape_follows`, the bound chooses the scale R of the prior with its shape, less
+    a penalty for the difference from the shape of the `scale` that is given: where
+    groups are apart, the covariance of all rows is too wide in these directions.
+    """
 
     def __init__(self, mean, mean_precision, degrees, scale, blur, tied):
         super().__init__(mean, mean_precision, degrees, scale, tied)
         self.blur, self.blur_matrix = blur, np.diag(blur)
-        self.root = np.linalg.cholesky(scale)
+        self.deviations = np.sqrt(blur / BLUR)
+        self.first_root = np.linalg.cholesky(scale)
+        self._set_shape(np.eye(self.n_features))
+
+    def _set_shape(self, shape):
+        """Set the triangular S of the scale R = `scale_factor` * T S (T S)'.
+
+        T is the root of the scale that is given.
+        """
+        self.shape, self.root = shape, self.first_root @ shape
+        self.inverse_scale = self.root @ self.root.T
         self.inverse_root = np.linalg.inv(self.root)
         self.log_root = np.log(np.diag(self.root)).sum()
-        self.deviations, d = np.sqrt(blur / BLUR), self.n_features
         self.prior_precision = self.inverse_root.T @ self.inverse_root
-        self.steepness = np.diagonal(self.prior_precision) @ self.deviations**2 / d
+        steepness = np.diagonal(self.prior_precision) @ self.deviations**2
+        self.steepness = steepness / self.n_features
+
+    @property
+    def prior_penalty(self):
+        """Penalty for the shape S, whose squares have the sum `n_features`: -c log |S|.
+
+        It is zero for the identity, and else positive.
+        """
+        return -SHAPE_DEGREES * self.n_features * np.log(np.diag(self.shape)).sum()
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, plus its `prior_penalty`."""
+        return super().divergence(posterior) + self.prior_penalty
+
+    def log_determinants(self, posterior):
+        """Return log |R E L| and log |I + R E L|, (n_components or 1, 1).
+
+        The posterior may have been computed with a scale of another shape.
+        """
+        if (posterior.log_units == self.log_root).all():  # it has not
+            return super().log_determinants(posterior)
+        scaled, sums = self.in_units_of_scale(posterior)
+        logs = 2 * np.linalg.slogdet(scaled)[1], np.linalg.slogdet(sums)[1]
+        return tuple(each[:, None] for each in logs)
+
+    def in_units_of_scale(self, posterior):
+        """Return factors of the E L, and the sums I + E L, in units of R^-1."""
+        scaled = np.sqrt(self.scale_factor) * (self.root.T @ posterior.factors)
+        return scaled, np.eye(self.n_features) + scaled @ scaled.mT
+
+    def reshaped(self, posterior):
+        """Return the family with a scale R of another shape, and a larger bound.
+
+        With the penalty, and m, nu and c the degrees of freedom of B, of L and of the
+        shape, twice the bound is a constant plus
+
+            (n_components nu + c) log |R| - (m + nu) sum_k log |I + R E L_k|
+            - c n_features log tr(R R0^-1)
+
+        where R0 is the scale that is given. The last two terms are convex in R: they
+        are above their tangents. With tangents in their place, the maximum is explicit.
+        """
+        if not self.shape_follows:
+            return self
+        d = self.n_features
+        c = SHAPE_DEGREES * d
+        _, sums = self.in_units_of_scale(posterior)
+        K, nu, m = len(sums), self.degrees, self.likeness * d
+        slope = (nu + m) * (K * np.eye(d) - np.linalg.inv(sums).sum(axis=0))
+        slope += c * self.shape.T @ self.shape
+        step = np.linalg.cholesky((K * nu + c) * np.linalg.inv(slope))
+        shape, family = np.sqrt(self.scale_factor) * self.shape @ step, copy(self)
+        family.scale_factor = (shape**2).sum() / d
+        family._set_shape(shape / np.sqrt(family.scale_factor))
+        return family
 
     def other_types(self, degrees=None):
         """Return families of other types of covariances, with their default priors.
@@ -224,6 +306,11 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             NormalF(*prior, spread, self.blur, pooled=False),
             NormalF(*prior, spread.mean(), self.blur, pooled=True),
         ]
+
+    def alternatives(self):
+        """Return the family, whose shape may change, and others."""
+        own = [copy(self)] if self.shape_follows else []
+        return super().alternatives() + own
 
     def numbers(self, statistics):
         """Return the numbers of rows, which are added to the degrees of freedom."""
@@ -259,6 +346,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             factors=factors,
             spectrum=(degrees[:, None] / values)[:, None],
             lost=self.losses(statistics),
+            log_units=np.full(len(degrees), self.log_root),
         )
         return self.completed(posterior, wishart_log_determinant(degrees, log_scale, d))
 

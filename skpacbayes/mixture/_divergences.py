@@ -40,7 +40,7 @@ def wishart_log_normalizer(degrees, log_scale, d):
     return 0.5 * degrees * (log_scale + d * np.log(2)) + multigammaln(degrees / 2, d)
 
 
-def matrix_f_divergence(degrees, spectrum, prior_degrees, scale_degrees):
+def matrix_f_divergence(degrees, d, log_scaled, log_sum, prior_degrees, scale_degrees):
     """Return an upper bound on KL(Wishart, matrix-F), one for each distribution.
 
     The matrix-F density of a precision L is proportional to
@@ -53,20 +53,21 @@ def matrix_f_divergence(degrees, spectrum, prior_degrees, scale_degrees):
     ----------
     degrees : ndarray of shape (...)
         Degrees of freedom of the Wishart distributions.
-    spectrum : ndarray of shape (..., d)
-        Eigenvalues of R E L.
+    d : int
+        Number of rows of R and L.
+    log_scaled, log_sum : ndarrays of shape (...)
+        log |R E L| and log |I + R E L|.
     prior_degrees, scale_degrees : float
         The nu and the m of the matrix-F distribution.
     """
-    d = spectrum.shape[-1]
-    log_scale = np.log(spectrum).sum(axis=-1) - d * np.log(degrees)
+    log_scale = log_scaled - d * np.log(degrees)
     halves = (degrees[..., None] + 1 - np.arange(1, d + 1)) / 2
     log_determinant = digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
     return (
         0.5 * (degrees - prior_degrees) * log_determinant
         - 0.5 * degrees * (log_scale + d * (1 + np.log(2)))
         - gammaln(halves).sum(axis=-1)
-        + 0.5 * (prior_degrees + scale_degrees) * np.log1p(spectrum).sum(axis=-1)
+        + 0.5 * (prior_degrees + scale_degrees) * log_sum
         - matrix_f_constant(prior_degrees, scale_degrees, d)
     )
 

@@ -30,6 +30,7 @@ class Family:
     allows_missing = False
     continuous = False  # values have a density, so that outliers may be uniform
     independent = False  # columns are independent given the component
+    prior_penalty = 0.0  # part of `divergence` for parameters of the prior
     squared = False  # values are squared, and their squares must not overflow
     nominal = False  # values are categories without an order
     completes_rows = False  # missing values have a posterior; else they are left out
@@ -108,6 +109,13 @@ class Family:
     def encoded(self, X):
         """Return the rows of a table in the form that a search needs."""
         return X
+
+    def reshaped(self, posterior):
+        """Return the family with a prior that the bound prefers, if it may.
+
+        Unlike `adapted`, it is called between ascents only.
+        """
+        return self
 
     def missing_gains(self, posterior):
         """Return the rise of the bound if missing values are integrated out.

@@ -145,9 +145,13 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     tails in every direction: components may be thin in some directions. The posterior
     of the inverse scales is a factor of q, so that `elbo_` stays a lower bound, though
     for one component and alpha = 1 it is the evidence only if `covariance_prior` is
-    given. With fewer rows than 3 `n_features`, the correlations of the data are shrunk
-    for the prior, by the share with the least expected error [3]_: otherwise the
-    covariance could be singular. A variance of 1e-12 times that of a feature is added
+    given. The scale of the prior of the inverse scales begins as a multiple of the
+    covariance of all rows. For "full" and "tied" the bound also chooses its shape, less
+    a penalty of n_features / 2 times the logarithm of the determinant that is lost:
+    where groups are apart, the covariance of all rows is too wide. With fewer rows than
+    3 `n_features`, the shape stays, and the correlations of the data are shrunk for the
+    prior, by the share with the least expected error [3]_: otherwise the covariance
+    could be singular. A variance of 1e-12 times that of a feature is added
     to each row, which bounds the density of rows with equal values of a feature.
 
     Tempering gives fewer components when the components are misspecified, and valid
@@ -418,7 +422,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         """Return a family with an empirical prior."""
         d, spread = X.shape[1], variances(X, weight)
         if kind in ("full", "tied"):
-            return NormalMatrixF(
+            family = NormalMatrixF(
                 mean,
                 self.mean_precision_prior,
                 d + 2 if degrees is None else degrees,
@@ -426,6 +430,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
                 BLUR * spread,
                 tied=kind == "tied",
             )
+            family.shape_follows = d > 1 and not are_few(X, weight)
+            return family
         pooled = kind == "spherical"
         return NormalF(
             mean,

@@ -44,6 +44,8 @@ class Posterior(NamedTuple):
     factors : of the precisions that are matrices, F F' each; in the shape of scale
     spectrum : of the default priors, the eigenvalues of the expected precisions in
         units of the inverse prior scale, (n_components or 1, n_scales, size)
+    log_units : log-determinant of the root of these units, if their shape may change:
+        (n_components or 1,)
     prior_precision : of the default priors, the expected pseudo-observations of the
         means' prior, (n_components,)
     lost : rows whose information about means, and about scales, is missing:
@@ -61,6 +63,7 @@ class Posterior(NamedTuple):
     spectrum: np.ndarray | None = None
     prior_precision: np.ndarray | None = None
     lost: np.ndarray | None = None
+    log_units: np.ndarray | None = None
 
 
 class GaussianFamily(Family):

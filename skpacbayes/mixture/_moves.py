@@ -73,13 +73,14 @@ def judged(mixture, before, total, candidates):
     terms, components = mixture.component_terms(
         np.concatenate([total, *rows]), previous
     )
-    criteria, indices, end = np.empty(len(candidates)), [], len(total)
+    criteria = np.full(len(candidates), -mixture.family.prior_penalty)
+    indices, end = [], len(total)
     for i, candidate in enumerate(candidates):
         index = candidate.source.copy()
         index[candidate.changed] = end + np.arange(len(candidate.changed))
         end += len(candidate.changed)
         counts = candidate.statistics[:, 0]
-        criteria[i] = terms[index].sum() + mixture.weights_term(counts)
+        criteria[i] += terms[index].sum() + mixture.weights_term(counts)
         indices.append(index)
 
     def state_of(i):

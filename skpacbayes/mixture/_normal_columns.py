@@ -124,13 +124,14 @@ class Normal(ColumnFamily):
         rate = top / prior
         log_ratio = digamma(top) - np.log(rate * precision)
         squares = prior * expected * means**2
-        spectrum = (self.factor * expected)[:, :, None]
+        scaled = self.factor * expected
+        logs = np.log(scaled), np.log1p(scaled)
         return (
             0.5 * (prior / precision - 1 - log_ratio + squares)
             + gamma_divergence(
                 top, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision_prior
             )
-            + matrix_f_divergence(2 * shape, spectrum, DEGREES, 1)
+            + matrix_f_divergence(2 * shape, 1, *logs, DEGREES, 1)
         ).sum()
 
     def adapted(self, posterior):

@@ -161,6 +161,11 @@ class OutlierFamily(Family):
         inner = self.inner.adapted(posterior.components)
         return self if inner is self.inner else self.with_inner(inner)
 
+    def reshaped(self, posterior):
+        """Return the family with a prior that the bound prefers."""
+        inner = self.inner.reshaped(posterior.components)
+        return self if inner is self.inner else self.with_inner(inner)
+
     def alternatives(self):
         """Return families with other priors that the bound may choose."""
         return [self.with_inner(inner) for inner in self.inner.alternatives()]

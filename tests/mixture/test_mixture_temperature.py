@@ -48,17 +48,22 @@ def test_well_specified_rows_cost_nothing():
 def test_copies_of_rows_are_seen_through(n_components):
     """Each row five times, in any order: the evidence is counted five times at 0.9.
 
-    The chosen fit is within .1 nats a row of that of the rows themselves.
+    The chosen fits are within .1 nats a row of those of the rows themselves, over three
+    sets.
     """
-    X, _ = make_mixture(n_samples=1100, n_features=3, random_state=0)
-    copies = np.random.default_rng(0).permutation(np.repeat(X[:100], 5, axis=0))
-    usual, chosen = pair(copies, n_components)
-    assert chosen.inverse_temperature_ < 0.9
-    assert chosen.score(X[100:]) > usual.score(X[100:]) + 0.05
-    if n_components == "auto":
-        alone, _ = pair(X[:100])
-        assert chosen.n_components_ < usual.n_components_
-        assert chosen.score(X[100:]) > alone.score(X[100:]) - 0.1
+    gains, losses = [], []
+    for seed in range(3):
+        X, _ = make_mixture(n_samples=1100, n_features=3, random_state=seed)
+        copies = np.random.default_rng(0).permutation(np.repeat(X[:100], 5, axis=0))
+        usual, chosen = pair(copies, n_components)
+        assert chosen.inverse_temperature_ < 0.9
+        gains.append(chosen.score(X[100:]) - usual.score(X[100:]))
+        if n_components == "auto":
+            alone, _ = pair(X[:100])
+            assert chosen.n_components_ < usual.n_components_
+            losses.append(alone.score(X[100:]) - chosen.score(X[100:]))
+    assert np.mean(gains) > 0.05
+    assert not losses or np.mean(losses) < 0.1
 
 
 def test_rows_that_depend_on_their_neighbors_are_seen_through():
