@@ -387,9 +387,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         if degrees > 0.0:
             state = self._state
             best = 0 if state.n_experts == 1 else int(state.shares()[0].argmax())
-            unit = float(state.error_units[best])
-            if unit > 0.0:
-                unit /= math.sqrt(state.residuals[best] / state.counts[best])
+            unit, residuals = state.error_units[best], state.residuals[best]
+            if unit > 0.0 and residuals > 0.0:
+                unit *= math.sqrt(state.counts[best] / residuals)
                 counts = state.error_counts[best]
                 standard = error_quantiles(counts, unit, levels, standard)
         if standard.all():
