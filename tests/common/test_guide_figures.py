@@ -373,7 +373,7 @@ QUOTED = {
         (
             "hmm_durations",
             "Durations",
-            "{.13} instead of {.58} if regimes last 8 to 12 rows",
+            "{.13} instead of {.59} if regimes last 8 to 12 rows",
             [
                 "8 to 12 rows | negative_binomial > Brier",
                 "8 to 12 rows | geometric > Brier",
@@ -382,7 +382,7 @@ QUOTED = {
         (
             "hmm_durations",
             "Durations",
-            "{.28} instead of {.45} if they last 25 to 45 rows",
+            "{.30} instead of {.45} if they last 25 to 45 rows",
             [
                 "25 to 45 rows, spreads | negative_binomial > Brier",
                 "25 to 45 rows, spreads | geometric > Brier",
