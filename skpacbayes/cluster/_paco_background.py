@@ -61,7 +61,7 @@ def with_background(search, best, shapes):
     return chosen
 
 
-def chance_groups(mixture, stray=None):
+def chance_groups(n_rows, stray, scales, dof, log_uniform, n_features):
     """Return how many groups like each cluster a background would have by chance.
 
     The expected number of background rows with as many others near them as the cluster
@@ -70,39 +70,53 @@ def chance_groups(mixture, stray=None):
 
     Parameters
     ----------
-    mixture : Mixture
-    stray : ndarray of shape (n_clusters,), default=None
-        Rows of the background if the cluster is none. None: those of the background of
-        the mixture, and of the cluster.
+    n_rows : ndarray of shape (n_clusters,)
+        Rows of the cluster within its radius.
+    stray : ndarray of shape (n_clusters,)
+        Rows of the background and of the cluster.
+    scales : ndarray of shape (n_clusters,)
+        Variances of the clusters.
+    dof, log_uniform : float
+        Degrees of freedom of the clusters, and log density of a row of the background.
+    n_features : int
 
     References
     ----------
     .. [1] J. Glaz, J. Naus and S. Wallenstein (2001). Scan Statistics. Springer.
     """
-    d, masses = mixture.centers.shape[1], mixture.masses
-    if stray is None:
-        n_rows = masses.sum() / (1.0 - mixture.background)
-        stray = mixture.background * n_rows + masses
-    radii = np.sqrt(squared_radius(_OUTSIDE, d, mixture.dof) * mixture.scales)
-    log_volumes = log_ball(1.0, d) + d * np.log(radii)
-    rates = stray * np.exp(log_volumes + mixture.log_uniform)
-    return stray * gammainc(np.maximum(masses - 1.0, 1e-9), rates)
+    radii = np.sqrt(squared_radius(_OUTSIDE, n_features, dof) * scales)
+    log_volumes = log_ball(1.0, n_features) + n_features * np.log(radii)
+    rates = stray * np.exp(log_volumes + log_uniform)
+    return stray * gammainc(np.maximum(n_rows - 1.0, 1e-9), rates)
 
 
-def _small_clusters(mixture):
+def _by_chance(problem, mixture, stray):
+    """Return which clusters a background of so many rows would have by chance."""
+    gaps = problem.points @ mixture.coordinates - mixture.centers[mixture.labels]
+    squares = (gaps**2).sum(axis=1) + problem.widths_in(mixture.coordinates)
+    limits = squared_radius(_OUTSIDE, problem.d, mixture.dof) * mixture.scales
+    inside = problem.weights * (squares <= limits[mixture.labels])
+    n_rows = np.bincount(mixture.labels, inside, minlength=mixture.n_clusters)
+    of_each = mixture.scales, mixture.dof, mixture.log_uniform, problem.d
+    return chance_groups(n_rows, stray, *of_each) > _CHANCE
+
+
+def _small_clusters(problem, mixture):
     """Return which clusters a background of them and all smaller ones would have.
 
     Only of less than half of the rows.
     """
     masses = mixture.masses
     stray = (masses * (masses <= masses[:, None])).sum(axis=1)
-    return (stray < masses.sum() / 2) & (chance_groups(mixture, stray) > _CHANCE)
+    few = stray < masses.sum() / 2
+    return few & _by_chance(problem, mixture, stray) if few.any() else few
 
 
 def _without_chance_groups(problem, mixture):
     """Return the mixture fitted without clusters that its background has by chance."""
     while mixture is not None:
-        gone = chance_groups(mixture) > _CHANCE
+        stray = mixture.background * problem.n_rows + mixture.masses
+        gone = _by_chance(problem, mixture, stray)
         if gone.all() or not gone.any():
             break
         mixture = _without(problem, mixture, gone)
@@ -129,7 +143,7 @@ def _instead_of_small_clusters(search, best):
     """
     problem, found = search.problem, [best]
     region = replace(best, log_uniform=-log_volume(problem, best.shape))
-    gone = _small_clusters(region)
+    gone = _small_clusters(problem, region)
     if gone.any():
         for dof in (math.inf, STUDENT_DOF):
             fitted = _without(problem, replace(region, dof=dof), gone)

@@ -18,7 +18,6 @@ from skpacbayes.cluster._paco_background import (
     log_volume,
 )
 from skpacbayes.cluster._paco_fitting import MixtureProblem
-from skpacbayes.cluster._paco_mixture import Mixture
 
 PLACES = np.array([[0.0, 0.0], [14.0, 0.0], [0.0, 14.0]])
 
@@ -208,14 +207,9 @@ def test_chance_groups_are_counted(n_own, n_stray):
         gaps = np.abs(rows[:, None] - rows)
         near = (np.minimum(gaps, 1.0 - gaps) ** 2).sum(axis=2) <= radius**2
         numbers.append((near.sum(axis=1) >= n_own).sum())
-    mixture = Mixture(
-        *("round", False, math.inf, np.eye(2), np.zeros((1, 2))),
-        scales=np.array([radius**2 / chdtri(2, 0.01)]),
-        shares=np.ones(1),
-        masses=np.array([float(n_own)]),
-        log_uniform=0.0,
-    )
-    expected = chance_groups(mixture, np.array([float(n_stray)]))[0]
+    scales = np.array([radius**2 / chdtri(2, 0.01)])
+    sizes = np.array([float(n_own)]), np.array([float(n_stray)])
+    expected = chance_groups(*sizes, scales, math.inf, 0.0, 2)[0]
     error = 5.0 * np.std(numbers) / math.sqrt(len(numbers))
     error += expected * (n_own + 1) / n_stray
     assert abs(np.mean(numbers) - expected) < error
