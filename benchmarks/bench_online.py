@@ -390,6 +390,9 @@ def latency(report, turns):
         }
         if hasattr(model, "predict_quantiles"):
             calls["quantiles"] = lambda: each_row(model.predict_quantiles, rows)
+            calls["learn an array, then quantiles"] = lambda: each_pair(
+                lambda x, target: learn(x, target).predict_quantiles(x), rows, y_rows
+            )
         if hasattr(model, "predict_proba"):
             calls["probabilities"] = lambda: each_row(model.predict_proba, rows)
         measure(name, calls)

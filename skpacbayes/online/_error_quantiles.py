@@ -1,6 +1,7 @@
 """Quantiles of the errors of an online regression, normal or as they were observed."""
 
 import math
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -10,6 +11,7 @@ from .._kernels.online_state import N_SIDE
 
 _SIZES = LOWEST * 2.0 ** (np.arange(N_SIDE - 1) / PER_OCTAVE)
 EDGES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])  # between the cells of counts
+_EDGES = EDGES.tolist()
 # Kolmogorov's distance between the observed and the normal shares below EDGES, times
 # the root of the number of rows: normal errors exceed it in 2 % of cases.
 DISTANCE = 1.5
@@ -45,20 +47,27 @@ def _observed(below, n_rows, levels):
     """Return quantiles interpolated between EDGES, on the scale of normal scores.
 
     There, normal errors are a straight line. Beyond the outermost errors, the line
-    through 0 and the last edge continues.
+    through 0 and the last edge continues. For few levels, lists are faster than arrays.
     """
-    rare = 0.5 / n_rows
-    first = min(max(np.searchsorted(below, rare) - 1, 0), len(below) - 2)
-    last = max(np.searchsorted(below, 1.0 - rare, "right") + 1, first + 2)
-    below, edges = below[first:last].clip(rare, 1.0 - rare), EDGES[first:last]
-    right = below.searchsorted(levels).clip(1, len(edges) - 1)
-    scores, wanted = ndtri(below[[right - 1, right]]), ndtri(levels)
-    low, high = edges[right - 1], edges[right]
-    slope = (high - low) / np.maximum(scores[1] - scores[0], 1e-9)
-    found = low + slope * (wanted - scores[0])
-    for end, beyond in ((0, levels < below[0]), (-1, levels > below[-1])):
-        if beyond.any():
-            score = ndtri(below[end])
-            line = edges[end] + max(edges[end] / score, 0.0) * (wanted - score)
-            found = np.where(beyond, line, found)
-    return found
+    rare, shares = 0.5 / n_rows, below.tolist()
+    first = min(max(bisect_left(shares, rare) - 1, 0), len(shares) - 2)
+    last = max(bisect_right(shares, 1.0 - rare) + 1, first + 2)
+    shares, edges = shares[first:last], _EDGES[first:last]
+    for end in (0, -1):  # the others are within these bounds
+        shares[end] = min(max(shares[end], rare), 1.0 - rare)
+    wanted, most = levels.tolist(), len(edges) - 1
+    rights = [min(max(bisect_left(shares, level), 1), most) for level in wanted]
+    known = [shares[k] for right in rights for k in (right - 1, right)]
+    scores, found = ndtri(known + wanted).tolist(), []
+    for i, (level, right) in enumerate(zip(wanted, rights, strict=True)):
+        low, high, score = scores[2 * i], scores[2 * i + 1], scores[len(known) + i]
+        if level < shares[0]:
+            slope = edges[0] / low
+            found.append(edges[0] + max(slope, 0.0) * (score - low))
+        elif level > shares[-1]:
+            slope = edges[-1] / high
+            found.append(edges[-1] + max(slope, 0.0) * (score - high))
+        else:
+            slope = (edges[right] - edges[right - 1]) / max(high - low, 1e-9)
+            found.append(edges[right - 1] + slope * (score - low))
+    return np.array(found)

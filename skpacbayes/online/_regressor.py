@@ -383,15 +383,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         """
         levels = as_levels(quantiles, ends=False)
         mean, std, degrees = self._distributions(X)
-        standard = stdtrit(degrees, levels) if degrees > 0.0 else ndtri(levels)
-        if degrees > 0.0:
-            state = self._state
-            best = 0 if state.n_experts == 1 else int(state.shares()[0].argmax())
-            unit, residuals = state.error_units[best], state.residuals[best]
-            if unit > 0.0 and residuals > 0.0:
-                unit *= math.sqrt(state.counts[best] / residuals)
-                counts = state.error_counts[best]
-                standard = error_quantiles(counts, unit, levels, standard)
+        standard = self._standard_quantiles(levels, degrees)
         if standard.all():
             return mean[:, None] + std[:, None] * standard
         offsets = np.zeros((len(mean), len(levels)))  # no infinity times 0
@@ -473,6 +465,30 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         arguments = self._state.arguments
         degrees = predict_deviations(X, *arguments, means, deviations)
         return means[:, 0], deviations, degrees if self._estimates_noise() else 0.0
+
+    def _standard_quantiles(self, levels, degrees):
+        """Return quantiles of errors over their standard deviations.
+
+        They are computed anew if the levels differ from those last asked for, or a row
+        was learnt since.
+        """
+        asked = self._state.n_steps, levels.tobytes()
+        known = vars(self).get("_computed")
+        if known is None or known[0] != asked:
+            known = self._computed = asked, self._quantiles_of_errors(levels, degrees)
+        return known[1]
+
+    def _quantiles_of_errors(self, levels, degrees):
+        """Compute `_standard_quantiles`."""
+        if degrees == 0.0:
+            return ndtri(levels)
+        state, standard = self._state, stdtrit(degrees, levels)
+        best = 0 if state.n_experts == 1 else int(state.shares()[0].argmax())
+        unit, residuals = state.error_units[best], state.residuals[best]
+        if unit > 0.0 and residuals > 0.0:
+            unit *= math.sqrt(state.counts[best] / residuals)
+            standard = error_quantiles(state.error_counts[best], unit, levels, standard)
+        return standard
 
     def _doubt_rows(self, X):
         """Warn if many rows are beyond the range of a feature, and that matters.

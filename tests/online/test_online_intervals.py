@@ -1,9 +1,12 @@
 """Intervals of online regressions whose errors are not normal."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import t as student
+from sklearn.base import clone
 
 from skpacbayes import OnlineVIRegressor
 from skpacbayes._kernels import online_state as names
@@ -96,3 +99,21 @@ def test_errors_in_one_cell(cell):
     assert np.isfinite(found).all()
     assert (np.diff(found) >= 0.0).all()
     assert_array_equal(error_quantiles(0.0 * counts, 0.5, levels, levels), levels)
+
+
+def test_quantiles_are_those_of_the_rows_learnt_and_the_levels_asked_for():
+    """They are kept from one call to the next, but not beyond a row or other levels."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(400, 2))
+    y = X[:, 0] + rng.exponential(size=400)
+    model = OnlineVIRegressor().fit(X[:200], y[:200])
+    for row in range(200, 210):
+        for levels in ([0.05, 0.95], [0.1, 0.9], 0.5, [0.05, 0.95]):
+            found = model.predict_quantiles(X[:5], levels)
+            fresh = pickle.loads(pickle.dumps(model)).predict_quantiles(X[:5], levels)
+            assert_array_equal(found, fresh)
+        model.partial_fit(X[row : row + 1], y[row : row + 1])
+    other = clone(model).fit(-X, 3.0 * y)
+    model.fit(-X, 3.0 * y)
+    same = model.predict_quantiles(X, [0.05, 0.95])
+    assert_array_equal(same, other.predict_quantiles(X, [0.05, 0.95]))
