@@ -18,14 +18,14 @@ QUOTED = {
         (
             "paco_kinds",
             "Right answers of 4 draws",
-            "`fit` is right in {103} of 120 draws, wrong with a warning in {12}, and "
-            "wrong without a warning in {5}",
+            "`fit` is right in {104} of 120 draws, wrong with a warning in {12}, and "
+            "wrong without a warning in {4}",
             3 * ["all > PACOClusterer"],
         ),
         (
             "paco_kinds",
             "Right answers of 4 draws",
-            "right in {101} draws. Of the other 19, {17} have a warning",
+            "right in {102} draws. Of the other 18, {17} have a warning",
             2 * ["all > the same, stream"],
         ),
         (
