@@ -171,7 +171,7 @@ FEW_MOMENTS = {"traced": False, "moments": (4, 3)}
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
     # The chain runs after each of the first rows, and reads mixtures from row 20 on.
-    "PACOClusterer": Stream(paco(), groups, length=28, saturated=200),
+    "PACOClusterer": Stream(paco(), groups, length=28, saturated=400),
     "PACOClusterer, forgetting": Stream(
         paco(forgetting="auto"),
         groups,
