@@ -176,6 +176,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.frequencies, self.phases = self.waves[:-1], self.waves[-1]
         self.order, self.n_features = self.stream[N_STREAM:], len(self.frequencies)
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
+        self.kept_quantiles = None  # see OnlineVIRegressor; neither copied nor pickled
         self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
         drops = self.dropped.size > 0
         self.aggregates = self.n_experts > 1 or drops

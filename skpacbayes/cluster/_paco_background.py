@@ -26,8 +26,9 @@ _FAR_BEHIND = 10.0
 def with_background(search, best, shapes):
     """Return the mixture of largest evidence: `best`, or one with a background.
 
-    Heavy tails, or a wide cluster, may be rows that belong to no cluster. Mixtures of
-    as many clusters and fewer are therefore fitted with a component that is uniform on
+    Small clusters that a background would have by chance are rows of no cluster. Heavy
+    tails, or a wide cluster, may be such rows too. In that case mixtures of as many
+    clusters and fewer are fitted with a component that is uniform on
     the region of the rows; its share is one more parameter. Other shapes than that of
     `best` are tried if a background nearly pays with it, and as long as they gain.
 
@@ -91,20 +92,30 @@ def chance_groups(n_rows, stray, scales, dof, log_uniform, n_features):
 
 
 def _by_chance(problem, mixture, stray):
-    """Return which clusters a background of so many rows would have by chance."""
+    """Return which clusters a background of so many rows would have by chance.
+
+    Rows are counted as they were drawn, without the weight of those that were not.
+    """
+    limit = squared_radius(_OUTSIDE, problem.d, mixture.dof)
+    inside = problem.weights * (_squared_ratios(problem, mixture) <= limit)
+    n_rows = np.bincount(mixture.labels, inside, minlength=mixture.n_clusters)
+    sizes = n_rows / problem.row_weight, stray / problem.row_weight
+    of_each = mixture.scales, mixture.dof, mixture.log_uniform, problem.d
+    return chance_groups(*sizes, *of_each) > _CHANCE
+
+
+def _squared_ratios(problem, mixture):
+    """Return squared distances of points from their centres, over the scales."""
     gaps = problem.points @ mixture.coordinates - mixture.centers[mixture.labels]
     squares = (gaps**2).sum(axis=1) + problem.widths_in(mixture.coordinates)
-    limits = squared_radius(_OUTSIDE, problem.d, mixture.dof) * mixture.scales
-    inside = problem.weights * (squares <= limits[mixture.labels])
-    n_rows = np.bincount(mixture.labels, inside, minlength=mixture.n_clusters)
-    of_each = mixture.scales, mixture.dof, mixture.log_uniform, problem.d
-    return chance_groups(n_rows, stray, *of_each) > _CHANCE
+    return squares / mixture.scales[mixture.labels]
 
 
 def _small_clusters(problem, mixture):
-    """Return which clusters a background of them and all smaller ones would have.
+    """Return which small clusters a uniform background would have by chance.
 
-    Only of less than half of the rows.
+    Its rows are those of the cluster and of all smaller ones. Clusters that hold half
+    of the rows together with all smaller ones are kept.
     """
     masses = mixture.masses
     stray = (masses * (masses <= masses[:, None])).sum(axis=1)
@@ -113,11 +124,15 @@ def _small_clusters(problem, mixture):
 
 
 def _without_chance_groups(problem, mixture):
-    """Return the mixture fitted without clusters that its background has by chance."""
+    """Return the mixture fitted without clusters that its background has by chance.
+
+    The largest cluster is kept.
+    """
     while mixture is not None:
         stray = mixture.background * problem.n_rows + mixture.masses
         gone = _by_chance(problem, mixture, stray)
-        if gone.all() or not gone.any():
+        gone[mixture.masses.argmax()] = False
+        if not gone.any():
             break
         mixture = _without(problem, mixture, gone)
     return mixture
@@ -150,6 +165,8 @@ def _instead_of_small_clusters(search, best):
             fitted = _without_chance_groups(problem, fitted)
             if fitted is not None:
                 found.append(fitted)
+        if search.skewed.any:
+            search.let_best_be_skewed(found)
     return max(found, key=search.value)
 
 
@@ -183,11 +200,8 @@ def _heavy(problem, mixture):
     This is so if Mardia's kurtosis about the clusters exceeds its expectation by two
     standard errors.
     """
-    d, weights = problem.d, problem.weights
-    gaps = problem.points @ mixture.coordinates - mixture.centers[mixture.labels]
-    squares = (gaps**2).sum(axis=1) + problem.widths_in(mixture.coordinates)
-    squares = squares / mixture.scales[mixture.labels]
-    kurtosis = weights @ squares**2 / problem.n_rows
+    d, squares = problem.d, _squared_ratios(problem, mixture)
+    kurtosis = problem.weights @ squares**2 / problem.n_rows
     return kurtosis > d * (d + 2) + 2 * math.sqrt(8 * d * (d + 2) / problem.n_rows)
 
 

@@ -77,8 +77,8 @@ class MixtureProblem:
         drawn = np.random.default_rng(0).permutation(len(self.points))[:n_points]
         kept = np.sort(self.order[drawn])
         weights = self.weights[kept]
-        if n_rows is not None:
-            weights = weights * (n_rows / weights.sum())
+        factor = 1.0 if n_rows is None else n_rows / weights.sum()
+        weights = factor * weights
         part = MixtureProblem(
             self.points[kept],
             weights,
@@ -86,7 +86,7 @@ class MixtureProblem:
             weights.sum() / self.n_rows * self.scatter,
             self.rounding,
         )
-        part.whole = self.whole or self
+        part.whole, part.row_weight = self.whole or self, factor * self.row_weight
         return part
 
     def __init__(self, points, weights, spreads, scatter, rounding=0.0):
@@ -94,6 +94,7 @@ class MixtureProblem:
         self.rounding = rounding + np.zeros_like(scatter)
         self.spreads, self.scatter = spreads, scatter
         self.whole = None  # the problem of which this one is a subset
+        self.row_weight = 1.0  # of one row; larger if it stands for rows left out
         self.n_rows = float(weights.sum())
         self.d = points.shape[1]
         gaps = points - weights @ points / self.n_rows

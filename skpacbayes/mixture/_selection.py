@@ -39,8 +39,8 @@ class Choice:
     def paths(self, mixture, most, seeds, X, sample_weight, *, tasks, n_jobs, known):
         """Return a path for each seed: fits of `most` and all fewer components.
 
-        All have the prior chosen by the bound at the best start. Results in `known` are
-        not computed again.
+        All begin with the prior chosen by the bound at the best start; its scale then
+        follows each merger. Results in `known` are not computed again.
         """
         rows = X, sample_weight
         total = X.shape[0] if sample_weight is None else sample_weight.sum()

@@ -59,7 +59,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     prior_scale : "auto" or float, default="auto"
         Standard deviation of the prior of a coefficient of a standardised feature, and
         of the intercept. "auto" averages models with the scales `prior_scales_` by
-        exponential weights, in .6 to 1.9 times the time of a single scale with the
+        exponential weights, in .6 to 1.8 times the time of a single scale with the
         default parameters, and in up to 2.3 times. It is 1 for methods other than
         "ngvi". With more than 16 features and the logistic loss, one of the scales is
         ``n_features ** -0.5``, for which the prior variance of a score is about one.

@@ -62,10 +62,10 @@ def _observed(below, n_rows, levels):
     for i, (level, right) in enumerate(zip(wanted, rights, strict=True)):
         low, high, score = scores[2 * i], scores[2 * i + 1], scores[len(known) + i]
         if level < shares[0]:
-            slope = edges[0] / low
+            slope = edges[0] / low if low else 0.0
             found.append(edges[0] + max(slope, 0.0) * (score - low))
         elif level > shares[-1]:
-            slope = edges[-1] / high
+            slope = edges[-1] / high if high else 0.0
             found.append(edges[-1] + max(slope, 0.0) * (score - high))
         else:
             slope = (edges[right] - edges[right - 1]) / max(high - low, 1e-9)

@@ -365,10 +365,10 @@ class OnlineLinearModel(OnlineEstimator):
             scales = (1.0,)
         pairs = list(itertools.product(rates, scales))
         if self.forgetting == "auto":
-            sizes = {
-                rate: 1 if rate >= FAST_FORGETTING else 2 for rate in rates if rate
-            }
-            pairs = [(r, s) for r, s in pairs if r == 0.0 or s in scales[-sizes[r] :]]
+            kept = {0.0: scales}
+            for rate in rates[1:]:
+                kept[rate] = scales[-1:] if rate >= FAST_FORGETTING else scales[-2:]
+            pairs = [(rate, scale) for rate, scale in pairs if scale in kept[rate]]
         if self.forgetting == "on_label_change" and self.method == "ngvi":
             pairs.append((LABEL_CHANGE_RATE, scales[-1]))
         if self.n_fourier != "auto" or self.method != "ngvi":

@@ -472,17 +472,20 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         They are computed anew if the levels differ from those last asked for, or a row
         was learnt since.
         """
-        asked = self._state.n_steps, levels.tobytes()
-        known = vars(self).get("_computed")
+        state = self._state
+        asked, known = (state.n_steps, levels.tobytes()), state.kept_quantiles
         if known is None or known[0] != asked:
-            known = self._computed = asked, self._quantiles_of_errors(levels, degrees)
+            with self._locks().changing:  # no row is half learnt
+                asked = state.n_steps, levels.tobytes()
+                found = self._quantiles_of_errors(state, levels, degrees)
+                known = state.kept_quantiles = asked, found
         return known[1]
 
-    def _quantiles_of_errors(self, levels, degrees):
+    def _quantiles_of_errors(self, state, levels, degrees):
         """Compute `_standard_quantiles`."""
         if degrees == 0.0:
             return ndtri(levels)
-        state, standard = self._state, stdtrit(degrees, levels)
+        standard = stdtrit(degrees, levels)
         best = 0 if state.n_experts == 1 else int(state.shares()[0].argmax())
         unit, residuals = state.error_units[best], state.residuals[best]
         if unit > 0.0 and residuals > 0.0:

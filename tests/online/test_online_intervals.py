@@ -113,7 +113,9 @@ def test_quantiles_are_those_of_the_rows_learnt_and_the_levels_asked_for():
             fresh = pickle.loads(pickle.dumps(model)).predict_quantiles(X[:5], levels)
             assert_array_equal(found, fresh)
         model.partial_fit(X[row : row + 1], y[row : row + 1])
-    other = clone(model).fit(-X, 3.0 * y)
-    model.fit(-X, 3.0 * y)
+    model.predict_quantiles(X, [0.05, 0.95])
+    X, y = -X[:210], 3.0 * y[:210]  # as many rows as the model has learnt
+    other = clone(model).fit(X, y)
+    model.fit(X, y)
     same = model.predict_quantiles(X, [0.05, 0.95])
     assert_array_equal(same, other.predict_quantiles(X, [0.05, 0.95]))
