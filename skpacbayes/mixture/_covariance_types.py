@@ -93,7 +93,7 @@ def warn_of_merged_components(fit, others, X, weight, learner):
         return
     needed, found = DECISIVE + NOTABLY * n_rows, []
     for other, rows, gain, advice in descriptions(fit, others, X, weight):
-        mixture = in_dual_form(fit.mixture.with_family(other), rows)
+        mixture = in_dual_form(fit.mixture.with_family(other), rows, weight)
         up_to = 1 if other.covariance_type == "full" else most
         paths = learner.searched(mixture, up_to, rows, weight, range, n_init=1)
         best, rise = best_and_rise(paths[0], fit, learner.choice, gain)

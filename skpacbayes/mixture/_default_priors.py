@@ -296,7 +296,8 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
     def other_types(self, degrees=None):
         """Return families of other types of covariances, with their default priors.
 
-        `degrees` are their prior degrees of freedom; None for the default.
+        The prior of the tied one keeps the shape of this family's scale. `degrees` are
+        their prior degrees of freedom; None for the default.
         """
         spread, tied = self.blur / BLUR, copy(self)
         tied.tied = tied.shared = True

@@ -146,7 +146,7 @@ class Learner:
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
         mixtures = self.mixtures(X, weight, TEMPERATURES[0] if chosen else alpha)
-        mixtures = [in_dual_form(mixture, X) for mixture in mixtures]
+        mixtures = [in_dual_form(mixture, X, weight) for mixture in mixtures]
         mixture, paths = self.searched_among(mixtures, X, weight, tasks)
         rows = mixture.family.encoded(X), weight
         if chosen:

@@ -37,7 +37,7 @@ class ProductFamily(ExponentialFamily):
 
     def with_indices(self, names, n_features):
         """Return the product with the indices of columns that are given by name."""
-        if self.has_one_for_each_column and len(self.families) != n_features:
+        if self._has_one_for_each_column and len(self.families) != n_features:
             raise ValueError(
                 f"family={self.families!r} is a family for each of "
                 f"{len(self.families)} columns, but X has {n_features}."
@@ -54,7 +54,7 @@ class ProductFamily(ExponentialFamily):
         return product
 
     @property
-    def has_one_for_each_column(self):
+    def _has_one_for_each_column(self):
         """Whether the families are a list of names, one for each column."""
         names = [isinstance(each, str) for each in self.families]
         return bool(names) and all(names)
@@ -72,7 +72,7 @@ class ProductFamily(ExponentialFamily):
     def parts(self):
         """Return the families; a name is a family with its defaults."""
         triples = self.families
-        if self.has_one_for_each_column:
+        if self._has_one_for_each_column:
             triples = [
                 (name, name, [i for i, own in enumerate(self.families) if own == name])
                 for name in dict.fromkeys(self.families)

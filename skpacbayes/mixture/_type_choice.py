@@ -83,7 +83,8 @@ def scores_of(learner, fits, X, sample_weight, held_out):
     to = {**learner.to, "tol": COARSE * learner.to["tol"]}
     found = []
     for fit in fits:
-        mixture = in_dual_form(begun[fit.mixture.family.covariance_type], rows[0])
+        mixture = begun[fit.mixture.family.covariance_type]
+        mixture = in_dual_form(mixture, *rows)
         n_components, seeds = fit.n_components, [learner.seed]
         own_rows = mixture.family.encoded(rows[0]), weight
         starts = restarts(

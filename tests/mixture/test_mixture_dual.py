@@ -97,7 +97,7 @@ def test_the_scale_is_optimal_together_with_the_precisions(kind):
 @pytest.mark.parametrize("kind", ["full", "tied", "auto"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_fit_is_at_a_maximum_of_the_primal_bound(kind, shape, monkeypatch):
-    """The primal form, which alternates, does not rise above it by more than `tol`."""
+    """The primal form, which alternates, does not rise above it notably."""
     X = groups(*shape)
     weight = np.r_[np.ones(len(X) - 1), 0.0]
     fits = []
@@ -114,7 +114,7 @@ def test_a_fit_is_at_a_maximum_of_the_primal_bound(kind, shape, monkeypatch):
 
 @pytest.mark.parametrize("alpha", [0.9, "auto"])
 def test_wide_tables_need_few_scatter_matrices(alpha, monkeypatch):
-    """One for the result and one for each fold, whatever the length of the search."""
+    """Some for the result, each fold and temperature, whatever the search takes."""
     X, updates = groups(12, 80), []
     update = NormalMatrixF.update
 
