@@ -303,7 +303,7 @@ def numbers(rows):
 def in_dual_form(mixture, X, sample_weight):
     """Return the mixture for a search on these rows: in dual form if they are few."""
     family, d = mixture.family, X.shape[1]
-    n_rows = len(X) if sample_weight is None else np.count_nonzero(sample_weight)
+    n_rows = X.shape[0] if sample_weight is None else np.count_nonzero(sample_weight)
     if type(family) is not NormalMatrixF or not d > NARROW or n_rows >= FEW * d:
         return mixture
     if np.isnan(X).any():
