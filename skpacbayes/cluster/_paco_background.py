@@ -28,9 +28,9 @@ def with_background(search, best, shapes):
 
     Small clusters that a background would have by chance are rows of no cluster. Heavy
     tails, or a wide cluster, may be such rows too. In that case mixtures of as many
-    clusters and fewer are fitted with a component that is uniform on
-    the region of the rows; its share is one more parameter. Other shapes than that of
-    `best` are tried if a background nearly pays with it, and as long as they gain.
+    clusters and fewer are fitted with a component that is uniform on the region of the
+    rows; its share is one more parameter. Other shapes than that of `best` are tried if
+    a background nearly pays with it, and as long as they gain.
 
     Parameters
     ----------

@@ -220,13 +220,6 @@ class TemperedMixture:
             )
         self.family.check_statistics(statistics, state.components)
 
-    def adapted(self, state):
-        """Return the mixture with the optimal prior scale, if it is estimated."""
-        family = self.family.adapted(state.components)
-        if family is self.family:
-            return self
-        return self.with_family(family)
-
     def reshaped(self, statistics, state, n_updates):
         """Return the mixture with a better prior for statistics, and its state."""
         mixture = self

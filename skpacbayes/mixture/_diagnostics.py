@@ -390,10 +390,10 @@ def with_learnt_shapes(fit):
     An ascent would increase its bound.
     """
     other = fit.mixture.with_family(fit.mixture.family.less_assuming())
-    state = other.m_step(fit.statistics, fit.state)
+    state = fit.state
     for _ in range(PRIOR_UPDATES):
-        other = other.adapted(state)
-        state = other.m_step(fit.statistics, state)
+        other, state = other.m_step_of_all(fit.statistics, state)
+    state = other.m_step(fit.statistics, state)
     bound = other.bound(state, 0.0, fit.statistics)
     return fit._replace(mixture=other, state=state, history=[bound])
 

@@ -50,8 +50,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         "poisson", "exponential", "gamma", "bernoulli", "categorical", "student",
         "von_mises_fisher", "regression"), a :class:`Family`, or a list for columns of
         several kinds, independent within a component: a name for each column, as in
-        ``["normal", "poisson"]``, or triples (name,
-        family, columns) as in :class:`~sklearn.compose.ColumnTransformer`.
+        ``["normal", "poisson"]``, or triples (name, family, columns) as in
+        :class:`~sklearn.compose.ColumnTransformer`.
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it from 1, ..., `max_components` by the
         largest evidence bound minus log(1 / pi_K). Components may be empty.

@@ -66,7 +66,7 @@ class Choice:
             for K in range(most - 1, 0, -1):
                 state, _ = best_merge(fit, *rows)
                 fit = fit.mixture.ascend(state, *rows, **brief)
-                fits[K] = fit = reshaped(fit)
+                fits[K] = fit = with_reshaped_prior(fit)
             return fits
 
         return in_rounds(run, starts, tasks, n_jobs)
@@ -199,7 +199,7 @@ class Choice:
             )
 
 
-def reshaped(fit):
+def with_reshaped_prior(fit):
     """Return the fit with a better prior, at the same state."""
     family = fit.mixture.family.reshaped(fit.state.components)
     if family is fit.mixture.family:

@@ -71,8 +71,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     prior_scale : "auto", float or None, default=None
         Standard deviation of the prior of a coefficient of a standardised feature,
         relative to that of the noise if the noise is estimated. "auto" averages models
-        with the scales `prior_scales_` by exponential weights, in about twice the
-        time; it is 1 for methods other than "ngvi". None: "auto" with more than 16
+        with the scales `prior_scales_` by exponential weights, in about twice the time;
+        it is 1 for methods other than "ngvi". None: "auto" with more than 16
         features and a diagonal covariance, or more than 64 and a full one, unless
         ``forgetting="auto"``; otherwise 1. With more than 16 features one of the scales
         is ``n_features ** -0.5``, so that the first predictions are not too large.
@@ -384,8 +384,6 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         levels = as_levels(quantiles, ends=False)
         mean, std, degrees = self._distributions(X)
         standard = self._standard_quantiles(levels, degrees)
-        if standard.all():
-            return mean[:, None] + std[:, None] * standard
         offsets = np.zeros((len(mean), len(levels)))  # no infinity times 0
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
@@ -486,10 +484,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         if degrees == 0.0:
             return ndtri(levels)
         standard = stdtrit(degrees, levels)
-        best = 0 if state.n_experts == 1 else int(state.shares()[0].argmax())
-        unit, residuals = state.error_units[best], state.residuals[best]
-        if unit > 0.0 and residuals > 0.0:
-            unit *= math.sqrt(state.counts[best] / residuals)
+        best = int(state.shares()[0].argmax())
+        unit, noise = state.error_units[best], self._noise_variances()[best]
+        if unit > 0.0 and noise > 0.0:
+            unit /= math.sqrt(noise)
             standard = error_quantiles(state.error_counts[best], unit, levels, standard)
         return standard
 
