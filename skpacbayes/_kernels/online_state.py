@@ -316,6 +316,11 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         spread = np.where(scatter > SMALLEST, scatter, np.inf)
         return center, 1.0 / np.sqrt(spread / self.stream[SEEN])
 
+    @property
+    def best_expert(self):
+        """Number of the expert of the first output with the smallest loss so far."""
+        return int(self.losses[0].argmin())
+
     def shares(self, among=slice(None)):
         """Weight of each expert among some of them, (n_outputs, n_some)."""
         losses = self.losses[:, among]

@@ -126,7 +126,7 @@ class OnlineLinearModel(OnlineEstimator):
     def _warn_of_change(self, remedy):
         """Warn where the errors of the best model foretell each other."""
         state = self._state
-        foretold = state.foretold[int(state.shares()[0].argmax())]
+        foretold = state.foretold[state.best_expert]
         return warn_of_change(foretold, state.n_steps, remedy)
 
     def _doubt_fit(self, X, y, sample_weight):

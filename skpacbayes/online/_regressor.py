@@ -12,12 +12,12 @@ from .._arguments import as_levels
 from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels.aggregation import HIGHEST_SCORE
+from .._kernels.online_error_quantiles import move_to_observed
 from .._kernels.online_predict import predict_deviations, predict_scores
 from .._sentinels import BEYOND
 from .._stream import partial_fit_context
 from ._certificate import certify_linear
 from ._doubts import warn_of_extrapolation
-from ._error_quantiles import error_quantiles
 from ._linear import OnlineLinearModel
 
 LOOKED_AT = 1000  # largest number of new rows that are compared with the range
@@ -484,11 +484,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         if degrees == 0.0:
             return ndtri(levels)
         standard = stdtrit(degrees, levels)
-        best = int(state.shares()[0].argmax())
-        unit, noise = state.error_units[best], self._noise_variances()[best]
-        if unit > 0.0 and noise > 0.0:
-            unit /= math.sqrt(noise)
-            standard = error_quantiles(state.error_counts[best], unit, levels, standard)
+        move_to_observed(state.numbers[state.best_expert], levels, standard)
         return standard
 
     def _doubt_rows(self, X):
@@ -505,7 +501,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         low, high = state.ranges[:, own] + state.origin
         if (X.max(axis=0) <= high).all() and (X.min(axis=0) >= low).all():
             return
-        best = int(state.shares()[0].argmax())
+        best = state.best_expert
         if self.loss == "poisson":
             change = math.log(2.0)
         elif self._estimates_noise():
