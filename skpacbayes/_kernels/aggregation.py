@@ -30,7 +30,8 @@ N_TOTALS = 14
     FIRST,  # least loss of an expert on row 1, where the rate depends on the losses:
     FIRST_WEIGHT,  # it and its weight are left out there, as learners predict 0
 ) = range(N_TOTALS)
-SMALLEST = 1e-300  # least positive loss, whose inverse is finite
+SMALLEST = 1e-300  # least positive loss, whose inverse is finite, and least weight
+LARGEST_EXCESS = -math.log(SMALLEST)
 # Log of the largest rate, about that of the largest number learnt.
 HIGHEST_SCORE = 345.0
 
@@ -144,10 +145,19 @@ def aggregation_rate(losses, totals):
 
 
 @kernel
+def _decay(excess):
+    """Return exp(-excess), or 0 below SMALLEST; the smallest loss has excess 0."""
+    if excess == 0.0:
+        return 1.0
+    return math.exp(-excess) if excess < LARGEST_EXCESS else 0.0
+
+
+@kernel
 def weigh(losses, totals, shares):
     """Write the weights of the experts for the next row, which sum to one.
 
-    Returns their inverse temperature.
+    Returns their inverse temperature, and the sum of the weights relative to the
+    largest.
     """
     rate = aggregation_rate(losses, totals)
     lowest = math.inf
@@ -155,11 +165,11 @@ def weigh(losses, totals, shares):
         lowest = losses[k] if losses[k] < lowest else lowest
     total = 0.0
     for k in range(losses.shape[0]):
-        shares[k] = math.exp(-rate * (losses[k] - lowest))
+        shares[k] = _decay(rate * (losses[k] - lowest))
         total += shares[k]
     for k in range(losses.shape[0]):
         shares[k] /= total
-    return rate
+    return rate, total
 
 
 @allocating
@@ -194,17 +204,20 @@ def soft_minimum(losses, rate):
         return total / n_experts
     total = 0.0
     for k in range(n_experts):
-        total += math.exp(-rate * (losses[k] - lowest))
+        total += _decay(rate * (losses[k] - lowest))
     return lowest - math.log(total / n_experts) / rate
 
 
 @part
 def weigh_next(losses, totals, shares):
     """Run `weigh` for the next row, and count the term of an increase of the rate."""
-    rate = weigh(losses, totals, shares)
+    rate, total = weigh(losses, totals, shares)
     if rate > totals[RATE]:
-        rise = soft_minimum(losses, totals[RATE]) - soft_minimum(losses, rate)
-        totals[RISES] += rise
+        lowest = math.inf
+        for k in range(losses.shape[0]):
+            lowest = losses[k] if losses[k] < lowest else lowest
+        soft = lowest - math.log(total / losses.shape[0]) / rate
+        totals[RISES] += soft_minimum(losses, totals[RATE]) - soft
     totals[RATE] = rate
 
 
@@ -224,9 +237,9 @@ def _rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
         if shares[k] <= SMALLEST:
             other = weight * (lowest - own[k]) - (losses[k] - least)
             other += math.log(share) / rate
-            apart = rate * abs(other - found)
+            apart = _decay(rate * abs(other - found))
             found = other if other > found else found
-            found += math.log1p(math.exp(-apart)) / rate
+            found += math.log1p(apart) / rate if apart > 0.0 else 0.0
     return found - soft
 
 
@@ -250,7 +263,7 @@ def mixability_gap(own, weight, losses, shares, rate):
             highest = excess if excess > highest else highest
             mean += shares[k] * excess
             square += shares[k] * (rate * excess) * excess
-            total += shares[k] * math.exp(-rate * excess)
+            total += shares[k] * _decay(rate * excess)
     gap = 0.5 * (square - (rate * mean) * mean)
     if rate * highest > 1e-4:  # else the difference of the two would be rounding
         gap = mean + math.log(total) / rate
@@ -272,16 +285,21 @@ def pool(own, weight, losses, shares, rate):
     for k in range(own.shape[0]):
         if shares[k] > SMALLEST and own[k] < lowest:
             lowest = own[k]
+    strength = rate * weight
     for k in range(own.shape[0]):
         if shares[k] > SMALLEST:
-            mean += shares[k] * math.exp(lowest - own[k])
-            total += shares[k] * math.exp(rate * weight * (lowest - own[k]))
-    gap = 0.0
+            likely = _decay(own[k] - lowest)
+            mean += shares[k] * likely
+            if strength == 1.0:
+                total += shares[k] * likely
+            else:
+                total += shares[k] * _decay(strength * (own[k] - lowest))
+    log_mean, gap = math.log(mean), 0.0
     if rate > 0.0:
-        soft = math.log(total) / rate
-        gap = soft - weight * math.log(mean)
+        soft = (log_mean if strength == 1.0 else math.log(total)) / rate
+        gap = soft - weight * log_mean
         gap += _rise_by_dropped(soft, own, weight, losses, shares, rate, lowest)
-    return lowest - math.log(mean), gap if gap > 0.0 else 0.0
+    return lowest - log_mean, gap if gap > 0.0 else 0.0
 
 
 @part

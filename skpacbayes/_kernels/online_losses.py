@@ -11,8 +11,15 @@ from . import kernel
 from .aggregation import ABSOLUTE, HINGE, LOG, SQUARED
 from .online_state import SMALLEST
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+def _normal_nodes(n_nodes):
+    """Return nodes and weights of Gauss-Hermite quadrature, (2, n_nodes)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    return np.stack([nodes, weights / weights.sum()])
+
+
+# For standard deviations up to SMALL_DEVIATION few nodes are exact to 2e-11.
+_NODES, _FEW_NODES = _normal_nodes(20), _normal_nodes(8)
+SMALL_DEVIATION = 0.3
 
 
 @kernel
@@ -33,10 +40,11 @@ def _logistic_gradients(y, a, v):
     sd = math.sqrt(v)
     slope = 0.0
     curvature = 0.0
-    for k in range(_NODES.shape[0]):
-        p = 1.0 / (1.0 + math.exp(y * (a + sd * _NODES[k])))
-        slope += _WEIGHTS[k] * p
-        curvature += _WEIGHTS[k] * p * (1.0 - p)
+    nodes = _NODES if sd > SMALL_DEVIATION else _FEW_NODES
+    for k in range(nodes.shape[1]):
+        p = 1.0 / (1.0 + math.exp(y * (a + sd * nodes[0, k])))
+        slope += nodes[1, k] * p
+        curvature += nodes[1, k] * p * (1.0 - p)
     return -y * slope, 0.5 * curvature
 
 
@@ -123,7 +131,7 @@ def _solve_logistic(y, a, v, strength, slope, half_curvature):
             step = point - 0.5 * (low + high)
         last = abs(step)
         point -= step
-        if abs(step) <= 1e-8 * (1.0 + abs(point)):
+        if abs(step) <= 1e-6 * (1.0 + abs(point)):
             break  # the next step would be of the order of its square
     if strength * v > 1.0:
         return (a - point) / (strength * v)

@@ -145,7 +145,7 @@ def solve_tilted(scores, widths, start, q, logs, log_widths):
             largest = abs(step) if abs(step) > largest else largest
         for k in range(n_classes):
             q[k] = math.exp(logs[k])
-        if largest < 1e-7:  # the next step would be of the order of its square
+        if largest < 1e-6:  # the next step would be of the order of its square
             return constant
     start = start if start > lowest else lowest
     constant = _climb(scores, widths, start, lowest, q, log_widths)

@@ -13,7 +13,7 @@ from twins import twin_of
 from skpacbayes._kernels import aggregation, online_losses
 
 LOSSES = ["squared_error", "absolute_error", "hinge", "log_loss"]
-SCORES = [(1.0, 0.3, 0.5), (-1.0, 2.0, 0.1), (1.0, -1.5, 2.0), (-1.0, 0.0, 1.0)]
+SCORES = [(1.0, 0.3, 0.5), (-1.0, 2.0, 0.1), (1.0, -1.5, 2.0), (-1.0, 0.0, 1.0), (1.0, 4.0, 0.05)]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -48,8 +48,10 @@ def test_weigh(kernel, rate):
     totals[aggregation.KIND] = aggregation.FIXED
     totals[aggregation.TEMPERATURE] = rate
     shares = np.empty(5)
-    assert kernel(losses, totals, shares) == rate
-    assert_allclose(shares, softmax(-rate * losses), rtol=1e-12)
+    found, total = kernel(losses, totals, shares)
+    assert found == rate
+    assert_allclose(total, np.exp(-rate * (losses - losses.min())).sum())
+    assert_allclose(shares, softmax(-rate * losses), rtol=1e-12, atol=1e-300)
 
 
 @twin_of(aggregation.average)
@@ -70,6 +72,18 @@ def test_expected_gradients(kernel, loss):
     for y, a, v in SCORES:
         actual = kernel(LOSSES.index(loss), y, a, v)
         assert_allclose(actual, slopes(loss, y, a, v), rtol=1e-9, atol=1e-12)
+
+
+@twin_of(online_losses.expected_gradients)
+def test_logistic_gradients_with_few_nodes(kernel):
+    """Of the posterior of a long stream, whose scores vary little, as with many."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(100)
+    for v in (0.0, 1e-6, 0.01, online_losses.SMALL_DEVIATION**2, 0.1):
+        for a in (-20.0, -3.0, -0.2, 0.0, 1.0, 5.0):
+            p = 1.0 / (1.0 + np.exp(a + np.sqrt(v) * nodes))
+            mean = np.stack([-p, 0.5 * p * (1.0 - p)]) @ weights / weights.sum()
+            actual = kernel(LOSSES.index("log_loss"), 1.0, a, v)
+            assert_allclose(actual, mean, rtol=3e-11, atol=1e-16)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
