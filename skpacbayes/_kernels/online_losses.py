@@ -11,6 +11,7 @@ from . import kernel
 from .aggregation import ABSOLUTE, HINGE, LOG, SQUARED
 from .online_state import SMALLEST
 
+
 def _normal_nodes(n_nodes):
     """Return nodes and weights of Gauss-Hermite quadrature, (2, n_nodes)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)

@@ -13,7 +13,13 @@ from twins import twin_of
 from skpacbayes._kernels import aggregation, online_losses
 
 LOSSES = ["squared_error", "absolute_error", "hinge", "log_loss"]
-SCORES = [(1.0, 0.3, 0.5), (-1.0, 2.0, 0.1), (1.0, -1.5, 2.0), (-1.0, 0.0, 1.0), (1.0, 4.0, 0.05)]
+SCORES = [
+    (1.0, 0.3, 0.5),
+    (-1.0, 2.0, 0.1),
+    (1.0, -1.5, 2.0),
+    (-1.0, 0.0, 1.0),
+    (1.0, 4.0, 0.05),
+]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
