@@ -13,6 +13,7 @@ from .online_parts import (
     moderate,
     place,
     scale_row,
+    score_of,
     weigh_scores,
 )
 from .online_state import COUNT, METHOD, OGA, RESIDUALS, SIZE, TEMPERATURE
@@ -66,8 +67,10 @@ def predict_deviations(
 ):
     """Write what `predict_scores` does, and standard deviations, noise included.
 
-    deviations : (n_rows,). The experts' distributions are mixed. Returns the weighted
-    mean of their degrees of freedom, the weights of the rows behind the noise.
+    deviations : (n_rows,). The experts' distributions are mixed. Where a score is
+    clipped, to the range of the rows or of the targets, its error may be what the line
+    would add, which counts as a deviation. Returns the weighted mean of their degrees
+    of freedom, the weights of the rows behind the noise.
     """
     n_experts, width = models.shape[0], models.shape[2]
     Z, work = np.empty((1, width)), np.empty((2, width))
@@ -90,7 +93,8 @@ def predict_deviations(
                 if numbers[k, COUNT] > 0.0:
                     noise = math.sqrt(numbers[k, RESIDUALS] / numbers[k, COUNT])
                 deviation = noise * math.hypot(1.0, along)
-            deviation = math.hypot(deviation, own[k] - mean)
+            beyond = score_of(z, models[k], numbers[k], stream) - own[k]
+            deviation = math.hypot(deviation, math.hypot(beyond, own[k] - mean))
             total = math.hypot(total, math.sqrt(shares[k]) * deviation)
         scores[i, 0], deviations[i] = mean, total
     degrees = 0.0

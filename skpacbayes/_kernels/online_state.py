@@ -19,8 +19,8 @@ losses, totals : the aggregation of several experts: their cumulative losses,
 (n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
 all outputs where these are the scores of a softmax.
 
-A further array of the state, `dropped`, is empty until experts are left out; see
-`without_waves`.
+A further array of the state, `dropped`, is empty until experts are left out, and has a
+second column, of zeros, if Fourier features were left out with them; see `without`.
 
 Parts that a stream does not use are None, and their code is not compiled, or empty
 arrays where that code is short: a kernel is compiled for each combination of types.
@@ -122,6 +122,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         Number of labels; 0 where targets are numbers.
     drops : bool
         Whether experts have been left out.
+    lost_waves : bool
+        Whether Fourier features have been left out with them.
     room : int
         Number of rows that are remembered; even.
     counts_errors : bool
@@ -142,6 +144,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         joint=False,
         n_labels=0,
         drops=False,
+        lost_waves=False,
         room=0,
         counts_errors=False,
     ):
@@ -162,7 +165,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
             (N_STREAM + noted + memory,),
             (n_losses, n_experts),
             (n_losses, aggregation.N_TOTALS),
-            (n_losses if drops else 0,),
+            (n_losses if drops else 0, 1 + lost_waves),
         )
         start = n_parameters - n_features - n_waves
         self.stream[MEMORY_SIZE] = memory
@@ -172,20 +175,20 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     def _name_arrays(self):
         self.moments, self.origin, self.waves = self.arrays[:3]
         self.models, self.covariances, self.numbers, self.stream = self.arrays[3:7]
-        self.losses, self.totals, self.dropped = self.arrays[7:]
+        self.losses, self.totals = self.arrays[7:9]
+        self.dropped, lost_waves = self.arrays[9][:, 0], self.arrays[9].shape[1] > 1
         self.frequencies, self.phases = self.waves[:-1], self.waves[-1]
         self.order, self.n_features = self.stream[N_STREAM:], len(self.frequencies)
         self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
         self.kept_quantiles = None  # see OnlineVIRegressor; neither copied nor pickled
         self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
-        drops = self.dropped.size > 0
-        self.aggregates = self.n_experts > 1 or drops
+        self.aggregates = self.n_experts > 1 or self.dropped.size > 0
         # The types of the arguments, for which kernels are compiled: few, and the same
         # before and after experts are left out.
         self.arguments = (
             self.moments if self.scales or not self.full else None,
             self.origin if self.full else None,
-            self.waves if self.waves.size > 0 or drops else None,
+            self.waves if self.waves.size > 0 or lost_waves else None,
             self.models,
             self.covariances if self.full else None,
             self.numbers,
@@ -333,38 +336,48 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         shares = np.exp(-rates[:, None] * (losses - losses.min(1)[:, None]))
         return np.broadcast_to(shares / shares.sum(axis=1, keepdims=True), shape)
 
-    def without_waves(self):
-        """Return the state without Fourier features, and without experts with them.
+    def without(self, left_out):
+        """Return the state without some experts; left_out : bool, (n_experts,).
 
-        Covariances must be diagonal.
+        Fourier features that no other expert has are left out, too; covariances must
+        then be diagonal.
 
         `dropped`, (n_outputs,), receives by how much the soft minimum of the losses of
         all experts, a term of the regret bound, exceeds that of the remaining ones.
         """
-        n_waves, kept = len(self.phases), ~self.curved
-        models = np.tile(kept, len(self.models) // self.n_experts)
+        kept, n_outputs = ~left_out, len(self.models) // self.n_experts
+        models, n_waves = np.tile(kept, n_outputs), len(self.phases)
+        unused = n_waves if not self.curved[kept].any() and not self.full else 0
         state = LinearState(
             self.n_features,
-            self.own.stop - n_waves,
-            len(self.models) // self.n_experts,
+            self.own.stop - unused,
+            n_outputs,
             np.count_nonzero(kept),
-            full=False,
+            full=self.full,
             scales=self.scales,
-            shifts=False,
-            joint=len(self.losses) < len(self.models) // self.n_experts,
+            shifts=self.shifts,
+            n_waves=n_waves - unused,
+            joint=len(self.losses) < n_outputs,
             n_labels=len(self.label_counts),
             drops=True,
+            lost_waves=unused > 0 or self.arrays[9].shape[1] > 1,
             room=self.room,
+            counts_errors=self.error_counts.size > 0,
         )
-        state.moments[:] = self.moments
+        state.moments[:], state.origin[:] = self.moments, self.origin
+        state.waves[:] = self.waves[:, : n_waves - unused]
         state.models[:] = self.models[models, :, : state.models.shape[2]]
+        state.covariances[:] = self.covariances[models] if self.full else 0.0
         state.numbers[:], state.stream[:] = self.numbers[models], self.stream
-        state.stream[N_COEFFICIENTS] -= n_waves
+        state.stream[N_COEFFICIENTS] -= unused
         state.losses[:], state.totals[:] = self.losses[:, kept], self.totals
+        if state.n_experts == 1:  # alone, it need not be kept within the range
+            state.within_range = 0.0
+        state.dropped[:] = self.dropped if self.dropped.size else 0.0
         soft_minimum = aggregation.soft_minimum.py_func
         for k, rate in enumerate(self.totals[:, aggregation.RATE]):
             soft = [soft_minimum(one.losses[k], rate) for one in (self, state)]
-            state.dropped[k] = soft[0] - soft[1]
+            state.dropped[k] += soft[0] - soft[1]
         return state
 
     def whole_covariance(self, k):

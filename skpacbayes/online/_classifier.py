@@ -18,11 +18,10 @@ from ._linear import LOSSES, OnlineLinearModel
 LEAST = 1e-300  # of a probability whose log is taken
 # With n_fourier="auto" the models with Fourier features are dropped if their weight is
 # less when the number of rows is a power of two, from FIRST_DROP on: the weight of a
-# curve that is learnt slowly falls at first. They are dropped from FIRST_ORDER on where
-# rows are sorted by class, as the last class is all that they remember.
+# curve that is learnt slowly falls at first. They are dropped from FIRST_LEFT_OUT on
+# where rows are sorted by class, as the last class is all that they remember.
 VANISHED = 1e-6
 FIRST_DROP = 512
-FIRST_ORDER = 64
 
 
 class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
@@ -314,15 +313,6 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         ask = self.predict_proba if self._logistic() else self.decision_function
         return ask(X)
 
-    def _learn(self, X, y, sample_weight, predictions=None):
-        state = self._state
-        drops = self._drops(state) and (not len(sample_weight) or sample_weight.any())
-        state = state.without_waves() if drops else state
-        learnt = super()._learn(X, y, sample_weight, predictions, state)
-        if learnt:
-            self._state = state
-        return learnt
-
     def _losses_of(self, X, y):
         if not self._logistic():
             return super()._losses_of(X, y)
@@ -332,24 +322,14 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         own = np.take_along_axis(self._probabilities(X), numbers, axis=1)
         return -np.log(np.maximum(own[:, 0], LEAST))
 
-    def _drops(self, state):
-        """Return whether models with Fourier features are dropped at the next row."""
-        if not state.phases.size or self.n_fourier != "auto":
-            return False
-        n_rows = state.n_steps
-        if n_rows < FIRST_ORDER or n_rows & (n_rows - 1):
-            return False
+    def _superfluous(self, state):
+        """Return which experts are left out: those with Fourier features, or none."""
         curved = state.curved
+        if self.n_fourier != "auto" or not curved.any():
+            return np.zeros(state.n_experts, dtype=bool)
         weights = state.shares()[:, curved].sum(axis=1)
-        vanished = n_rows >= FIRST_DROP and weights.max() < VANISHED
-        return vanished or order_found(state) is not None
-
-    def _n_at_once(self):
-        """Return the number of rows until models may be dropped."""
-        if self.n_fourier != "auto" or not self._state.phases.size:
-            return super()._n_at_once()
-        n_rows = self._state.n_steps
-        return max(FIRST_ORDER, 1 << n_rows.bit_length()) - n_rows
+        vanished = state.n_steps >= FIRST_DROP and weights.max() < VANISHED
+        return curved & (vanished or order_found(state) is not None)
 
     def _logistic(self):
         """Return whether the loss of the fit is logistic; True before a fit."""

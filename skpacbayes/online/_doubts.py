@@ -304,7 +304,7 @@ def warn_of_extrapolation(X, low, high, reach, n_rows, columns):
                 f"{counts[j] / len(X):.0%} of the rows have values of {columns[j]} far "
                 f"{side} {end[j]:g}, the last one that was learnt, and are predicted "
                 "as if they had this value: predictions do not extrapolate, and "
-                "intervals do not account for that. Learn rows as they come by "
+                "intervals widen by what a line would add. Learn rows as they come by "
                 "partial_fit, predict changes of y, or use sklearn.linear_model.Ridge, "
                 "which extrapolates."
             )

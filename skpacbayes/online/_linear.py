@@ -31,8 +31,9 @@ LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
 WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # noise is estimated
 COUNT_INTERCEPT_SCALE = 10.0  # prior standard deviation of a log rate
 FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes 100 microseconds a model
-# With more features prior_scale=None is "auto", for a diagonal and a full covariance.
-FEW_FEATURES = {"diagonal": 16, "full": 64}
+# With more features prior_scale=None is "auto": with a diagonal covariance, or for a
+# while, and with a full covariance.
+FEW_FEATURES, FEW_IF_FULL = 16, 64
 FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 # From this rate on, prior_scale="auto" has its largest scale alone.
 FAST_FORGETTING = 0.03
@@ -60,6 +61,11 @@ FOURIER_SCORE = 4.0
 # the hinge, whose labels were no better with it and its probabilities worse.
 PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
 SMALL_SCORES = 16
+# Experts may be left out when the number of rows is a power of two, from FIRST_LEFT_OUT
+# on. With prior_scale=None, a full covariance and up to 64 features, all prior scales
+# but the best are, from SETTLED rows for each parameter on: they then differ little.
+FIRST_LEFT_OUT = 64
+SETTLED = 10
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
@@ -84,24 +90,55 @@ class OnlineLinearModel(OnlineEstimator):
 
     # The update.
 
-    def _learn(self, X, y, sample_weight, predictions=None, state=None):
+    def _learn(self, X, y, sample_weight, predictions=None):
         """Learn a block of rows by one compiled call.
 
         Returns False, without learning, if a row is not finite or beyond LARGEST.
         predictions : (n_experts, n_rows), receives the predictions made before the row
-        was learnt; row 0 those of the model. state : learns instead of the model's.
+        was learnt; row 0 those of the model. Experts are not left out then.
         """
-        state = self._state if state is None else state
+        state = self._state
         if predictions is None:
+            if self._may_leave_out(state) and (
+                not len(sample_weight) or sample_weight.any()
+            ):
+                left_out = self._superfluous(state)
+                state = state.without(left_out) if left_out.any() else state
             predictions = np.empty((state.n_experts, len(X)))
         learn = self._learner_of_rows()
-        return learn(X, y, sample_weight, *state.arguments, predictions)
+        learnt = learn(X, y, sample_weight, *state.arguments, predictions)
+        if learnt and state is not self._state:
+            self._state = state
+        return learnt
+
+    def _may_leave_out(self, state):
+        """Return whether experts may be left out before the next row."""
+        if state.n_experts == 1:
+            return False
+        n_rows = state.n_steps
+        return n_rows >= FIRST_LEFT_OUT and not n_rows & (n_rows - 1)
+
+    def _n_at_once(self):
+        """Return the number of rows until experts may be left out."""
+        if self._state.n_experts == 1:
+            return super()._n_at_once()
+        n_rows = self._state.n_steps
+        return max(FIRST_LEFT_OUT, 1 << n_rows.bit_length()) - n_rows
+
+    def _superfluous(self, state):
+        """Return which experts are left out, (n_experts,)."""
+        left_out = np.zeros(state.n_experts, dtype=bool)
+        if self._settles(state.n_features):
+            left_out[:] = state.n_steps >= SETTLED * state.sizes
+            left_out[state.best_expert] = False
+        return left_out
 
     def _depends_on_order(self):
         """Return whether the posterior depends on the order of the rows."""
         exact = self._state.full and not self._state.phases.size
         exact = exact and self.loss == "squared_error"
-        return not exact or self._state.n_experts > 1 or self.forgetting > 0.0
+        several = self._state.n_experts > 1 and not self._settles(self.n_features_in_)
+        return not exact or several or self.forgetting > 0.0
 
     def _doubt_change(self):
         """Warn if a stream changes and too little is forgotten; return whether so."""
@@ -353,12 +390,15 @@ class OnlineLinearModel(OnlineEstimator):
         )
         scales = (self.prior_scale,)
         if self.prior_scale is None:
-            kind = "full" if self._full(n_features) else "diagonal"
-            several = n_features > FEW_FEATURES[kind] and self.forgetting != "auto"
+            few = FEW_IF_FULL if self._full(n_features) else FEW_FEATURES
+            several = n_features > few and self.forgetting != "auto"
+            several = several or self._settles(n_features)
         else:
             several = self.prior_scale == "auto"
         if several and self.method == "ngvi":
             scales = PRIOR_SCALES["numbers" if self.loss in WITH_NOISE else "labels"]
+            if self._settles(n_features):
+                scales = PRIOR_SCALES["labels"]
             if n_features > SMALL_SCORES and self.loss != "hinge":
                 scales = (n_features**-0.5, *scales)
         elif self.prior_scale in (None, "auto"):
@@ -378,6 +418,13 @@ class OnlineLinearModel(OnlineEstimator):
             curved = [pair for pair in curved if pair[1] == FOURIER_PRIOR * scales[-1]]
             curved.insert(0, (rates[0], FOURIER_SCORE * n_features**-0.5))
         return [(*pair, 0.0) for pair in pairs] + [(*pair, 1.0) for pair in curved]
+
+    def _settles(self, n_features):
+        """Return whether prior scales are averaged until they differ little."""
+        exact = self.loss == "squared_error" and self._full(n_features)
+        lasting = exact and self.forgetting == 0.0 and self.n_fourier == 0
+        default = self.prior_scale is None and self._estimates_noise()
+        return lasting and default and FEW_FEATURES < n_features <= FEW_IF_FULL
 
     def _natural(self):
         return self.method in ("ngvi", "ngvi_explicit")

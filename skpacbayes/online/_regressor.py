@@ -72,10 +72,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Standard deviation of the prior of a coefficient of a standardised feature,
         relative to that of the noise if the noise is estimated. "auto" averages models
         with the scales `prior_scales_` by exponential weights, in about twice the time;
-        it is 1 for methods other than "ngvi". None: "auto" with more than 16
-        features and a diagonal covariance, or more than 64 and a full one, unless
-        ``forgetting="auto"``; otherwise 1. With more than 16 features one of the scales
-        is ``n_features ** -0.5``, so that the first predictions are not too large.
+        it is 1 for methods other than "ngvi". None: "auto" with more than 16 features
+        and a diagonal covariance, or more than 64 and a full one, unless
+        ``forgetting="auto"``; otherwise 1. With 17 to 64 features and a full covariance
+        that forgets nothing, it is "auto" as long as there are few rows: up to about
+        ten for each feature, where one scale would make intervals too narrow. From then
+        on the best scale is used alone. With more than 16 features one of the scales is
+        ``n_features ** -0.5``, so that the first predictions are not too large.
     forgetting : "auto" or float in [0, 1), default=0.0
         Rate of forgetting, for NGVI: the posterior is moved towards the prior by this
         share at each row, a memory of about ``1 / forgetting`` rows. "auto" averages
@@ -128,8 +131,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     forgetting_weights_ : ndarray of shape (n_rates,)
                 Weights of the forgetting rates.
     prior_scales_ : ndarray of shape (n_scales,)
-        Scales of the prior; several if they are averaged. With `n_fourier="auto"` also
-        three times each of them, for the models with Fourier features.
+        Scales of the prior; several while they are averaged. With `n_fourier="auto"`
+        also three times each of them, for the models with Fourier features.
     prior_scale_weights_ : ndarray of shape (n_scales,)
                 Weights of the prior scales.
     fourier_weight_ : float
@@ -163,9 +166,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     With a full covariance the scale of the prior follows the running standard
     deviations of the columns, and the posterior is otherwise exact: after one pass, it
     is that of batch Bayesian ridge regression on standardised features. Predictions do
-    not extrapolate: a feature is clipped to the range of the rows so far (not in the
-    standard deviation). The covariance is kept positive definite by adding a bound on
-    the rounding error to its diagonal at each row.
+    not extrapolate: a feature is clipped to the range of the rows so far. The standard
+    deviation of a prediction includes what the line would add there. The covariance is
+    kept positive definite by adding a bound on the rounding error to its diagonal at
+    each row.
 
     With a diagonal covariance each row is standardised by moments that include the row
     itself, in ``cumulative_loss_`` and in `predict`, which does not change the moments.

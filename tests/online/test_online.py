@@ -5,6 +5,7 @@ import copy
 import datetime
 import itertools
 import math
+import pickle
 
 import numba
 import numpy as np
@@ -576,7 +577,9 @@ def test_scale_of_the_prior_chooses_itself_among_numbers():
 def test_many_features_have_several_scales(loss, scale, shift):
     """The default is "auto" there, else 1; no prediction is beyond the targets.
 
-    One of the scales makes the variance of the score of a standardized row one.
+    With few rows for each feature, a full covariance has a further scale, 1, up to 64
+    features. One of the scales makes the variance of the score of a standardized row
+    one.
     """
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.random((90, 80)) < 0.1, rng.normal(size=(90, 5))])
@@ -591,17 +594,52 @@ def test_many_features_have_several_scales(loss, scale, shift):
             model = OnlineVIRegressor(loss=loss, covariance=covariance).fit(Z, y)
             same = clone(model).set_params(prior_scale="auto" if several else 1.0)
             same.fit(Z, y)
-            np.testing.assert_array_equal(model.predict(Z), same.predict(Z))
-            assert len(model.prior_scales_) == (3 if several else 1)
-            if several:
+            settles = n_features > 16 and not several
+            if settles:
+                assert model.prior_scales_.tolist()[1:] == [0.3, 1.0, 3.0]
+            else:
+                np.testing.assert_array_equal(model.predict(Z), same.predict(Z))
+                assert len(model.prior_scales_) == (3 if several else 1)
+            if several or settles:
                 assert_allclose(model.prior_scales_[0] ** 2 * n_features, 1.0)
                 far = model.predict(1e3 * Z)
                 rounding = 1e-12 * np.abs(y).max()
                 assert far.min() >= y.min() - rounding
                 assert far.max() <= y.max() + rounding
                 assert model.certificate().observed <= model.certificate().bound
-            model.set_params(forgetting="auto").fit(Z, y)
-            assert model.prior_scales_.tolist() == [1.0]
+            for forgetting in ("auto", 0.1) if settles else ("auto",):
+                model.set_params(forgetting=forgetting).fit(Z, y)
+                assert model.prior_scales_.tolist() == [1.0]
+
+
+def test_scales_of_the_prior_are_averaged_until_there_are_ten_rows_for_each_feature():
+    """Then the best is used alone, bit for bit, however rows are split."""
+    rng, n_features = np.random.default_rng(0), 20
+    X = rng.normal(size=(300, n_features))
+    y = X[:, :3].sum(axis=1) + rng.normal(size=300)
+    whole, pieces = OnlineVIRegressor().fit(X, y), OnlineVIRegressor()
+    several = OnlineVIRegressor(prior_scale="auto").fit(X, y)
+    for part in np.array_split(np.arange(300), 23):
+        pieces.partial_fit(X[part], y[part])
+        settled = pieces.n_samples_seen_ > 256
+        assert len(pieces.prior_scales_) == (1 if settled else 4)
+        certificate = pieces.certificate()
+        assert certificate.observed == pieces.cumulative_loss_ <= certificate.bound
+    assert_same_state(pieces, whole)
+    (scale,) = whole.prior_scales_
+    alone = OnlineVIRegressor(prior_scale=scale).fit(X, y)
+    far = 1e3 * X[:5]
+    np.testing.assert_array_equal(whole.predict(far), alone.predict(far))
+    np.testing.assert_array_equal(
+        whole.predict_quantiles(X), alone.predict_quantiles(X)
+    )
+    np.testing.assert_array_equal(whole.coef_std_, alone.coef_std_)
+    assert len(several.prior_scales_) == 3
+    before = OnlineVIRegressor().fit(X[:256], y[:256])
+    after = copy.deepcopy(before).partial_fit(X[:5], y[:5], sample_weight=np.zeros(5))
+    assert_same_state(after, before)
+    resumed = pickle.loads(pickle.dumps(pieces)).partial_fit(X[:9], y[:9])
+    assert_same_state(resumed, whole.partial_fit(X[:9], y[:9]))
 
 
 def ring(n=3000, seed=0):

@@ -78,6 +78,41 @@ def test_quantiles_increase_with_the_level(noise):
     assert (np.diff(found) >= 0.0).all()
 
 
+@pytest.mark.parametrize("n_features", [10, 25, 60])
+@pytest.mark.parametrize("strength", [0.0, 0.3, 1.0])
+def test_coverage_with_few_rows_for_each_feature(n_features, strength):
+    """Of new rows, by models of two to five rows for each of some features."""
+    covered = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n = n_features * (2 + seed % 4)
+        X = rng.normal(size=(n + 200, n_features))
+        y = strength * X @ rng.normal(size=n_features) + rng.normal(size=n + 200)
+        low, high = (
+            OnlineVIRegressor().fit(X[:n], y[:n]).predict_quantiles(X[n:]).T[::2]
+        )
+        covered.append(np.mean((low <= y[n:]) & (y[n:] <= high)))
+    assert 0.84 < np.mean(covered) < 0.98
+
+
+@pytest.mark.filterwarnings("ignore:.*predictions do not extrapolate")
+@pytest.mark.parametrize("setting", [{}, *SETTINGS[3:]], ids=str)
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e-3, 1e4)])
+def test_intervals_beyond_the_range_of_the_rows_reach_to_the_line(
+    setting, scale, shift
+):
+    """Of later rows, if a feature is a time."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(600.0), rng.normal(size=600)])
+    y = 0.05 * X[:, 0] + X[:, 1] + rng.normal(size=600)
+    X, y = scale * X + shift, scale * y - shift
+    model = OnlineVIRegressor(**setting).fit(X[:400], y[:400])
+    low, high = model.predict_quantiles(X[400:], [0.05, 0.95]).T
+    assert np.mean((low <= y[400:]) & (y[400:] <= high)) > 0.85
+    inside = model.predict(X[300:400], return_std=True)[1]
+    assert np.all(inside < 1.3 * scale)
+
+
 def test_a_given_noise_is_kept():
     X, y = table("Cauchy")
     model = OnlineVIRegressor(inverse_temperature=0.5).fit(X, y)
