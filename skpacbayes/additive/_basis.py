@@ -223,6 +223,8 @@ class Dictionary:
         return np.where(k % 2 == 1, np.sin(angle), np.cos(angle))
 
     def _spline(self, t):
+        if not t.size:  # of no variable, which SplineTransformer refuses
+            return np.zeros((len(t), self._width, t.shape[1]))
         splines = self._knots.transform(t.reshape(-1, 1)) @ self._smooth
         return np.moveaxis(splines.reshape(*t.shape, self._width), 2, 1)
 

@@ -315,8 +315,8 @@ def warn_of_residuals(
     X, y = X[::step], y[::step]
     distinct = without_copies(X, y)
     X, y = X[distinct], y[distinct]
-    if len(X) < FEWEST_ROWS:
-        return
+    if len(X) < FEWEST_ROWS or not np.ptp(y, axis=0).any():
+        return  # of a constant target, residuals are rounding
     residuals = (y - predict(X)).reshape(len(X), -1)
     if classes and (abs(residuals) > 0.5).any(axis=1).mean() <= FEW_WRONG:
         return

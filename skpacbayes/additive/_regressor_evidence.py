@@ -386,7 +386,9 @@ def nothing_matters(problem, posterior, beta, ratio):
             continue
         factor = precision_factor(problem.gram.among(columns), 1 / ratio)
         fit = solve_triangular(factor, problem.against[columns], lower=True)
-        share = max(problem.square - fit @ fit, least) / problem.square
+        share = 1.0  # of squares that remain; all, where y is constant
+        if problem.square > 0.0:
+            share = max(problem.square - fit @ fit, least) / problem.square
         logs.append(
             n_functions * math.log(beta)
             - log_binomial(d, n_variables)

@@ -97,6 +97,11 @@ class Rows:
         """Return these rows with other weights."""
         return Rows.of(self.X, self.y, weights)
 
+    def mean(self):
+        """Return the mean of y; if y is constant, this constant without rounding."""
+        mean = self.weights @ self.y / self.weights.sum()
+        return float(min(max(mean, self.y.min()), self.y.max()))
+
     def part(self, start, stop):
         """Return a slice of the rows."""
         part = self._table[start : min(stop, self._count)]
@@ -121,7 +126,7 @@ class Rows:
         moments = weighted_moments(values, self.weights)
         functions = dictionary.orthogonal(*moments, weight, bounded=bounded)
         values = functions(values)
-        mean = float(self.weights @ self.y / weight)
+        mean = self.mean()
         rest = self.y - mean
         ranks, found = functions.orders, None
         if len(pairs):
@@ -164,7 +169,7 @@ class Sums:
     @classmethod
     def of_rows(cls, rows, dictionary):
         """Sum the products of rows, block by block."""
-        origin = float(rows.weights @ rows.y / rows.weights.sum())
+        origin = rows.mean()
         size = 2 + len(dictionary.low) * dictionary.max_order
         sums = cls(dictionary, origin, np.zeros((size, size)), (np.inf, -np.inf))
         for start in range(0, len(rows), BLOCK):

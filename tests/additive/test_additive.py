@@ -229,11 +229,23 @@ def test_collinear_blocks():
     assert np.mean((model.predict(X) - truth(X)) ** 2) < 0.02
 
 
-@pytest.mark.parametrize("value", [0.0, 1e9, -3.5, 1e-200])
-def test_constant_targets(value):
-    X, _ = data()
-    model = quick().fit(X, np.full(len(X), value))
-    np.testing.assert_allclose(model.predict(X), value)
+@pytest.mark.parametrize("n", [5, 300])
+@pytest.mark.parametrize("value", [0.0, 1e9, 3.7, 1e-200])
+@pytest.mark.parametrize("way", ["fit", "weights", "stream", "carlin_chib", "spline"])
+def test_constant_targets(value, n, way):
+    """No mean of equal numbers is rounded, no variable is in, and nothing is warned."""
+    X, _ = data(n)
+    y = np.full(n, value)
+    own = {"sampler": way} if way == "carlin_chib" else {}
+    own = {"basis": way} if way == "spline" else own
+    model = quick(n_iter=150, burn_in=50, **own)
+    if way == "stream":
+        for rows in np.array_split(np.arange(n), 3):
+            model.partial_fit(X[rows], y[rows])
+    else:
+        weights = np.linspace(0.3, 2.0, n) if way == "weights" else None
+        model.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.predict(X), value, atol=1e-140)
     assert model.inclusion_probabilities_.max() < 0.2
     _, std = model.predict(X, return_std=True)
     assert np.isfinite(std).all()
