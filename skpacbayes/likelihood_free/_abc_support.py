@@ -9,6 +9,7 @@ from .._validation import as_numbers
 KINDS = (None, "log", "logit")
 BEYOND = 0.05  # share of draws outside of the table's range from which we warn
 END = 0.02  # share of the range of a parameter that counts as its end
+FEW_VALUES = 20  # largest number of values of a parameter that is called discrete
 FEWEST_AT_END = 5  # least number of parameters there for an abrupt end
 
 
@@ -209,12 +210,24 @@ def warn_beyond(shares, far_shares, table):
         row, side, column = np.unravel_index(shares.argmax(), shares.shape)
         n_rows = np.count_nonzero((shares > BEYOND).any(axis=(1, 2)))
         end = (table.least, table.most)[side][column]
-        warn_user(
+        found = (
             f"{shares[row, side, column]:.0%} of the draws for observation {row} lie "
-            f"{('below', 'above')[side]} {end:.6g}, where parameter {column} of the "
-            f"simulations ends abruptly ({n_rows} of {len(shares)} observations have "
-            f"more than {BEYOND:.0%} beyond such an end). If the prior ends there, "
-            "set `bounds`; otherwise simulate parameters beyond it."
+            f"{('below', 'above')[side]} {end:.6g}, "
+        )
+        values = np.unique(table.parameters[: table.n_rows, column])
+        if len(values) <= FEW_VALUES:
+            warn_user(
+                f"{found}the {('smallest', 'largest')[side]} of the {len(values)} "
+                f"values of parameter {column}: posteriors are densities, smooth "
+                "between values and beyond them. Their means are not affected; for the "
+                "probabilities of the values, fit a classifier to the summaries."
+            )
+            return
+        warn_user(
+            f"{found}where parameter {column} of the simulations ends abruptly "
+            f"({n_rows} of {len(shares)} observations have more than {BEYOND:.0%} "
+            "beyond such an end). If the prior ends there, set `bounds`; otherwise "
+            "simulate parameters beyond it."
         )
 
 

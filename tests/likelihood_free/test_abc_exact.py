@@ -270,7 +270,7 @@ def probability_of_one(X, *, discrete):
     return of_one / (of_one + of_zero)
 
 
-@pytest.mark.filterwarnings("ignore:.*ends abruptly")  # the models are 0 and 1
+@pytest.mark.filterwarnings("ignore:.*values of parameter 0")
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize(
     ("way", "unit", "origin"),
@@ -294,6 +294,20 @@ def test_the_number_of_a_model_has_its_probability(way, unit, origin, discrete):
         posterior.fit(X, y, weights)
     found = (posterior.predict(observed) - origin) / unit
     assert abs(found - exact).mean() < 0.08
+
+
+@pytest.mark.parametrize("n_values", [2, 5, 9])
+@pytest.mark.parametrize("unit", [1.0, 1e-6])
+def test_draws_beyond_the_values_of_a_discrete_parameter_are_explained(n_values, unit):
+    """Bounds would be no remedy; a parameter beside it is not meant."""
+    rng = np.random.default_rng(n_values)
+    values = rng.integers(0, n_values, 2000)
+    y = np.column_stack([rng.normal(size=2000), unit * values])
+    X = y / [1.0, unit] + 0.6 * rng.normal(size=(2000, 2))
+    posterior = ABCPosteriorKDE(100, adjustment="linear").fit(X, y)
+    match = f"largest of the {n_values} values of parameter 1: posteriors are densities"
+    with pytest.warns(UserWarning, match=match):
+        posterior.predict_quantiles([[0.0, n_values - 1.0]])
 
 
 @pytest.mark.parametrize("origin", [0.0, 1e6, 1e12])
