@@ -55,7 +55,7 @@ MEAN, VARIANCE, GRADIENT_MEAN, GRADIENT_SCALE = range(N_VECTORS)
 # Of NGVI, which has no sums of gradients: the first unit's are a decaying sum of the
 # rows times their errors (see `online_change`).
 SCORES = GRADIENT_MEAN
-N_NUMBERS = 14
+N_NUMBERS = 16
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -71,6 +71,8 @@ N_NUMBERS = 14
     _,
     _,
     SQUARED_ERRORS,
+    LATE_RESIDUALS,  # as RESIDUALS, a row in proportion to the weight up to it
+    LATE_COUNT,
 ) = range(N_NUMBERS)
 N_MOMENTS = 4
 FIRST, SECOND, ACTIVE, DENSITY = range(N_MOMENTS)
@@ -104,6 +106,7 @@ class NetworkState(NotedOrder, KernelState):
     scale_bound = named("stream", SCALE_BOUND)
     residuals = named("numbers", RESIDUALS)
     counts = named("numbers", COUNT)
+    late = named("numbers", slice(LATE_RESIDUALS, LATE_COUNT + 1))
     prior_scales = named("numbers", PRIOR_SCALE)
     forgetting = named("numbers", FORGETTING)
     target_mean = named("numbers", TARGET_MEAN)
@@ -127,7 +130,7 @@ class NetworkState(NotedOrder, KernelState):
     @property
     def noise(self):
         """Estimate of the variance of the noise, in units of standardized targets."""
-        return float(self.numbers[0, RESIDUALS] / self.numbers[0, COUNT])
+        return float(self.numbers[0, LATE_RESIDUALS] / self.numbers[0, LATE_COUNT])
 
     @property
     def target_unit(self):
@@ -409,6 +412,9 @@ def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
     squared = weight * residual * residual / (1.0 + weight * v / noise)
     numbers[RESIDUALS] = keep * numbers[RESIDUALS] + squared
     numbers[COUNT] = keep * numbers[COUNT] + weight
+    late = numbers[WEIGHT]
+    numbers[LATE_RESIDUALS] = keep * numbers[LATE_RESIDUALS] + late * squared
+    numbers[LATE_COUNT] = keep * numbers[LATE_COUNT] + late * weight
     return prediction
 
 

@@ -76,7 +76,7 @@ class OnlineNetwork(OnlineEstimator):
         state.set_normal(rng, hidden_scale, output_scale)
         if self.method == "sva":  # its prior is one scale for all weights
             state.set_variances(*[self.prior_scale**2] * 3)
-        state.residuals = state.counts = 1.0
+        state.residuals = state.counts = state.late = 1.0
         state.prior_scales = self.prior_scale
         state.forgetting = self.forgetting
         self._set_stream(state)

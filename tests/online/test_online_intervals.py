@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import t as student
 from sklearn.base import clone
 
-from skpacbayes import OnlineVIRegressor
+from skpacbayes import OnlineVIMLPRegressor, OnlineVIRegressor
 from skpacbayes._kernels import online_state as names
 from skpacbayes._kernels.online_error_quantiles import move_to_observed
 
@@ -93,6 +93,17 @@ def test_coverage_with_few_rows_for_each_feature(n_features, strength):
         )
         covered.append(np.mean((low <= y[n:]) & (y[n:] <= high)))
     assert 0.84 < np.mean(covered) < 0.98
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e3, -1e6)])
+def test_noise_of_a_network_is_that_of_late_rows(scale, shift):
+    """Its early errors are those of weights that were not learnt yet."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2400, 8))
+    y = scale * (X.sum(axis=1) + 0.2 * rng.normal(size=2400)) + shift
+    model = OnlineVIMLPRegressor(random_state=0).fit(X[:2000], y[:2000])
+    mean, std = model.predict(X[2000:], return_std=True)
+    assert 0.8 < np.sqrt(np.mean(std**2) / np.mean((y[2000:] - mean) ** 2)) < 1.2
 
 
 @pytest.mark.filterwarnings("ignore:.*predictions do not extrapolate")
