@@ -52,7 +52,7 @@ MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
 CENTER, SCATTER, _, LOW, HIGH, SCORES = range(3, N_VECTORS_FULL)
 
 # Columns of `numbers`.
-N_NUMBERS = 17
+N_NUMBERS = 23
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -71,6 +71,12 @@ N_NUMBERS = 17
     SQUARED_FORETOLD,
     SQUARED_ERRORS,
     ERROR_UNIT,  # deviation of the noise in which errors are counted
+    LOG_SIZES,  # sum of the logs of the sizes of errors, where nothing is forgotten
+    N_SIZES,  # their number
+    HALF_LOG_SIZES,  # both when the number of rows was a power of two
+    HALF_N_SIZES,
+    N_LARGE,  # errors since then that exceeded their deviation
+    GROWTH,  # log2 of the ratio of their sizes in the two halves of these rows, or 0
 ) = range(N_NUMBERS)
 N_SIDE = 58  # cells of the errors in one direction
 
@@ -220,6 +226,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     last_labels = named("numbers", LAST_LABEL)
     foretold = named("numbers", slice(PRODUCTS, SQUARED_ERRORS + 1))
     error_units = named("numbers", ERROR_UNIT)
+    error_growth = named("numbers", GROWTH)
     error_counts = named("numbers", slice(N_NUMBERS, None))
 
     # Their parts.

@@ -1,5 +1,7 @@
 """Warnings of what makes the result of an online fit doubtful."""
 
+import math
+
 import numpy as np
 from scipy.stats import rankdata
 
@@ -46,6 +48,15 @@ FEWEST = 128
 MUCH = 3.0  # times the loss of the best expert, and more, is that of the average;
 SPIKE = 100.0  # a row has cost an expert so many times the best one's mean loss,
 CLEAR = 0.9  # and the best one's weight is still below this
+# Errors grow where they are so many octaves larger in the second half of the rows, and
+# so many standard errors; OCTAVES is about the standard deviation of the log2 of a
+# normal or a Cauchy error. A memory shorter than one over SHORT_MEMORY of the rows
+# follows the noise. There must be MANY_ROWS, and PER_PARAMETER for each parameter.
+MUCH_LARGER = 0.9
+OCTAVES = 2.0
+SHORT_MEMORY = 30.0
+MANY_ROWS = 512
+PER_PARAMETER = 20
 
 
 def order_found(state):
@@ -199,6 +210,27 @@ def warn_of_standstill(state):
         "forgetting='auto'."
     )
     return True
+
+
+def warn_of_growing_errors(growth, n_rows, rate, n_parameters):
+    """Warn where errors are much larger than those before, and the noise is one.
+
+    growth : log2 of the ratio of their sizes, in the halves of the largest number of
+    rows that is a power of two; rate : of forgetting of the best model; n_parameters :
+    with few rows for each, early errors are smaller than a prior of large effects says.
+    """
+    halves = 1 << n_rows.bit_length() - 1
+    if halves < max(MANY_ROWS, PER_PARAMETER * n_parameters):
+        return
+    if rate * n_rows > SHORT_MEMORY:
+        return
+    if growth > max(MUCH_LARGER, STANDARD_ERRORS * OCTAVES * 2.0 / math.sqrt(halves)):
+        warn_user(
+            f"The errors of rows {halves // 2 + 1} to {halves} are {2.0**growth:.2g} "
+            "times as large as those before, in the geometric mean, and one noise is "
+            "estimated from all rows: deviations and quantiles may be too narrow for "
+            "later rows. Use a fixed rate, such as forgetting=0.01, or transform y."
+        )
 
 
 def warn_of_divergence(state, weights, names, power):

@@ -17,7 +17,7 @@ from .._kernels.online_predict import predict_deviations, predict_scores
 from .._sentinels import BEYOND
 from .._stream import partial_fit_context
 from ._certificate import certify_linear
-from ._doubts import warn_of_extrapolation
+from ._doubts import warn_of_extrapolation, warn_of_growing_errors
 from ._linear import OnlineLinearModel
 
 LOOKED_AT = 1000  # largest number of new rows that are compared with the range
@@ -490,6 +490,15 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         standard = stdtrit(degrees, levels)
         move_to_observed(state.numbers[state.best_expert], levels, standard)
         return standard
+
+    def _doubt_change(self):
+        """Warn also of errors that grow."""
+        found, state = super()._doubt_change(), self._state
+        if not found and state.error_counts.size:
+            rate = state.forgetting_rates[state.best_expert]
+            growth = state.error_growth.max()  # 0 of a model that forgets
+            warn_of_growing_errors(growth, state.n_steps, rate, state.own.stop)
+        return found
 
     def _doubt_rows(self, X):
         """Warn if many rows are beyond the range of a feature, and that matters.

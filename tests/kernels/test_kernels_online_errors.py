@@ -47,6 +47,29 @@ def test_note_cell(kernel, forgetting):
     assert_allclose(numbers[names.ERROR_UNIT], unit)
 
 
+@twin_of(online_errors.note_cell)
+def test_growth_of_errors(kernel):
+    """The ratio of geometric means, in octaves, in whatever units errors are counted.
+
+    Of the halves of 256 rows, when there are more; errors of 0 count as LOWEST.
+    """
+    rng = np.random.default_rng(0)
+    residuals = rng.normal(size=300) * np.where(np.arange(300) < 128, 1.0, 6.0)
+    residuals[[40, 200]] = 0.0
+    numbers = np.zeros(names.N_NUMBERS + 2 * names.N_SIDE)
+    squares = 1.0
+    for t in range(300):
+        numbers[[names.STEPS, names.COUNT, names.WEIGHT]] = t + 1, 20.0 + t, t + 1.0
+        numbers[names.RESIDUALS] = squares * (20.0 + t) / (t + 1.0)
+        kernel(residuals[t], 0.0, 1.0, numbers)
+        squares += residuals[t] ** 2
+    assert numbers[names.ERROR_UNIT] > 1.9  # it has changed
+    sizes = np.maximum(abs(residuals), online_errors.LOWEST)
+    logs = np.log2(sizes)
+    expected = logs[128:256].mean() - logs[:128].mean()
+    assert_allclose(numbers[names.GROWTH], expected, atol=0.02)
+
+
 @pytest.mark.parametrize("factor", [3.1, 0.2, 1e6, 1e-9])
 @twin_of(online_errors.change_unit)
 def test_change_unit(kernel, factor):

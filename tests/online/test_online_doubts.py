@@ -588,3 +588,33 @@ def test_rows_in_random_order_are_not_taken_for_later_ones():
         with warnings.catch_warnings(action="ignore"):  # of far rows of Cauchy
             model = OnlineVIRegressor().fit(X[:n_rows], y[:n_rows])
         model.predict_quantiles(X[n_rows:])
+
+
+@pytest.mark.parametrize("setting", [{}, {"covariance": "diagonal"}], ids=str)
+@pytest.mark.parametrize("forgetting", [0.0, "auto"])
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e-3, 1e4)])
+@pytest.mark.parametrize("way", ["fit", "stream"])
+def test_errors_that_grow_along_a_stream_are_told_of(
+    setting, forgetting, scale, shift, way
+):
+    """Of a sudden or a slow growth, and not of a fall, heavy tails, or short memory."""
+    rng = np.random.default_rng(0)
+    t, X = np.arange(1100), scale * rng.normal(size=(1100, 3)) + shift
+    growing = [np.where(t < 512, 1.0, 3.0), np.exp(t / 400)]
+    usual = [1.0 / growing[0], np.where(t // 50 % 2, 1.0, 9.0), np.ones(1100)]
+    model = OnlineVIRegressor(forgetting=forgetting, **setting)
+    for k, unit in enumerate(growing + usual):
+        noise = rng.standard_cauchy(1100) if k == 4 else rng.normal(size=1100)
+        y = X.sum(axis=1) + scale * unit * noise
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if way == "fit":
+                model.fit(X, y)
+            else:
+                model = clone(model)
+                for rows in np.array_split(np.arange(1100), 9):
+                    model.partial_fit(X[rows], y[rows])
+        told = any("times as large as those before" in str(w.message) for w in caught)
+        assert told == (k < 2)
+    y = X.sum(axis=1) + scale * growing[0] * rng.normal(size=1100)
+    model.set_params(forgetting=0.05).fit(X, y)
