@@ -23,7 +23,7 @@ from .._stream import StreamingEstimator, partial_fit_context
 from .._validation import are_small
 from ._certificate import certify_aggregation
 from ._doubts import warn_of_divergence
-from ._linear import LOSSES
+from ._linear import FEW_IF_FULL, LOSSES
 from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
 from ._rows import NO_WEIGHTS, OnlineEstimator
@@ -311,6 +311,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         self.estimators_ = [
             clone(expert) if learns(expert) else expert for _, expert in self._experts()
         ]
+        if self.estimators is None and n_features <= FEW_IF_FULL:
+            for expert in self.estimators_:  # nobody asks for their intervals
+                expert.set_params(prior_scale=1.0)
         state = self._state = kernels.AggregationState(
             len(self.estimators_), n_features
         )
