@@ -11,6 +11,9 @@ from ._cloud import Cloud, Step, forecast, weigh
 from ._tempering import tempered
 
 FEWEST = 1.5  # effective sample size below which one particle dominates
+# So few particles, whose mean is so many deviations from the mean of all particles,
+# are the nearest of the cloud to a row that no particle explains.
+FEW, FAR = 5.0, 2.6
 ENOUGH = 50  # least number of particles for a warning
 # A column of the state that hardly moves is looked for whenever the number of rows has
 # doubled, from FIRST_LOOK on. It is lost where its values are those of fewer particles
@@ -101,7 +104,9 @@ class Collapses:
             self._constant = lost_constant(before, step)
         if step.evidence == -math.inf:
             self._vanished.append(cloud.time)
-        if cloud.effective_size < FEWEST and not row.silent:
+        size = cloud.effective_size
+        few = size < FEWEST or (size < FEW and is_at_edge(cloud))
+        if few and not row.silent:
             self._times.append(cloud.time)
             self._n = len(cloud.weights)
 
@@ -131,12 +136,21 @@ class Collapses:
             first, count = self._times[0], len(self._times)
             rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
             warn_user(
-                f"One of {self._n} particles has most of the weight at {rows} (0 is "
-                "the first): the state and the log-likelihood there depend on it. The "
-                "row may be an outlier, or too precise for this number of particles: "
-                "try a wider log_likelihood, more particles, a proposal or tempering.",
+                f"One or a few of {self._n} particles have most of the weight at "
+                f"{rows} (0 is the first): the state and the log-likelihood there "
+                "depend on them. The row may be an outlier, or too precise for this "
+                "number of particles: try a wider log_likelihood, more particles, a "
+                "proposal or tempering.",
                 ConvergenceWarning,
             )
+
+
+def is_at_edge(cloud):
+    """Whether the mean of the weighted particles is far from that of all particles."""
+    particles = cloud.particles
+    with np.errstate(all="ignore"):
+        gaps = np.abs(cloud.weights @ particles - particles.mean(axis=0))
+        return bool((gaps > FAR * particles.std(axis=0)).any())
 
 
 def lost_constant(before, step):

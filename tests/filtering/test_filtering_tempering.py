@@ -124,7 +124,7 @@ def test_moves_leave_the_distribution_as_it_is():
         assert_array_equal(part, again)
 
 
-@pytest.mark.filterwarnings("ignore:One of 1000 particles")
+@pytest.mark.filterwarnings("ignore:One or a few of 1000 particles")
 def test_bearings_that_a_plain_filter_loses():
     """The reference is the mean of runs with 200,000 particles, 71.2 and 64.8."""
     model = Bearings()
