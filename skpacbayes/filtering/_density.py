@@ -10,6 +10,7 @@ from .._base import warn_user
 
 LOG_2_PI = np.log(2 * np.pi)
 N_CHECKED = 8  # number of moves at which a density is checked
+SMALL_AND_LARGE = 0.1, 5.0  # noise that gives different rows, if they depend on it
 STEP = 1e-4  # of the noise, in a central difference
 MOST_CHANGE = 1e-3  # largest change of a log determinant at twice this step
 TOLERANCE = 1e-2  # in nats, far above the error of difference quotients
@@ -123,14 +124,14 @@ def check_density_of_rows(model, particles, n_features, time, past):
     def rows_by(z):
         return model.observation(some.copy(), z, n_features, time, given)
 
-    drawn = rows_by(noise)
-    if n_features and np.array_equal(drawn, rows_by(2.0 * noise + 1.0)):
+    if np.array_equal(*(rows_by(np.full(noise.shape, z)) for z in SMALL_AND_LARGE)):
         warn_user(
             f"{model.name}.observation returns the same rows for different noise z: "
             "forecasts have the spread of the states only. Add noise by z, as many "
             "standard normals as features or n_noise_observation."
         )
         return
+    drawn = rows_by(noise)
     expected, signs = _densities_of(rows_by, noise)
     if expected is None or abs(signs.sum()) < len(signs):
         return
