@@ -13,7 +13,7 @@ from ._tempering import tempered
 FEWEST = 1.5  # effective sample size below which one particle dominates
 # So few particles, whose mean is so many deviations from the mean of all particles,
 # are the nearest of the cloud to a row that no particle explains.
-FEW, FAR = 5.0, 2.6
+FEW, FAR = 3.0, 2.6
 MOST_STAGES = 8  # of tempering, each of which moves particles a step only
 ENOUGH = 50  # least number of particles for a warning
 # A column of the state that hardly moves is looked for whenever the number of rows has

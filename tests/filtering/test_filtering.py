@@ -449,13 +449,13 @@ def test_a_row_that_no_particle_explains(parameters, shift, scale):
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("parameters", [{}, {"method": "sqmc"}], ids=str)
+@each_method
 def test_a_row_that_a_few_particles_explain(parameters, scale):
     """Also where a few particles at the edge of the cloud share the weight."""
     warned, sizes = 0, []
     for seed in range(10):
         X = returns(6, seed=seed)
-        X[5] = 15.0
+        X[5] = 20.0
         model = LocalLevel(0.0, *[scale**2] * 3)
         tracking = tracker(model, proposal="prior", random_state=seed, **parameters)
         tracking = tracking.set_params(n_particles=1024).fit(scale * X[:5])
