@@ -107,20 +107,35 @@ def emission_densities(
                         value = factor * own[f, t] - shift
                         work[c, t] += value * value
                     continue
+                # Two by two features: most of the time is that of loads and stores.
+                even = f - f % 2
+                if f == even:
+                    earlier = shift
+                    if f + 1 < n_features:
+                        continue
                 for t in range(size):
-                    gap[t] = -shift
-                # Two features at a time: most of the time is that of loads and stores.
-                for g in range(0, f, 2):
-                    factor, other = factors[shape, a, f, g], factors[shape, a, f, g + 1]
+                    gap[t], total[t] = -earlier, -shift
+                for g in range(0, even, 2):
+                    factor, other = (
+                        factors[shape, a, even, g],
+                        factors[shape, a, even, g + 1],
+                    )
+                    below, beside = factors[shape, a, f, g], factors[shape, a, f, g + 1]
                     for t in range(size):
-                        value = gap[t] + factor * own[g, t]
-                        gap[t] = value + other * own[g + 1, t]
-                if f % 2 == 0:
-                    factor = factors[shape, a, f, f]
+                        value, next_value = own[g, t], own[g + 1, t]
+                        gap[t] += factor * value + other * next_value
+                        total[t] += below * value + beside * next_value
+                factor = factors[shape, a, even, even]
+                if f == even:
                     for t in range(size):
-                        gap[t] += factor * own[f, t]
+                        value = gap[t] + factor * own[f, t]
+                        work[c, t] += value * value
+                    continue
+                below, beside = factors[shape, a, f, even], factors[shape, a, f, f]
                 for t in range(size):
-                    work[c, t] += gap[t] * gap[t]
+                    value = gap[t] + factor * own[even, t]
+                    next_value = total[t] + below * own[even, t] + beside * own[f, t]
+                    work[c, t] += value * value + next_value * next_value
             for t in range(size):
                 exponent = constant - 0.5 * work[c, t]
                 work[c, t] = exponent

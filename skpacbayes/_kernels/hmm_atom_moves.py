@@ -11,7 +11,9 @@ and `means` (3, n_features), and `factors` (3, n_features, n_features), the Chol
 factors of the scatters of the blocks, including the prior's. `size` is the number of
 features of a block, `mean_count` the number of rows that the prior mean counts for,
 `shape` that of the inverse gamma distribution, and `rounding` (n_features,) the
-variance of rounding errors, which is added to the square of each value.
+variance of rounding errors, which is added to the square of each value. The predictive
+densities by which rows are assigned leave the errors out in blocks of several features:
+there each would be one more update of the Cholesky factor.
 """
 
 import math
@@ -19,6 +21,8 @@ import math
 import numpy as np
 
 from . import kernel, part
+
+_ROUNDING = 1e-14  # least share of a scatter that the other features do not explain
 
 
 @part
@@ -61,13 +65,7 @@ def _join(
     constants,
     work,
 ):
-    """Add a row to a group.
-
-    The Cholesky factor is updated by the gap from the mean, then by the rounding error
-    of each feature: one vector after the other, all zero before feature `first`. The
-    constants of the predictive density are updated for the first two groups only, as
-    the third has none.
-    """
+    """Add a row to one of the first two groups."""
     for start in range(0, row.shape[0], size):
         if math.isnan(row[start]):
             continue
@@ -78,27 +76,66 @@ def _join(
             means[which, f] += gap / total
             counts[which, f] += 1.0
             work[f] = math.sqrt((total - 1.0) / total) * gap
-        for first in range(start - 1, stop):
-            if first >= start:
-                if rounding[first] == 0.0:
+        for f in range(start, stop):
+            before, value = factors[which, f, f], work[f]
+            square = before * before + value * value
+            root = math.sqrt(square + (rounding[f] if size == 1 else 0.0))
+            factors[which, f, f] = root
+            cosine, sine = root / before, value / before
+            for g in range(f + 1, stop):
+                below = (factors[which, g, f] + sine * work[g]) / cosine
+                factors[which, g, f] = below
+                work[g] = cosine * work[g] - sine * below
+        log_scale = 0.5 * size * math.log(total / (total + 1.0))
+        for f in range(start, stop):
+            log_scale -= math.log(factors[which, f, f])
+        constants[which, start] = table[np.int64(counts[which, start])] + log_scale
+
+
+@part
+def _summarise(
+    rows, to_first, mean_count, rounding, size, counts, means, factors, origin
+):
+    """Fill in the third group, and the Cholesky factors of all groups.
+
+    The third group has the prior mean, which `origin` (n_features,) receives, and the
+    roots of the prior scatters.
+    """
+    for f in range(rows.shape[1]):
+        origin[f] = means[2, f]
+        total = -mean_count * origin[f]
+        for g in range(2):
+            counts[2, f] += counts[g, f]
+            total += (mean_count + counts[g, f]) * means[g, f]
+        means[2, f] = total / (mean_count + counts[2, f])
+        prior = factors[2, f, f] * factors[2, f, f]
+        for g in range(3):
+            factors[g, f, f] = prior + counts[g, f] * rounding[f]
+            for h in range(f - f % size, f):
+                factors[g, f, h] = 0.0
+            for h in range(f - f % size, f + 1):
+                gap = (means[g, f] - origin[f]) * (means[g, h] - origin[h])
+                factors[g, f, h] += mean_count * gap
+    for t in range(rows.shape[0]):
+        for step in range(2):
+            g = 2 if step == 1 else (0 if to_first[t] else 1)
+            for f in range(rows.shape[1]):
+                gap = rows[t, f] - means[g, f]
+                if math.isnan(gap):
                     continue
-                for g in range(start, stop):
-                    work[g] = 0.0
-                work[first] = math.sqrt(rounding[first])
-            for f in range(max(first, start), stop):
-                before, value = factors[which, f, f], work[f]
-                root = math.sqrt(before * before + value * value)
-                factors[which, f, f] = root
-                cosine, sine = root / before, value / before
-                for g in range(f + 1, stop):
-                    below = (factors[which, g, f] + sine * work[g]) / cosine
-                    factors[which, g, f] = below
-                    work[g] = cosine * work[g] - sine * below
-        if which < 2:
-            log_scale = 0.5 * size * math.log(total / (total + 1.0))
-            for f in range(start, stop):
-                log_scale -= math.log(factors[which, f, f])
-            constants[which, start] = table[np.int64(counts[which, start])] + log_scale
+                for h in range(f - f % size, f + 1):
+                    factors[g, f, h] += gap * (rows[t, h] - means[g, h])
+    for g in range(3):
+        for f in range(rows.shape[1]):
+            least = _ROUNDING * factors[g, f, f]
+            for h in range(f - f % size, f + 1):
+                value = factors[g, f, h]
+                for i in range(f - f % size, h):
+                    value -= factors[g, f, i] * factors[g, h, i]
+                if h < f:
+                    factors[g, f, h] = value / factors[g, h, h]
+                else:
+                    factors[g, f, f] = math.sqrt(value if value > least else least)
 
 
 @kernel
@@ -122,9 +159,8 @@ def share_out(
 
     The first row goes to the first group, the second row to the second group. Each
     further row is assigned given the rows before it: in a `split` at random, by its
-    predictive densities and ``uniforms[t]``, else as `to_first` prescribes. All rows
-    are also added to the third group. The ratio is divided by the probability of the
-    assignment.
+    predictive densities and ``uniforms[t]``, else as `to_first` prescribes. The ratio
+    is divided by the probability of the assignment.
 
     `rows` (n_rows, n_features); `to_first` (n_rows,): whether each row is in the first
     group, which a split overwrites. ``table[n]``: log ratio of the gamma functions of
@@ -165,20 +201,30 @@ def share_out(
                 to_first[t] = here
             log_ratio -= math.log((chance if here else 1.0 - chance) + 1e-300)
         n_first += 1.0 if here else 0.0
-        for step in range(2):
-            _join(
-                row,
-                2 if step == 1 else (0 if here else 1),
-                mean_count,
-                rounding,
-                table,
-                size,
-                counts,
-                means,
-                factors,
-                constants,
-                work,
-            )
+        _join(
+            row,
+            0 if here else 1,
+            mean_count,
+            rounding,
+            table,
+            size,
+            counts,
+            means,
+            factors,
+            constants,
+            work,
+        )
+    _summarise(
+        rows,
+        to_first,
+        mean_count,
+        rounding,
+        size,
+        counts,
+        means,
+        factors,
+        constants[0],
+    )
     for g in range(3):
         sign = -1.0 if g == 2 else 1.0
         for f in range(last):

@@ -289,12 +289,13 @@ def _update_mixture(
                 for g in range(n_features):
                     products[0, a, f, g] = 0.0
         for t in range(n_rows):
+            counts[0, atoms[0, t], 0] += 1.0
             for f in range(n_features):
-                counts[0, atoms[0, t], f] += 1.0
                 sums[0, atoms[0, t], f] += columns[f, t]
         for f in range(n_features):
             n_known, total, pull = 0.0, 0.0, 0.0
             for a in range(n_atoms):
+                counts[0, a, f] = counts[0, a, 0]
                 if counts[0, a, f] == 0.0:
                     continue
                 precision = 0.0
@@ -303,7 +304,7 @@ def _update_mixture(
                 n_known += 1.0
                 total += precision
                 pull += precision * means[0, a, f]
-                # Moments are about the mean of the rows, for accuracy.
+                # Moments are about the mean of the rows: the sum about it is 0.
                 means[0, a, f] = sums[0, a, f] / counts[0, a, f]
                 sums[0, a, f] = 0.0
             if u == 0:
@@ -318,7 +319,6 @@ def _update_mixture(
             a = atoms[0, t]
             for f in range(n_features):
                 gap = columns[f, t] - means[0, a, f]
-                sums[0, a, f] += gap
                 for g in range(0 if full else f, f + 1):
                     other = columns[g, t] - means[0, a, g]
                     products[0, a, f, g] += gap * other
@@ -341,10 +341,8 @@ def _update_mixture(
                     factors[0, a, f, f] = math.sqrt(2.0 * chi)
                     continue
                 total, gap = mean_count + n, means[0, a, f] - origins[0, f]
-                step = (sums[0, a, f] - mean_count * gap) / total
-                square = products[0, a, f, f]
-                square += step * (n * step - 2.0 * sums[0, a, f])
-                square = square if square > 0.0 else 0.0
+                step = -mean_count * gap / total
+                square = products[0, a, f, f] + n * step * step
                 square += mean_count * ((gap + step) * (gap + step))
                 root = math.sqrt(chi / (scales[0, f] + 0.5 * square))
                 factors[0, a, f, f] = root

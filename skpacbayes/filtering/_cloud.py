@@ -42,6 +42,7 @@ class Step(NamedTuple):
     cloud: Cloud
     evidence: float  # log p(row | past)
     ancestors: np.ndarray | None  # None if there was no resampling
+    n_stages: int = 1  # of tempering
 
 
 class Moved(NamedTuple):
@@ -70,6 +71,7 @@ class Weighting(NamedTuple):
     log_weights: np.ndarray
     weights: np.ndarray
     effective_size: float
+    n_stages: int = 1  # of tempering
 
 
 def rows_of(X, inputs, model):

@@ -10,6 +10,7 @@ from .._base import warn_user
 
 LOG_2_PI = np.log(2 * np.pi)
 N_CHECKED = 8  # number of moves at which a density is checked
+SMALL_AND_LARGE = 0.1, 5.0  # noise that gives different rows, if they depend on it
 STEP = 1e-4  # of the noise, in a central difference
 MOST_CHANGE = 1e-3  # largest change of a log determinant at twice this step
 TOLERANCE = 1e-2  # in nats, far above the error of difference quotients
@@ -21,8 +22,11 @@ ROUNDING = 1e-9  # of the largest value; sums on other devices may vary by less
 NEAR_ONE = 2e-2  # tolerance of the integral of a density
 
 
-def check_repeats(model, name, call):
-    """Raise ValueError if a function of the model is not a function of its arguments.
+def check_rows(model, name, call, *arrays):
+    """Raise ValueError if a function of the model mixes particles, or does not repeat.
+
+    Each row of its result may depend on the same row of the arrays only. The function
+    is called again with half of the rows, twice each, in the opposite order.
 
     Parameters
     ----------
@@ -31,51 +35,132 @@ def check_repeats(model, name, call):
     name : str
         Name of the function.
     call : callable
-        Calls the function, each time with the same arguments.
+        Calls the function with copies of the arrays.
+    *arrays : ndarray of shape (n_particles, ...) or None
+        The arguments that have a row for each particle. Without any, particles may
+        depend on each other.
     """
-    first, second = (np.array(call()) for _ in range(2))
+
+    def call_with(places):
+        taken = (a if a is None else a[places] for a in arrays)
+        return np.array(call(*taken))
+
+    def are_equal(some, others):
+        return np.allclose(some, others, rtol=0, atol=ROUNDING * size, equal_nan=True)
+
+    every = np.arange(max((len(a) for a in arrays if a is not None), default=0))
+    mixed = every[::-1] // 2  # half of the particles, in the opposite order
+    first = call_with(every)
     size = np.abs(first[np.isfinite(first)]).max(initial=0.0)
-    if not np.allclose(first, second, rtol=0, atol=ROUNDING * size, equal_nan=True):
+    second = call_with(mixed)
+    if are_equal(second, first[mixed] if arrays else first):
+        return
+    if arrays and are_equal(call_with(every), first):
         raise ValueError(
-            f"{model.name}.{name} returned different values for the same arguments: it "
-            "must not draw random numbers or depend on earlier calls. Random numbers "
-            "come from z, n_noise standard normals for each particle."
+            f"{model.name}.{name} returned different values for a particle when the "
+            "other particles were different: each row of its result may depend on the "
+            "same row of its arguments only, as z[:, 0] does, but not z[0] or z.mean()."
         )
+    raise ValueError(
+        f"{model.name}.{name} returned different values for the same arguments: it "
+        "must not draw random numbers or depend on earlier calls. Random numbers "
+        "come from z, n_noise standard normals for each particle."
+    )
 
 
 def check_initial(model, n_particles, past):
-    """Raise ValueError if `initial` is not a function of its arguments."""
+    """Raise ValueError if `initial` is not a function of its arguments.
+
+    It may place particles by their number, as on a grid.
+    """
     noise = np.random.default_rng(0).standard_normal((n_particles, model.n_noise))
-    check_repeats(model, "initial", lambda: model.initial(noise.copy(), past))
+    check_rows(model, "initial", lambda: model.initial(noise.copy(), past))
 
 
 def check_transition(model, particles, time, past):
-    """Raise ValueError if `transition` is not a function of its arguments."""
+    """Raise ValueError if `transition` is not a function of each particle."""
     noise = np.random.default_rng(0).standard_normal((len(particles), model.n_noise))
-    check_repeats(
+    check_rows(
         model,
         "transition",
-        lambda: model.transition(particles.copy(), noise.copy(), time, past),
+        lambda x, z: model.transition(x, z, time, past),
+        *(particles, noise),
     )
 
 
 def check_observation(model, particles, n_features, time, past):
-    """Raise ValueError if `observation` is not a function of its arguments."""
-    check_repeats(
+    """Raise ValueError if `observation` is not a function of each particle."""
+    noise = model.noise_of_rows(len(particles), n_features, np.random.default_rng(0))
+    has_rows = np.ndim(past["y_prev"]) == 2  # a row of each particle
+
+    def call(x, z, x_prev, y_prev):
+        given = {**past, "x_prev": x_prev}
+        if has_rows:
+            given["y_prev"] = y_prev
+        return model.observation(x, z, n_features, time, given)
+
+    check_rows(
         model,
         "observation",
-        lambda: model.observation(
-            particles, n_features, time, past, np.random.default_rng(0)
-        ),
+        call,
+        *(particles, noise, past["x_prev"], past["y_prev"] if has_rows else None),
     )
 
 
+def check_density_of_rows(model, particles, n_features, time, past):
+    """Warn if `observation` does not draw rows by the density of `log_likelihood`.
+
+    It is checked up to a constant, at a few rows, if there are as many normals as
+    features, and rows seem to be a smooth one-to-one function of the normals.
+    """
+    places = np.repeat(np.linspace(0, len(particles) - 1, N_CHECKED).astype(int), 2)
+    noise = model.noise_of_rows(len(places), n_features, np.random.default_rng(0))
+    if noise.shape[1] != n_features:
+        return
+    some, given = particles[places], {**past, "x_prev": past["x_prev"][places]}
+    if np.ndim(past["y_prev"]) == 2:
+        given["y_prev"] = past["y_prev"][places]
+
+    def rows_by(z):
+        return model.observation(some.copy(), z, n_features, time, given)
+
+    if np.array_equal(*(rows_by(np.full(noise.shape, z)) for z in SMALL_AND_LARGE)):
+        warn_user(
+            f"{model.name}.observation returns the same rows for different noise z: "
+            "forecasts have the spread of the states only. Add noise by z, as many "
+            "standard normals as features or n_noise_observation."
+        )
+        return
+    drawn = rows_by(noise)
+    expected, signs = _densities_of(rows_by, noise)
+    if expected is None or abs(signs.sum()) < len(signs):
+        return
+    found = np.empty(len(places))
+    for i, row in enumerate(drawn):
+        each = {**past, "x_prev": given["x_prev"][i : i + 1]}
+        if np.ndim(given["y_prev"]) == 2:
+            each["y_prev"] = given["y_prev"][i]
+        found[i] = model.log_likelihood(some[i : i + 1], row, time, each)[0]
+    gaps = found - expected
+    error = np.ptp(gaps) if np.isfinite(gaps).all() else np.inf
+    if error > TOLERANCE * max(1.0, np.abs(expected).max()):
+        warn_user(
+            f"{model.name}.observation does not draw rows by the density of "
+            f"{model.name}.log_likelihood: at {len(drawn)} rows drawn, the difference "
+            f"of the log densities varies by {error:.3g}. Forecasts use observation, "
+            "the filter log_likelihood."
+        )
+
+
 def check_log_likelihood(model, particles, row, time, past):
-    """Raise ValueError if `log_likelihood` is not a function of its arguments."""
-    check_repeats(
+    """Raise ValueError if `log_likelihood` is not a function of each particle."""
+    check_rows(
         model,
         "log_likelihood",
-        lambda: model.log_likelihood(particles, row, time, past),
+        lambda x, x_prev: model.log_likelihood(
+            x, row, time, {**past, "x_prev": x_prev}
+        ),
+        *(particles, past["x_prev"]),
     )
 
 
@@ -175,22 +260,11 @@ def check_log_transition(model, particles, time, past):
     noise = np.random.default_rng(0).standard_normal((len(some), n_states))
     moved = model.transition(some.copy(), noise, time, past)
 
-    def log_determinants_by(step):
-        jacobian = np.empty((len(some), n_states, n_states))
-        for j in range(n_states):
-            nudge = np.zeros(n_states)
-            nudge[j] = step
-            higher = model.transition(some.copy(), noise + nudge, time, past)
-            lower = model.transition(some.copy(), noise - nudge, time, past)
-            jacobian[:, :, j] = (higher - lower) / (2 * step)
-        return np.linalg.slogdet(jacobian)[1]  # -inf if singular
-
-    log_determinants, others = log_determinants_by(STEP), log_determinants_by(2 * STEP)
-    if not np.isfinite(log_determinants + others).all():
+    expected, _ = _densities_of(
+        lambda z: model.transition(some.copy(), z, time, past), noise
+    )
+    if expected is None:
         return
-    if np.abs(log_determinants - others).max() > MOST_CHANGE:
-        return
-    expected = -0.5 * np.square(noise).sum(axis=1) - log_determinants
     gaps = model.log_transition(some.copy(), moved, time, past) - expected
     error = np.ptp(gaps) if np.isfinite(gaps).all() else np.inf
     if error > TOLERANCE * max(1.0, np.abs(expected).max()):
@@ -200,6 +274,42 @@ def check_log_transition(model, particles, time, past):
             f"of x to the row of x_next, their difference varies by {error:.3g}. (If "
             "several values of the noise lead to one state, set one_to_one = False.)"
         )
+
+
+def _densities_of(call, noise):
+    """Return log densities of `call` of standard normal noise, by change of variables.
+
+    Parameters
+    ----------
+    call : callable
+        Maps noise to values, each of shape (n, k), row by row.
+    noise : ndarray of shape (n, k)
+        The noise.
+
+    Returns
+    -------
+    log_densities : ndarray of shape (n,) or None
+        None if the Jacobian is singular, or depends on the step of the difference
+        quotient, due to rounding errors.
+    signs : ndarray of shape (n,)
+        Signs of the Jacobian determinants.
+    """
+
+    def log_determinants_by(step):
+        jacobian = np.empty((*noise.shape, noise.shape[1]))
+        for j in range(noise.shape[1]):
+            nudge = np.zeros(noise.shape[1])
+            nudge[j] = step
+            jacobian[:, :, j] = (call(noise + nudge) - call(noise - nudge)) / (2 * step)
+        return np.linalg.slogdet(jacobian)  # -inf if singular
+
+    (signs, found), (_, others) = map(log_determinants_by, (STEP, 2 * STEP))
+    if not np.isfinite(found + others).all():
+        return None, signs
+    if np.abs(found - others).max() > MOST_CHANGE:
+        return None, signs
+    normals = np.square(noise).sum(axis=1) + noise.shape[1] * LOG_2_PI
+    return -0.5 * normals - found, signs
 
 
 def transition_density(model, particles, time, past):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._cloud import rows_of
-from ._density import check_observation
+from ._density import check_density_of_rows, check_observation
 
 
 class Forecast(NamedTuple):
@@ -74,8 +74,10 @@ def simulated(particles, time, row, inputs, model, generator, draws):
                 _refuse_without_observation(model)
             if time_ahead == time + 1:
                 check_observation(model, particles, n_features, time_ahead, past)
+                check_density_of_rows(model, particles, n_features, time_ahead, past)
+            noise = model.noise_of_rows(len(particles), n_features, generator)
             drawn = model.observation(
-                particles.copy(), n_features, time_ahead, past, generator
+                particles.copy(), noise, n_features, time_ahead, past
             )
         yield particles, past, drawn
         before = drawn

@@ -87,6 +87,12 @@ def _names_asked(model, name, has_inputs):
             f"{label} takes {len(positional)} positional arguments; it is called as "
             f"{name}({first})."
         )
+    names, called_with = [each.name for each in positional[:n_first]], first.split(", ")
+    if names != called_with and sorted(names) == sorted(called_with):
+        raise TypeError(
+            f"{label} takes ({', '.join(names)}), but is called with the arguments in "
+            f"another order, as {name}({first})."
+        )
     asks = []
     for parameter in parameters:
         if parameter in positional[:n_first] or parameter.kind not in BY_NAME:
@@ -164,10 +170,13 @@ class CalledModel:
         found = self._call("log_transition", given, particles, following, time)
         return self._checked(found, (len(particles),), "log_transition")
 
-    def observation(self, particles, n_features, time, given, generator):
-        """Rows drawn at each particle, (n_particles, n_features)."""
+    def noise_of_rows(self, n_particles, n_features, generator):
+        """Draw the noise of the rows at each particle, (n_particles, n_noise)."""
         n_noise = getattr(self.model, "n_noise_observation", n_features)
-        noise = generator.standard_normal((len(particles), n_noise))
+        return generator.standard_normal((n_particles, n_noise))
+
+    def observation(self, particles, noise, n_features, time, given):
+        """Rows at each particle by given noise, (n_particles, n_features)."""
         rows = self._call("observation", given, particles, noise, time)
         return self._states(rows, (len(particles), n_features), "observation", time)
 
@@ -226,9 +235,28 @@ class CalledModel:
         names = self.asks[name]
         if name not in OVERWRITING:
             arguments = map(_copied, arguments)
-        if not names:
-            return function(*arguments)
-        return function(*arguments, **{key: _copied(given[key]) for key in names})
+        arguments = tuple(arguments)
+        try:
+            if not names:
+                return function(*arguments)
+            return function(*arguments, **{key: _copied(given[key]) for key in names})
+        except Exception as error:
+            error.add_note(self._described(name, arguments, given))
+            raise
+
+    def _described(self, name, arguments, given):
+        """Say how a function was called."""
+        first = FUNCTIONS[name][0]
+        values = dict(zip(first.split(", "), arguments, strict=True))
+        values |= {key: given[key] for key in self.asks[name]}
+        parts = [
+            f"{key}={value!r}"
+            if np.ndim(value) == 0
+            else f"{key} of shape {np.shape(value)}"
+            for key, value in values.items()
+        ]
+        called = ", ".join([first, *(f"{key}={key}" for key in self.asks[name])])
+        return f"{self.name}.{name} was called as {name}({called}): {', '.join(parts)}."
 
     def _states(self, values, shape, name, time=None):
         values = self._checked(values, shape, name)

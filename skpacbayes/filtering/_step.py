@@ -11,6 +11,10 @@ from ._cloud import Cloud, Step, forecast, weigh
 from ._tempering import tempered
 
 FEWEST = 1.5  # effective sample size below which one particle dominates
+# So few particles, whose mean is so many deviations from the mean of all particles,
+# are the nearest of the cloud to a row that no particle explains.
+FEW, FAR = 3.0, 2.6
+MOST_STAGES = 8  # of tempering, each of which moves particles a step only
 ENOUGH = 50  # least number of particles for a warning
 # A column of the state that hardly moves is looked for whenever the number of rows has
 # doubled, from FIRST_LOOK on. It is lost where its values are those of fewer particles
@@ -81,7 +85,7 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
         row.values.copy(),
         ahead.recent,
     )
-    return Step(moved, weighting.evidence, ahead.ancestors)
+    return Step(moved, weighting.evidence, ahead.ancestors, weighting.n_stages)
 
 
 class Collapses:
@@ -89,6 +93,7 @@ class Collapses:
 
     def __init__(self):
         self._times, self._n, self._vanished, self._constant = [], 0, [], None
+        self._far = []  # rows that took many stages of tempering
 
     def note(self, step, row, before):
         """Record a step whose row leaves weight to one particle, or to none.
@@ -101,7 +106,11 @@ class Collapses:
             self._constant = lost_constant(before, step)
         if step.evidence == -math.inf:
             self._vanished.append(cloud.time)
-        if cloud.effective_size < FEWEST and not row.silent:
+        size = cloud.effective_size
+        few = size < FEWEST or (size < FEW and is_at_edge(cloud))
+        if step.n_stages > MOST_STAGES:
+            self._far.append(cloud.time)
+        elif few and not row.silent:
             self._times.append(cloud.time)
             self._n = len(cloud.weights)
 
@@ -119,24 +128,45 @@ class Collapses:
                 ConvergenceWarning,
             )
         if self._vanished:
-            first, count = self._vanished[0], len(self._vanished)
-            rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
             warn_user(
-                f"The likelihood of {rows} (0 is the first) is zero at every "
+                f"The likelihood of {named(self._vanished)} is zero at every "
                 "particle; the filter continues as if the row were missing, with a "
                 "log-likelihood of -inf. Try more particles, or a wider model.",
                 ConvergenceWarning,
             )
         if self._times and self._n >= ENOUGH:
-            first, count = self._times[0], len(self._times)
-            rows = f"row {first}" if count == 1 else f"{count} rows, first row {first}"
             warn_user(
-                f"One of {self._n} particles has most of the weight at {rows} (0 is "
-                "the first): the state and the log-likelihood there depend on it. The "
-                "row may be an outlier, or too precise for this number of particles: "
-                "try a wider log_likelihood, more particles, a proposal or tempering.",
+                f"One or a few of {self._n} particles have most of the weight at "
+                f"{named(self._times)}: the state and the log-likelihood there depend "
+                "on them. The row may be an outlier, or too precise for this number of "
+                "particles: try a wider log_likelihood, more particles, a proposal or "
+                "tempering.",
                 ConvergenceWarning,
             )
+        if self._far:
+            warn_user(
+                f"More than {MOST_STAGES} stages of tempering were needed at "
+                f"{named(self._far)}, far from all particles, which may not have "
+                "reached it: the state and the log-likelihood there may be wrong. The "
+                "row may be an outlier, or too precise for this number of particles: "
+                "try a wider log_likelihood, or more particles.",
+                ConvergenceWarning,
+            )
+
+
+def named(times):
+    """Name one or several rows."""
+    if len(times) == 1:
+        return f"row {times[0]} (0 is the first)"
+    return f"{len(times)} rows, first row {times[0]} (0 is the first)"
+
+
+def is_at_edge(cloud):
+    """Whether the mean of the weighted particles is far from that of all particles."""
+    particles = cloud.particles
+    with np.errstate(all="ignore"):
+        gaps = np.abs(cloud.weights @ particles - particles.mean(axis=0))
+        return bool((gaps > FAR * particles.std(axis=0)).any())
 
 
 def lost_constant(before, step):

@@ -107,7 +107,8 @@ def tempered(cloud, row, model, sampling, generator):
     if ahead.ancestors is not None:
         ancestors = ahead.ancestors[ancestors]
     moved = ahead.moved._replace(particles=particles)
-    return ahead._replace(moved=moved, ancestors=ancestors, recent=recent), weighting
+    ahead = ahead._replace(moved=moved, ancestors=ancestors, recent=recent)
+    return ahead, weighting._replace(n_stages=len(exponents))
 
 
 def _log_weights_by(moved, row, model):

@@ -2,7 +2,8 @@
 
 A model is a scikit-learn estimator without `fit`: parameters in ``__init__``, and three
 pure functions of all particles at once. The filter passes them the noise, and refuses
-functions that return something else at a second call.
+functions that return something else at a second call, or in which a particle depends on
+other particles (except `initial`, which may place particles on a grid).
 
 - ``n_noise``: number of standard normals that move one particle.
 - ``initial(z)``: states at row 0, (n_particles, n_states), from the noise `z`,
@@ -22,7 +23,8 @@ A function may have these further arguments, passed by name:
 Optional members of a model:
 
 - ``observation(x, z, t)``: a row drawn in each state, (n_particles, n_features), from
-  ``n_noise_observation`` normals (by default as many as features). Forecasts need it.
+  ``n_noise_observation`` normals (by default as many as features). Forecasts need it,
+  and warn if rows are not drawn by the density of `log_likelihood`.
 - ``log_transition(x, x_next, t)``: log density of moving from each row of `x` to that
   of `x_next`, up to a constant, for smoothing if the noise is not additive. It is
   checked against `transition` when the filter learns.

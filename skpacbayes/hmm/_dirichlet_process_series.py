@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._base import warn_user
 from .._validation import refuse_hidden, refuse_missing_labels
 
 _IQR_OF_NORMAL = 1.3489795003921634  # interquartile range of a standard normal
@@ -23,19 +24,38 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
                 f"groups has shape {groups.shape}, but X has {n_rows} rows."
             )
         cuts = np.flatnonzero(groups[1:] != groups[:-1]) + 1
-        return np.concatenate([[0], cuts, [n_rows]]).astype(np.int64)
+        bounds = np.concatenate([[0], cuts, [n_rows]]).astype(np.int64)
+        _warn_of_scattered(groups, bounds)
+        return bounds
     if lengths is None:
         return np.array([0, n_rows])
     refuse_hidden(lengths, "lengths")
     lengths = np.asarray(lengths)
     whole = lengths.ndim == 1 and lengths.dtype.kind in "iuf"
+    advice = ""
+    if lengths.shape == (n_rows,):
+        advice = " Give the label of the sequence of each row as groups."
     if not (whole and (lengths >= 1).all() and (lengths == np.floor(lengths)).all()):
-        raise ValueError(f"lengths should be positive integers, got {lengths!r}.")
+        raise ValueError(
+            f"lengths should be positive integers, got {lengths!r}.{advice}"
+        )
     if lengths.sum() != n_rows:
         raise ValueError(
-            f"lengths sum to {int(lengths.sum())}, but X has {n_rows} rows."
+            f"lengths sum to {int(lengths.sum())}, but X has {n_rows} rows.{advice}"
         )
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _warn_of_scattered(groups, bounds):
+    """Warn if most sequences are single rows whose label other sequences have too."""
+    n_labels, n_sequences = len(set(groups.tolist())), len(bounds) - 1
+    n_single = np.count_nonzero(np.diff(bounds) == 1)
+    if 2 * n_single > n_sequences >= 2 * n_labels:
+        warn_user(
+            f"groups has {n_labels} labels in {n_sequences} sequences, of which "
+            f"{n_single} are single rows: only consecutive rows with equal labels are "
+            "a sequence. Sort the rows of X by groups, and by time within them."
+        )
 
 
 class Series:

@@ -74,7 +74,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:X begins with the first rows that were learnt"),
     pytest.mark.filterwarnings("ignore:The two best of"),  # rows of noise
     pytest.mark.filterwarnings("ignore:The summaries"),  # of which some are noise
-    pytest.mark.filterwarnings("ignore:One of "),  # few particles, the same
+    pytest.mark.filterwarnings("ignore:One or a few of "),  # few particles, the same
     pytest.mark.filterwarnings("ignore:Another seed may select"),
     pytest.mark.filterwarnings("ignore:The log-likelihood has a variance"),  # 4 draws
     pytest.mark.filterwarnings("ignore:The rows hardly tell"),  # the same

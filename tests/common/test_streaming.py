@@ -314,7 +314,9 @@ CASES = [
 
 @pytest.mark.filterwarnings("ignore:n_clusters_=")  # few rows do not decide
 @pytest.mark.filterwarnings("ignore:The .* disagree")  # few sweeps
-@pytest.mark.filterwarnings("ignore:One of ")  # few particles, and rows of noise
+@pytest.mark.filterwarnings(
+    "ignore:One or a few of "
+)  # few particles, and rows of noise
 @pytest.mark.filterwarnings("ignore:The order of the rows")  # the same
 @pytest.mark.parametrize(("name", "law", "place"), CASES)
 def test_law(name, law, place):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kalman import kalman_smoother, plane, rows_of
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm
+from scipy.stats import norm, poisson
 from sklearn.base import BaseEstimator
 
 from skpacbayes.filtering import ClusteredParticleFilter
@@ -132,6 +132,59 @@ def test_a_model_that_draws_no_rows():
     assert fitted.forecast(2, of="states").means.shape == (2, 1)
     with pytest.raises(ValueError, match="Bare has no observation"):
         fitted.forecast(2)
+
+
+def watched(level, log_density, draw):
+    """A random walk whose rows have a log density, and are drawn in some way."""
+
+    class Watched(LocalLevel):
+        def log_likelihood(self, x, y, t):
+            return log_density(y - level(x)).sum(axis=1)
+
+        def observation(self, x, z, t):
+            return level(x) + draw(z)
+
+    return Watched(0.0, 1.0, 1.0, 1.0)
+
+
+def forecast_of(model, n_features):
+    X = np.random.default_rng(0).normal(size=(4, n_features))
+    return tracker(model, n_particles=64, proposal="prior").fit(X).forecast(2)
+
+
+@pytest.mark.parametrize("n_features", [1, 2])
+@pytest.mark.parametrize("level", [lambda x: x, lambda x: 0.5 * x - 1])
+def test_rows_of_forecasts_have_the_density_of_the_rows_learnt(level, n_features):
+    """A warning where they have not, for any numbers that have a smooth density."""
+    logistic = (
+        lambda e: -e - 2 * np.log1p(np.exp(-e)),
+        lambda z: np.log(norm.cdf(z) / norm.sf(z)),
+    )
+    normal = norm.logpdf, lambda z: z
+    for log_density, draw in (normal, logistic):
+        forecast_of(watched(level, log_density, draw), n_features)
+        for wrong in (lambda z, draw=draw: 2 * draw(z), lambda z: z**3 / 2 + z):
+            with pytest.warns(UserWarning, match="not draw rows by the density of"):
+                forecast_of(watched(level, log_density, wrong), n_features)
+        with pytest.warns(UserWarning, match="the same rows for different noise"):
+            forecast_of(watched(level, log_density, lambda z: 0 * z), n_features)
+
+
+def test_rows_without_a_smooth_density_are_not_checked():
+    """Counts, and rows that several values of the noise give."""
+
+    class Calls(LocalLevel):
+        def log_likelihood(self, x, y, t):
+            return poisson.logpmf(y[0], np.exp(x[:, 0]))
+
+        def observation(self, x, z, t):
+            return poisson.ppf(norm.cdf(z), np.exp(x))
+
+    for mean in (0.0, -8.0):  # in the latter nearly all counts are 0
+        calls = tracker(Calls(mean, 1.0, 1.0, 1.0), n_particles=64, proposal="prior")
+        assert (calls.fit([[0.0], [0.0]]).forecast(2).samples % 1 == 0).all()
+    folded = watched(lambda x: 0 * x, lambda e: np.log(2) + norm.logpdf(e), np.abs)
+    forecast_of(folded, 2)
 
 
 @each_method

@@ -123,7 +123,7 @@ class Bent(LinearObservations):
         return np.column_stack([x[:, 1], np.sin(x[:, 0])]) + [0.5, 0.8] * z
 
 
-@pytest.mark.filterwarnings("ignore:One of 256 particles")
+@pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
 def test_linear_observations_of_any_dynamics():
     rng = np.random.default_rng(0)
     x, X = rng.normal(size=(1, 2)), []

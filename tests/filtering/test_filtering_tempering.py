@@ -11,6 +11,7 @@ import pytest
 from kalman import rows_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
+from sklearn.exceptions import ConvergenceWarning
 
 import skpacbayes
 from skpacbayes.filtering import ClusteredParticleFilter
@@ -124,7 +125,7 @@ def test_moves_leave_the_distribution_as_it_is():
         assert_array_equal(part, again)
 
 
-@pytest.mark.filterwarnings("ignore:One of 1000 particles")
+@pytest.mark.filterwarnings("ignore:One or a few of 1000 particles")
 def test_bearings_that_a_plain_filter_loses():
     """The reference is the mean of runs with 200,000 particles, 71.2 and 64.8."""
     model = Bearings()
@@ -160,6 +161,7 @@ class Heard(Bearings):
         return super().log_likelihood(x, y, t) - 0.1 * slow
 
 
+@pytest.mark.filterwarnings("ignore:More than 8 stages of tempering")  # other bearings
 def test_the_streaming_contract():
     """In pieces, after a pickle, and asked in between: the same state."""
     model = Heard()
@@ -234,3 +236,20 @@ def test_a_stream_goes_on_from_skops():
     for one in (tracker, loaded):
         one.partial_fit(X[8:])
     assert_array_equal(loaded.particles_, tracker.particles_)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_a_row_that_tempering_does_not_reach(scale):
+    """A warning names it; none for a row that is reached."""
+    model = LocalLevel(0.0, *[scale**2] * 3)
+    tracker = ClusteredParticleFilter(
+        model, tempering=3, proposal="prior", n_particles=500, random_state=0
+    )
+    X = scale * np.random.default_rng(0).normal(size=(8, 1))
+    for far in (6.0, -6.0):
+        X[5] = far * scale
+        tracker.fit(X)
+    for far in (60.0, -60.0):
+        X[5] = far * scale
+        with pytest.warns(ConvergenceWarning, match="stages of tempering .* row 5 "):
+            tracker.fit(X)

@@ -411,6 +411,26 @@ def test_sequence_bounds():
     assert_array_equal(sequence_bounds(1, groups=[3]), [0, 1])
 
 
+@pytest.mark.parametrize("names", [np.arange(4), np.array(list("abcd"))])
+def test_rows_of_sequences_that_are_not_consecutive(names):
+    """A table of several sequences, sorted by time, is not cut into single rows."""
+    rng = np.random.default_rng(0)
+    by_time = np.tile(names, 25), names[rng.integers(4, size=100)]
+    for groups in by_time:
+        with pytest.warns(UserWarning, match="Sort the rows of X by groups"):
+            sequence_bounds(100, groups=groups)
+    recurring = names[np.repeat([0, 1, 0, 2, 1], 20)]
+    mostly_short = np.append(np.arange(60), np.repeat(99, 40))
+    for groups in (np.sort(by_time[1]), recurring, mostly_short, np.arange(100)):
+        sequence_bounds(100, groups=groups)
+
+
+@pytest.mark.parametrize("labels", [np.arange(50), np.repeat([1, 2], 25), ["a"] * 50])
+def test_labels_of_sequences_that_are_given_as_lengths(labels):
+    with pytest.raises(ValueError, match="label of the sequence of each row as groups"):
+        sequence_bounds(50, lengths=labels)
+
+
 def test_units():
     X = np.array([[1.0, 5.0, np.nan, 0.0]] * 9 + [[2.0, 5.0, np.nan, 1e6]])
     offset, unit, rounding = units_of(X)
