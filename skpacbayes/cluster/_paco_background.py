@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from ._paco_chain import log_ball
-from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
-from ._paco_outcome import squared_radius
+from ._paco_mixture import LEAST_GAIN, STUDENT_DOF, squared_radius
 
 # Initial share of the background in EM, and the largest number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30

@@ -5,7 +5,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from ._paco_cells import CellTracker, metric_of
-from ._paco_outcome import squared_radius
+from ._paco_mixture import squared_radius
 from ._paco_problem import ALL_DOUBTS
 
 # With refresh="auto", the chain runs after each of the first _EVERY_ROW rows, then each
