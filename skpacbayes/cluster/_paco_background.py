@@ -1,5 +1,6 @@
 """Mixtures of clusters and a uniform background, for rows of no cluster."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -26,7 +27,7 @@ def with_background(search, best, shapes):
     """Return the mixture of largest evidence: `best`, or one with a background.
 
     Small clusters that a background would have by chance are rows of no cluster. Heavy
-    tails, or a wide cluster, may be such rows too. In that case mixtures of as many
+    tails, or a cluster that is much wider than the others, may be such rows too. In that case mixtures of as many
     clusters and fewer are fitted with a component that is uniform on the region of the
     rows; its share is one more parameter. Other shapes than that of `best` are tried if
     a background nearly pays with it, and as long as they gain.
@@ -42,7 +43,7 @@ def with_background(search, best, shapes):
     -------
     mixture : Mixture
     """
-    fits, chosen, least = {}, _instead_of_small_clusters(search, best), -math.inf
+    fits, chosen, least = {}, _instead_of_some_clusters(search, best), -math.inf
     if not _hides_noise(search.problem, best, fits):
         return chosen
     for shape in sorted(shapes, key=best.shape.__ne__):
@@ -149,23 +150,29 @@ def _without(problem, mixture, gone):
     return fit_with_background(problem, start, *mixture.kind)
 
 
-def _instead_of_small_clusters(search, best):
-    """Return the larger clusters with a background, if they are better, or `best`.
+def _instead_of_some_clusters(search, best):
+    """Return `best`, or a background instead of some of its clusters if it is better.
 
-    With many features the region of the rows is so large that each far row is better
-    described by a cluster of its own than by a background of few clusters.
+    These are small clusters, or one that covers all others. With many features the
+    region of the rows is so large that each far row is better described by a cluster of
+    its own than by a background of few clusters; and many far rows are described by one
+    wide cluster. In place of the latter, the best background is a rival.
     """
     problem, found = search.problem, [best]
     region = replace(best, log_uniform=-log_volume(problem, best.shape))
-    gone = _small_clusters(problem, region)
-    if gone.any():
-        for dof in (math.inf, STUDENT_DOF):
-            fitted = _without(problem, replace(region, dof=dof), gone)
+    small, wide = _small_clusters(problem, region), best.covering
+    for gone, several in ((small, [best.own]), (wide, {False, best.own})):
+        if not gone.any() or gone.all():
+            continue
+        for own, dof in itertools.product(sorted(several), (math.inf, STUDENT_DOF)):
+            fitted = _without(problem, replace(region, own=own, dof=dof), gone)
             fitted = _without_chance_groups(problem, fitted)
             if fitted is not None:
                 found.append(fitted)
-        if search.skewed.any:
-            search.let_best_be_skewed(found)
+    if len(found) > 1 and search.skewed.any:
+        search.let_best_be_skewed(found)
+    if wide.any():
+        search.others = found[1:]
     return max(found, key=search.value)
 
 

@@ -1,5 +1,7 @@
 """Reasons to doubt the number of clusters, and the warnings that state them."""
 
+import math
+
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -15,6 +17,8 @@ from ._paco_rows import FEW_PLACES, only_two_values
 _NAMED = 4
 # Weight of a place above which it holds copies of a row.
 _SINGLE = 1.0 + 1e-9
+# Share of the rows up to which a component that covers all clusters may be noise.
+_MOST_NOISE = 0.25
 # Number of neighbours of each cluster that are compared.
 _NEIGHBORS = 3
 # Rows midway over the smaller number at one of the centres, from which on there is no
@@ -75,6 +79,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
     if found is not None and not bound:
         yield from _doubts_of_few_rows(problem, n_clusters)
         yield from _doubts_of_modes(found, n_clusters)
+        yield from _doubts_of_noise(problem, found.mixture, n_clusters)
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
@@ -159,6 +164,30 @@ def _doubts_of_modes(found, n_clusters):
             f"n_clusters_={n_clusters}, but many clusters have two modes, with fewer "
             f"rows midway: there may be up to {found.n_modes} clusters. Fit the rows "
             "of one cluster alone, and compare."
+        )
+
+
+def _doubts_of_noise(problem, mixture, n_clusters):
+    """Yield a sentence if a cluster may be noise, or if noise may be a cluster.
+
+    Wide noise has no other shape than a wide cluster. So its share of the rows decides.
+    """
+    if mixture.n_clusters != n_clusters:
+        return
+    wide = mixture.covering
+    share = mixture.masses[wide].sum() / mixture.masses.sum()
+    if 0 < share < _MOST_NOISE:
+        scale = problem.out(math.sqrt(mixture.scales[wide].max()))
+        yield (
+            f"n_clusters_={n_clusters}, but the cluster of scale {scale:.3g}, with "
+            f"{share:.1%} of the rows, covers all others: its rows may be noise that "
+            "belongs to no cluster."
+        )
+    if mixture.background > _MOST_NOISE:
+        yield (
+            f"n_clusters_={n_clusters}, but {mixture.background:.0%} of the rows "
+            "belong to no cluster (background_share_): they may be groups of other "
+            "shapes than clusters have, such as rings; compare with HDBSCAN."
         )
 
 

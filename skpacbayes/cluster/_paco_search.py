@@ -190,8 +190,9 @@ class Search:
 
     A kind is a shape, whether components have their own variances, and the degrees of
     freedom. `solutions`: by kind, the likeliest mixture of each size. `small`: mixtures
-    of more clusters than these, with few rows each. `rebates`: by shape, the reduction
-    of its penalty below log(n) / 2 for each parameter.
+    of more clusters than these, with few rows each. `others`: mixtures with a
+    background instead of a wide cluster. `rebates`: by shape, the reduction of its
+    penalty below log(n) / 2 for each parameter.
     """
 
     def __init__(self, problem):
@@ -200,7 +201,7 @@ class Search:
         self.common = CommonColumns(problem)
         self.solutions, self.covariances = {}, {}
         self.prices, self.rebates = {}, {}
-        self.small = []
+        self.small, self.others = [], []
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
@@ -209,8 +210,9 @@ class Search:
 
     def rivals(self, best):
         """Return the mixtures of other sizes that may describe the points as well."""
+        mixtures = [*self.mixtures, *self.others]
         return rivals_of_mixture(
-            self.problem, best, self.mixtures, self.value, self.log_joint
+            self.problem, best, mixtures, self.value, self.log_joint
         )
 
     def densities(self, best):
