@@ -39,6 +39,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     """
     setting, found = problem.setting, problem.found
     most = setting.max_clusters
+    if not setting.mixtures:
+        most = setting.largest_prior
     yield from _doubts_of_order(problem, n_clusters)
     if problem.few_rows_of_stream:
         yield from _doubts_of_few_rows(problem, n_clusters)
@@ -53,7 +55,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     elif found is None and bound and setting.inverse_temperature == "auto":
         yield (
             f"all max_clusters={most} clusters are in use: there may be more clusters, "
-            "or groups that are not round may be cut into pieces. Raise max_clusters."
+            "or groups that are not round may be cut into pieces. Raise max_clusters, or "
+            "divide the columns by their scales if their units differ."
         )
     if visited is not None and n_clusters != visited:
         yield (
@@ -83,7 +86,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
-            yield from _doubts_of_clusters(problem, n_clusters)
+    if setting.calibrated and not bound and n_clusters > 1:
+        yield from _doubts_of_clusters(problem, n_clusters)
 
 
 def _doubts_of_order(problem, n_clusters):
