@@ -12,6 +12,7 @@ from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
+from ._paco_small import FEWEST, far_points
 
 # Largest number of rivals that a warning names.
 _NAMED = 4
@@ -82,7 +83,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
     if found is not None and not bound:
         yield from _doubts_of_few_rows(problem, n_clusters)
         yield from _doubts_of_modes(found, n_clusters)
-        yield from _doubts_of_noise(problem, found.mixture, n_clusters)
+        yield from _doubts_of_noise(problem, found, n_clusters)
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
@@ -171,11 +172,12 @@ def _doubts_of_modes(found, n_clusters):
         )
 
 
-def _doubts_of_noise(problem, mixture, n_clusters):
+def _doubts_of_noise(problem, found, n_clusters):
     """Yield a sentence if a cluster may be noise, or if noise may be a cluster.
 
     Wide noise has no other shape than a wide cluster. So its share of the rows decides.
     """
+    mixture = found.mixture
     if mixture.n_clusters != n_clusters:
         return
     wide = mixture.covering
@@ -187,6 +189,14 @@ def _doubts_of_noise(problem, mixture, n_clusters):
             f"{share:.1%} of the rows, covers all others: its rows may be noise that "
             "belongs to no cluster."
         )
+    if not (mixture.background or found.skewed or mixture.log_joint is not None):
+        far = far_points(problem.rows.points, mixture)
+        if len(far) >= FEWEST:
+            yield (
+                f"n_clusters_={n_clusters}, but {problem.rows.weights[far].sum():.0f} "
+                f"of {problem.n_rows:.0f} rows are too far from all clusters to belong "
+                "to one: they may be outliers, or a small group (see outlier_scores)."
+            )
     if mixture.background > _MOST_NOISE:
         yield (
             f"n_clusters_={n_clusters}, but {mixture.background:.0%} of the rows "

@@ -353,4 +353,3 @@ class ClusterNoise:
         with np.errstate(over="ignore"):
             losses = distances if self.manhattan else distances**2
             return float(weights @ losses)
-

@@ -23,6 +23,7 @@ from ._paco_mixture import (
 from ._paco_pieces import cut_at_modes
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
+from ._paco_small import with_small_clusters
 from ._paco_tree import Tree
 
 # Number of points of Ward's tree, and the number if there are many clusters.
@@ -153,6 +154,11 @@ def find_mixture(everything, shapes, kind=None):
             best = fit_with_background(everything, best, *of_best) or best
         else:
             best = everything.fit(best, *of_best, 12) or best
+        if not separate and not skewed:
+            more = with_small_clusters(everything, best)
+            if more is not best:
+                best, sizes = more, sizes | {more.n_clusters: more}
+                rivals.pop(more.n_clusters, None)
     if several is not None and best.labels.size == len(everything.points):
         best = fit_with_covariances(everything, best, best.labels)
     kind = (*kind, search.skewed.any, best.background > 0)
