@@ -27,10 +27,10 @@ def with_background(search, best, shapes):
     """Return the mixture of largest evidence: `best`, or one with a background.
 
     Small clusters that a background would have by chance are rows of no cluster. Heavy
-    tails, or a cluster that is much wider than the others, may be such rows too. In that case mixtures of as many
-    clusters and fewer are fitted with a component that is uniform on the region of the
-    rows; its share is one more parameter. Other shapes than that of `best` are tried if
-    a background nearly pays with it, and as long as they gain.
+    tails, or a cluster that covers all others, may be such rows too. In that case
+    mixtures of as many clusters and fewer are fitted with a component that is uniform
+    on the region of the rows; its share is one more parameter. Other shapes than that
+    of `best` are tried if a background nearly pays with it, and as long as they gain.
 
     Parameters
     ----------

@@ -29,6 +29,9 @@ _DENSE = 0.75
 _FEWEST = 5.0
 # A cluster is one place if its width over the distance to the next is below this.
 _NO_WIDTH = 1e-6
+# Most rows per cluster, and width of a cluster over the distance to the next, where
+# clusters may be rows that were copied with small errors.
+_FEW_ROWS, _NARROW = 20, 0.05
 # Share of a column's range within which values count as equal.
 _ONE_VALUE = 1e-9
 
@@ -56,8 +59,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     elif found is None and bound and setting.inverse_temperature == "auto":
         yield (
             f"all max_clusters={most} clusters are in use: there may be more clusters, "
-            "or groups that are not round may be cut into pieces. Raise max_clusters, or "
-            "divide the columns by their scales if their units differ."
+            "or groups that are not round may be cut into pieces. Raise max_clusters, "
+            "or divide the columns by their scales if their units differ."
         )
     if visited is not None and n_clusters != visited:
         yield (
@@ -234,6 +237,11 @@ def _doubts_of_clusters(problem, n_clusters):
             f"{copied} of {k} clusters are one row each, repeated: if rows were "
             "copied, for instance by a bootstrap, fit the distinct rows."
         )
+    elif _rows_nearly_repeat(rows, labels, centers):
+        yield (
+            f"n_clusters_={k}, but most clusters are a few rows each that are nearly "
+            "equal: if rows were copied or measured several times, fit one row of each."
+        )
     elif single and not (single == k <= FEW_PLACES):
         yield (
             f"n_clusters_={k}, of which {single} are a single row or copies of one: "
@@ -258,6 +266,15 @@ def _doubts_of_clusters(problem, n_clusters):
             "their centres. The clusters may be pieces of groups that do not have one "
             "common shape; compare with HDBSCAN."
         )
+
+
+def _rows_nearly_repeat(rows, labels, centers):
+    """Return whether most clusters are few rows that are nearly equal."""
+    k = len(centers)
+    if k <= FEW_PLACES or len(labels) > _FEW_ROWS * k:
+        return False
+    masses = places_of_clusters(rows.points, rows.weights, labels, centers, _NARROW)
+    return bool(((masses > 0) & (np.bincount(labels, minlength=k) > 1)).sum() > k / 2)
 
 
 def n_groups_with_gaps(points, weights, labels, centers):
@@ -310,10 +327,11 @@ def _gap(points, weights, rows, ends):
     return middle < max(_FEWEST, _DENSE * min(left, right))
 
 
-def places_of_clusters(points, weights, labels, centers):
+def places_of_clusters(points, weights, labels, centers, width=_NO_WIDTH):
     """Return the weight of each cluster that is a single place; 0 for the others.
 
-    Parameters and shapes as in `n_groups_with_gaps`.
+    `width`: largest width of a place over the distance to the next centre. Other
+    parameters as in `n_groups_with_gaps`.
     """
     k = len(centers)
     distances = cdist(centers, centers)
@@ -323,7 +341,7 @@ def places_of_clusters(points, weights, labels, centers):
     np.maximum.at(highest, labels, points)
     np.maximum.at(lowest, labels, -points)
     widths = (highest + lowest).max(axis=1)  # `lowest` is the maximum of -points
-    return np.where(widths <= _NO_WIDTH * distances.min(axis=1), masses, 0.0)
+    return np.where(widths <= width * distances.min(axis=1), masses, 0.0)
 
 
 def columns_constant_in_clusters(columns, labels, n_clusters):

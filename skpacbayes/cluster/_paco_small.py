@@ -21,7 +21,7 @@ _MAX_ITER = 12
 
 
 def with_small_clusters(problem, mixture):
-    """Return a mixture with more clusters, of rows far from all others, if it is better.
+    """Return a better mixture with more clusters, of rows far from all others.
 
     Parameters
     ----------
