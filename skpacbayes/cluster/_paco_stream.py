@@ -20,7 +20,7 @@ _COLUMNS = 10
 # Number of rows from which the number of clusters is checked, and again each time the
 # number of rows has doubled; ALL_DOUBTS is one of these. From then on, another number
 # of clusters is checked when the stream has grown by a share since the last check.
-_FIRST_DOUBTS, _GROWTH_OF_CHECKED = 20, 0.25
+_FIRST_DOUBTS, _GROWTH_OF_CHECKED = 20, 0.5
 _GROWTH = 0.1
 # The chain runs early if more rows than expected are in the outermost share of all
 # clusters. The expected share is an exponential mean over the intervals between chains,
