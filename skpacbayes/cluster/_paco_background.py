@@ -15,9 +15,9 @@ _FIRST_SHARE, _MAX_ITER = 0.05, 30
 # EM stops when an iteration gains less log-likelihood than this.
 _TOLERANCE = 0.05
 # Largest expected number of chance groups in a background, for a group to be a cluster.
-_CHANCE = 0.01
+CHANCE = 0.01
 # Share of the rows of a cluster that are outside the ball whose rows are counted.
-_OUTSIDE = 0.01
+OUTSIDE = 0.01
 # Deficit in log evidence, with the shape of the best mixture, from which no background
 # is tried with other shapes.
 _FAR_BEHIND = 10.0
@@ -85,7 +85,7 @@ def chance_groups(n_rows, stray, scales, dof, log_uniform, n_features):
     ----------
     .. [1] J. Glaz, J. Naus and S. Wallenstein (2001). Scan Statistics. Springer.
     """
-    radii = np.sqrt(squared_radius(_OUTSIDE, n_features, dof) * scales)
+    radii = np.sqrt(squared_radius(OUTSIDE, n_features, dof) * scales)
     log_volumes = log_ball(1.0, n_features) + n_features * np.log(radii)
     rates = stray * np.exp(log_volumes + log_uniform)
     return stray * gammainc(np.maximum(n_rows - 1.0, 1e-9), rates)
@@ -96,12 +96,12 @@ def _by_chance(problem, mixture, stray):
 
     Rows are counted as they were drawn, without the weight of those that were not.
     """
-    limit = squared_radius(_OUTSIDE, problem.d, mixture.dof)
+    limit = squared_radius(OUTSIDE, problem.d, mixture.dof)
     inside = problem.weights * (_squared_ratios(problem, mixture) <= limit)
     n_rows = np.bincount(mixture.labels, inside, minlength=mixture.n_clusters)
     sizes = n_rows / problem.row_weight, stray / problem.row_weight
     of_each = mixture.scales, mixture.dof, mixture.log_uniform, problem.d
-    return chance_groups(*sizes, *of_each) > _CHANCE
+    return chance_groups(*sizes, *of_each) > CHANCE
 
 
 def _squared_ratios(problem, mixture):
@@ -148,6 +148,18 @@ def _without(problem, mixture, gone):
         masses=mixture.masses[~gone],
     )
     return fit_with_background(problem, start, *mixture.kind)
+
+
+def without_small(problem, mixture, share):
+    """Return the mixture fitted with a background instead of small clusters, or None.
+
+    These are the clusters that a background would have by chance, if there are any.
+    `share`: of the background, as a start.
+    """
+    uniform = -log_volume(problem, mixture.shape)
+    region = replace(mixture, background=share, log_uniform=uniform)
+    fitted = _without(problem, region, _small_clusters(problem, region))
+    return _without_chance_groups(problem, fitted)
 
 
 def _instead_of_some_clusters(search, best):

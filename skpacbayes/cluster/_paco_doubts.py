@@ -9,10 +9,10 @@ from scipy.spatial.distance import cdist
 
 from ._paco_cells import metric_of
 from ._paco_drift import share_of_drift, share_of_steps
+from ._paco_far import FEWEST, far_points
 from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
-from ._paco_small import FEWEST, far_points
 
 # Largest number of rivals that a warning names.
 _NAMED = 4
@@ -87,6 +87,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
         yield from _doubts_of_few_rows(problem, n_clusters)
         yield from _doubts_of_modes(found, n_clusters)
         yield from _doubts_of_noise(problem, found, n_clusters)
+        yield from _doubts_of_shape(problem, n_clusters)
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
@@ -141,6 +142,22 @@ def _doubts_of_few_rows(problem, n_clusters):
         yield (
             f"n_clusters_={n_clusters}, but {' or '.join(others)} may describe "
             f"the rows better: {problem.n_rows:.0f} rows are too few to decide."
+        )
+
+
+def _doubts_of_shape(problem, n_clusters):
+    """Yield a sentence if rows are too few for a covariance, which may hide clusters.
+
+    Other shapes are tried too, unless `shape` is given.
+    """
+    d = problem.rows.points.shape[1]
+    n_parameters = d * (d + 1) // 2
+    given = problem.setting.shape == "tied"
+    if given and n_clusters == 1 and problem.n_rows < n_parameters:
+        yield (
+            f"n_clusters_=1, but a covariance of {d} columns has {n_parameters} "
+            f"parameters, more than the {problem.n_rows:.0f} rows, and may hide "
+            "clusters: set shape='auto' instead of 'tied', and compare."
         )
 
 

@@ -13,6 +13,7 @@ from ._paco_covariances import (
     refit_with_covariances,
     with_covariances,
 )
+from ._paco_far import explaining_far_rows
 from ._paco_mixture import (
     LEAST_GAIN,
     STUDENT_DOF,
@@ -23,7 +24,6 @@ from ._paco_mixture import (
 from ._paco_pieces import cut_at_modes
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
-from ._paco_small import with_small_clusters
 from ._paco_tree import Tree
 
 # Number of points of Ward's tree, and the number if there are many clusters.
@@ -155,10 +155,12 @@ def find_mixture(everything, shapes, kind=None):
         else:
             best = everything.fit(best, *of_best, 12) or best
         if not separate and not skewed:
-            more = with_small_clusters(everything, best)
-            if more is not best:
+            more = explaining_far_rows(everything, best)
+            if more is not best:  # the part searched says nothing of these rows
+                step = more.n_clusters - best.n_clusters
+                rivals = {k + step: one for k, one in rivals.items() if k + step > 0}
+                densities = partial(dict, {more.n_clusters: 0.0})
                 best, sizes = more, sizes | {more.n_clusters: more}
-                rivals.pop(more.n_clusters, None)
     if several is not None and best.labels.size == len(everything.points):
         best = fit_with_covariances(everything, best, best.labels)
     kind = (*kind, search.skewed.any, best.background > 0)
