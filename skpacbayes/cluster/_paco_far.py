@@ -28,7 +28,7 @@ def far_points(points, mixture):
     return np.flatnonzero(squares.min(axis=1) > limit)
 
 
-def explaining_far_rows(problem, mixture):
+def explaining_far_rows(problem, mixture, gain):
     """Return the mixture, or a better one for rows that are far from its clusters.
 
     It has more clusters, of such rows, or a background.
@@ -39,6 +39,8 @@ def explaining_far_rows(problem, mixture):
         All points.
     mixture : Mixture
         Fitted to all points, after a search of a part of them.
+    gain : float
+        Log evidence that its clusters gain by being skewed: a far row skews them.
 
     Returns
     -------
@@ -55,9 +57,9 @@ def explaining_far_rows(problem, mixture):
         ]
         found = [one for one in found if one is not None]
         best = max(found, key=lambda one: one.evidence, default=mixture)
-        if best.evidence < mixture.evidence + LEAST_GAIN:
+        if best.evidence < mixture.evidence + gain + LEAST_GAIN:
             return mixture
-        mixture = best
+        mixture, gain = best, 0.0
 
 
 def _with_far_cluster(problem, mixture, far):

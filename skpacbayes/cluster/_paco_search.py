@@ -141,7 +141,7 @@ def find_mixture(everything, shapes, kind=None):
     more, n_modes = search.instead_of_two_modes(best)
     if more is not best:
         best, kind = more, more.kind
-    rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
+    rivals, gain_of_skewness = search.rivals(best), search.skewed.gain(best)
     densities, n_small = partial(search.densities, best), search.n_small_clusters(best)
     of_best = best.kind
     separate = best.log_joint is not None
@@ -154,16 +154,17 @@ def find_mixture(everything, shapes, kind=None):
             best = fit_with_background(everything, best, *of_best) or best
         else:
             best = everything.fit(best, *of_best, 12) or best
-        if not separate and not skewed:
-            more = explaining_far_rows(everything, best)
+        if not separate:
+            more = explaining_far_rows(everything, best, gain_of_skewness)
             if more is not best:  # the part searched says nothing of these rows
                 step = more.n_clusters - best.n_clusters
                 rivals = {k + step: one for k, one in rivals.items() if k + step > 0}
                 densities = partial(dict, {more.n_clusters: 0.0})
-                best, sizes = more, sizes | {more.n_clusters: more}
+                best, sizes, gain_of_skewness = more, {more.n_clusters: more}, 0.0
     if several is not None and best.labels.size == len(everything.points):
         best = fit_with_covariances(everything, best, best.labels)
     kind = (*kind, search.skewed.any, best.background > 0)
+    skewed = gain_of_skewness > 0
     return Found(best, sizes, rivals, kind, skewed, densities, n_small, n_modes)
 
 

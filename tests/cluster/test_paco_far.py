@@ -26,29 +26,34 @@ def fitted(X, rng):
 
 
 @pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e3, 1e4)])
-@pytest.mark.parametrize("n_features", [2, 5])
-@pytest.mark.parametrize(("n_rows", "n_small"), [(6000, 8), (9000, 12), (30_000, 40)])
-def test_a_group_of_one_row_in_750_is_found_or_named(
-    n_rows, n_small, n_features, unit, origin
+@pytest.mark.parametrize(
+    ("n_features", "n_rows", "n_small"),
+    [(2, 12_000, 12), (2, 40_000, 80), (5, 9000, 9)],
+)
+def test_a_group_of_one_row_in_a_thousand_is_found(
+    n_features, n_rows, n_small, unit, origin
 ):
     rng = np.random.default_rng([1, n_rows, n_features])
     small = rng.normal(size=(n_small, n_features))
-    small[:, 1] += 15.0
+    small[:, 1] += 10.0
     X = origin + unit * np.vstack([large_groups(n_rows, n_features, rng), small])
-    model, messages = fitted(X, rng)
-    if model.n_clusters_ == 3:
-        assert np.ptp(model.predict(origin + unit * small)) == 0
-    else:
-        assert "too far from all clusters" in messages or "3 describe" in messages
+    model, _ = fitted(X, rng)
+    assert model.n_clusters_ == 3
+    labels = model.predict(origin + unit * small)
+    assert np.bincount(labels).max() >= 0.8 * n_small
 
 
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4)])
+@pytest.mark.parametrize(("n_rows", "n_far"), [(6000, 5), (20_000, 20)])
 @pytest.mark.parametrize("n_features", [1, 2, 5])
-def test_a_few_far_rows_are_no_group(n_features):
-    rng = np.random.default_rng([2, n_features])
-    far = rng.uniform(-100.0, 110.0, size=(5, n_features))
-    model, messages = fitted(np.vstack([large_groups(6000, n_features, rng), far]), rng)
+def test_a_few_far_rows_are_background(n_features, n_rows, n_far, unit, origin):
+    rng = np.random.default_rng([2, n_features, n_far])
+    far = rng.uniform(-100.0, 110.0, size=(n_far, n_features))
+    X = origin + unit * np.vstack([large_groups(n_rows, n_features, rng), far])
+    model, messages = fitted(X, rng)
     assert model.n_clusters_ == 2
-    assert model.background_share_ > 0 or "too far from all clusters" in messages
+    assert 0 < model.background_share_ < 3e-3
+    assert messages == ""
 
 
 @pytest.mark.parametrize("n_features", [1, 3, 10])
