@@ -13,8 +13,8 @@ from ._paco_mixture import LEAST_GAIN, squared_radius
 _EXPECTED = 0.01
 # Largest number of far rows that are compared, and least number of rows of a cluster.
 _MOST_FAR, FEWEST = 1000, 3
-# Largest number of iterations of EM with a new cluster.
-_MAX_ITER = 12
+# Largest number of new clusters, and of iterations of EM with each.
+_MOST_MORE, _MAX_ITER = 20, 12
 
 
 def far_points(points, mixture):
@@ -46,10 +46,10 @@ def explaining_far_rows(problem, mixture, gain):
     -------
     mixture : Mixture
     """
-    while True:
+    for _ in range(_MOST_MORE):
         far = far_points(problem.points @ mixture.coordinates, mixture)
         if mixture.background or len(far) < FEWEST:
-            return mixture
+            break
         share = problem.weights[far].sum() / problem.n_rows
         found = [
             _with_far_cluster(problem, mixture, far),
@@ -58,8 +58,9 @@ def explaining_far_rows(problem, mixture, gain):
         found = [one for one in found if one is not None]
         best = max(found, key=lambda one: one.evidence, default=mixture)
         if best.evidence < mixture.evidence + gain + LEAST_GAIN:
-            return mixture
+            break
         mixture, gain = best, 0.0
+    return mixture
 
 
 def _with_far_cluster(problem, mixture, far):
