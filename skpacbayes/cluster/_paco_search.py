@@ -154,7 +154,7 @@ def find_mixture(everything, shapes, kind=None):
             best = fit_with_background(everything, best, *of_best) or best
         else:
             best = everything.fit(best, *of_best, 12) or best
-        if not separate:
+        if not separate and best.labels.size == len(everything.points):
             more = explaining_far_rows(everything, best, gain_of_skewness)
             if more is not best:  # the part searched says nothing of these rows
                 step = more.n_clusters - best.n_clusters

@@ -63,3 +63,13 @@ def test_rows_of_clusters_are_not_far(n_features):
     model, messages = fitted(large_groups(6000, n_features, rng), rng)
     assert model.n_clusters_ == 2
     assert messages == ""
+
+
+def test_a_cluster_may_lose_its_rows_among_all_rows():
+    """Clusters of single rows, of those searched: they cannot be fitted to all rows."""
+    rng = np.random.default_rng([11, 2, 4000, 120, 30])
+    labels = rng.integers(4, size=4000)
+    X = 9.0 * np.outer(labels, [1.0, 0.0]) + rng.normal(size=(4000, 2))
+    far = 30.0 * rng.standard_t(3, size=(120, 1)) * rng.normal(size=(120, 2))
+    model, messages = fitted(np.vstack([X, far]), rng)
+    assert model.n_clusters_ == 4 or messages
