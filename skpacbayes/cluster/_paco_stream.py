@@ -66,7 +66,8 @@ class Stream:
         self.warned = False
         # Powers of two: where doubts are looked for next; passed when sentinels were.
         self.doubts_at, self.n_doublings = _FIRST_DOUBTS, 0
-        self.checked_at, self.n_checked = 0.0, 0  # rows and clusters at the last check
+        # Rows and clusters at the last check, and whether one is due.
+        self.checked_at, self.n_checked, self.due = 0.0, 0, False
         self.summary.schedule(self._after(0.0))
 
     def draw_from_prior(self):
@@ -165,6 +166,7 @@ class Stream:
         self.labels = labels[order]
         self.centers = np.ascontiguousarray(outcome.centers[order])
         self.scales, self.refreshed_at = outcome.spreads[order], n_rows
+        self._count_check()
         self.limit = squared_radius(_OUTSIDE, self.centers.shape[1], outcome.dof)
         self._expect()
         self.summary.measure_by(outcome.coordinates)
@@ -188,8 +190,14 @@ class Stream:
     def doubting(self):
         """Return whether to check the clusters of the last chain.
 
-        A chain ran since the rows doubled, or found another number of clusters.
+        Since the last call a chain ran after the rows had doubled, or found another
+        number of clusters.
         """
+        due, self.due = self.due, False
+        return due
+
+    def _count_check(self):
+        """Set whether a check is due; which chains count depends on the rows alone."""
         n_rows, n_clusters = self.refreshed_at, len(self.centers)
         due = n_rows >= self.doubts_at
         while n_rows >= self.doubts_at:
@@ -200,8 +208,7 @@ class Stream:
         if n_clusters != self.n_checked and n_rows >= ALL_DOUBTS:
             due |= n_rows >= (1 + _GROWTH_OF_CHECKED) * self.checked_at
         if due:
-            self.checked_at, self.n_checked = n_rows, n_clusters
-        return due
+            self.checked_at, self.n_checked, self.due = n_rows, n_clusters, True
 
     def doubled(self):
         """Return whether the rows have passed a power of two since the last call."""
