@@ -25,10 +25,9 @@ def fitted(X, rng):
     return model, " ".join(str(each.message) for each in caught)
 
 
-@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e3, 1e4)])
 @pytest.mark.parametrize(
-    ("n_features", "n_rows", "n_small"),
-    [(2, 12_000, 12), (2, 40_000, 80), (5, 9000, 9)],
+    ("n_features", "n_rows", "n_small", "unit", "origin"),
+    [(2, 12_000, 12, 1.0, 0.0), (2, 40_000, 80, 1e3, 1e4), (5, 9000, 9, 1e-3, 1e4)],
 )
 def test_a_group_of_one_row_in_a_thousand_is_found(
     n_features, n_rows, n_small, unit, origin
@@ -43,8 +42,10 @@ def test_a_group_of_one_row_in_a_thousand_is_found(
     assert np.bincount(labels).max() >= 0.8 * n_small
 
 
-@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4)])
-@pytest.mark.parametrize(("n_rows", "n_far"), [(6000, 5), (20_000, 20)])
+@pytest.mark.parametrize(
+    ("n_rows", "n_far", "unit", "origin"),
+    [(6000, 5, 1e3, 1e4), (20_000, 20, 1.0, 0.0)],
+)
 @pytest.mark.parametrize("n_features", [1, 2, 5])
 def test_a_few_far_rows_are_background(n_features, n_rows, n_far, unit, origin):
     rng = np.random.default_rng([2, n_features, n_far])
