@@ -465,9 +465,11 @@ class PACOClusterer(
         -----
         ConvergenceWarning
             As in `fit`, about the last chain of the call, when the number of rows
-            passes 100, 200, 400 and so on. When it passes 20, 40 or 80: if other
-            numbers of clusters may describe few rows better. At each of these, unless
-            `forgetting` is given: if clusters move along the stream.
+            passes 100, 200, 400 and so on; and in between, after half as many rows
+            again, if the number of clusters is not the one last checked. When the
+            number of rows passes 20, 40 or 80: if other numbers of clusters may
+            describe few rows better. At each of these, unless `forgetting` is given: if
+            clusters move along the stream.
         UserWarning
             As in `fit`, each time the number of rows has doubled.
         """

@@ -1,5 +1,6 @@
 """Mixtures of clusters and a uniform background, for rows of no cluster."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -7,17 +8,16 @@ import numpy as np
 from scipy.special import gammainc
 
 from ._paco_chain import log_ball
-from ._paco_mixture import LEAST_GAIN, STUDENT_DOF
-from ._paco_outcome import squared_radius
+from ._paco_mixture import LEAST_GAIN, STUDENT_DOF, squared_radius
 
 # Initial share of the background in EM, and the largest number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
 # EM stops when an iteration gains less log-likelihood than this.
 _TOLERANCE = 0.05
 # Largest expected number of chance groups in a background, for a group to be a cluster.
-_CHANCE = 0.01
+CHANCE = 0.01
 # Share of the rows of a cluster that are outside the ball whose rows are counted.
-_OUTSIDE = 0.01
+OUTSIDE = 0.01
 # Deficit in log evidence, with the shape of the best mixture, from which no background
 # is tried with other shapes.
 _FAR_BEHIND = 10.0
@@ -27,10 +27,10 @@ def with_background(search, best, shapes):
     """Return the mixture of largest evidence: `best`, or one with a background.
 
     Small clusters that a background would have by chance are rows of no cluster. Heavy
-    tails, or a wide cluster, may be such rows too. In that case mixtures of as many
-    clusters and fewer are fitted with a component that is uniform on the region of the
-    rows; its share is one more parameter. Other shapes than that of `best` are tried if
-    a background nearly pays with it, and as long as they gain.
+    tails, or a cluster that covers all others, may be such rows too. In that case
+    mixtures of as many clusters and fewer are fitted with a component that is uniform
+    on the region of the rows; its share is one more parameter. Other shapes than that
+    of `best` are tried if a background nearly pays with it, and as long as they gain.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def with_background(search, best, shapes):
     -------
     mixture : Mixture
     """
-    fits, chosen, least = {}, _instead_of_small_clusters(search, best), -math.inf
+    fits, chosen, least = {}, _instead_of_some_clusters(search, best), -math.inf
     if not _hides_noise(search.problem, best, fits):
         return chosen
     for shape in sorted(shapes, key=best.shape.__ne__):
@@ -85,7 +85,7 @@ def chance_groups(n_rows, stray, scales, dof, log_uniform, n_features):
     ----------
     .. [1] J. Glaz, J. Naus and S. Wallenstein (2001). Scan Statistics. Springer.
     """
-    radii = np.sqrt(squared_radius(_OUTSIDE, n_features, dof) * scales)
+    radii = np.sqrt(squared_radius(OUTSIDE, n_features, dof) * scales)
     log_volumes = log_ball(1.0, n_features) + n_features * np.log(radii)
     rates = stray * np.exp(log_volumes + log_uniform)
     return stray * gammainc(np.maximum(n_rows - 1.0, 1e-9), rates)
@@ -96,12 +96,12 @@ def _by_chance(problem, mixture, stray):
 
     Rows are counted as they were drawn, without the weight of those that were not.
     """
-    limit = squared_radius(_OUTSIDE, problem.d, mixture.dof)
+    limit = squared_radius(OUTSIDE, problem.d, mixture.dof)
     inside = problem.weights * (_squared_ratios(problem, mixture) <= limit)
     n_rows = np.bincount(mixture.labels, inside, minlength=mixture.n_clusters)
     sizes = n_rows / problem.row_weight, stray / problem.row_weight
     of_each = mixture.scales, mixture.dof, mixture.log_uniform, problem.d
-    return chance_groups(*sizes, *of_each) > _CHANCE
+    return chance_groups(*sizes, *of_each) > CHANCE
 
 
 def _squared_ratios(problem, mixture):
@@ -150,23 +150,41 @@ def _without(problem, mixture, gone):
     return fit_with_background(problem, start, *mixture.kind)
 
 
-def _instead_of_small_clusters(search, best):
-    """Return the larger clusters with a background, if they are better, or `best`.
+def without_small(problem, mixture, share):
+    """Return the mixture fitted with a background instead of small clusters, or None.
 
-    With many features the region of the rows is so large that each far row is better
-    described by a cluster of its own than by a background of few clusters.
+    These are the clusters that a background would have by chance, if there are any.
+    `share`: of the background, as a start.
+    """
+    uniform = -log_volume(problem, mixture.shape)
+    region = replace(mixture, background=share, log_uniform=uniform)
+    fitted = _without(problem, region, _small_clusters(problem, region))
+    return _without_chance_groups(problem, fitted)
+
+
+def _instead_of_some_clusters(search, best):
+    """Return `best`, or a background instead of some of its clusters if it is better.
+
+    These are small clusters, or one that covers all others. With many features the
+    region of the rows is so large that each far row is better described by a cluster of
+    its own than by a background of few clusters; and many far rows are described by one
+    wide cluster. In place of the latter, the best background is a rival.
     """
     problem, found = search.problem, [best]
     region = replace(best, log_uniform=-log_volume(problem, best.shape))
-    gone = _small_clusters(problem, region)
-    if gone.any():
-        for dof in (math.inf, STUDENT_DOF):
-            fitted = _without(problem, replace(region, dof=dof), gone)
+    small, wide = _small_clusters(problem, region), best.covering
+    for gone, several in ((small, [best.own]), (wide, {False, best.own})):
+        if not gone.any() or gone.all():
+            continue
+        for own, dof in itertools.product(sorted(several), (math.inf, STUDENT_DOF)):
+            fitted = _without(problem, replace(region, own=own, dof=dof), gone)
             fitted = _without_chance_groups(problem, fitted)
             if fitted is not None:
                 found.append(fitted)
-        if search.skewed.any:
-            search.let_best_be_skewed(found)
+    if len(found) > 1 and search.skewed.any:
+        search.let_best_be_skewed(found)
+    if wide.any():
+        search.others = found[1:]
     return max(found, key=search.value)
 
 

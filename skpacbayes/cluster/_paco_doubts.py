@@ -1,5 +1,7 @@
 """Reasons to doubt the number of clusters, and the warnings that state them."""
 
+import math
+
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -7,6 +9,7 @@ from scipy.spatial.distance import cdist
 
 from ._paco_cells import metric_of
 from ._paco_drift import share_of_drift, share_of_steps
+from ._paco_far import FEWEST, far_points
 from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
@@ -15,6 +18,8 @@ from ._paco_rows import FEW_PLACES, only_two_values
 _NAMED = 4
 # Weight of a place above which it holds copies of a row.
 _SINGLE = 1.0 + 1e-9
+# Share of the rows up to which a component that covers all clusters may be noise.
+_MOST_NOISE = 0.25
 # Number of neighbours of each cluster that are compared.
 _NEIGHBORS = 3
 # Rows midway over the smaller number at one of the centres, from which on there is no
@@ -24,6 +29,9 @@ _DENSE = 0.75
 _FEWEST = 5.0
 # A cluster is one place if its width over the distance to the next is below this.
 _NO_WIDTH = 1e-6
+# Most rows per cluster, and width of a cluster over the distance to the next, where
+# clusters may be rows that were copied with small errors.
+_FEW_ROWS, _NARROW = 20, 0.05
 # Share of a column's range within which values count as equal.
 _ONE_VALUE = 1e-9
 
@@ -35,6 +43,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     """
     setting, found = problem.setting, problem.found
     most = setting.max_clusters
+    if not setting.mixtures:
+        most = setting.largest_prior
     yield from _doubts_of_order(problem, n_clusters)
     if problem.few_rows_of_stream:
         yield from _doubts_of_few_rows(problem, n_clusters)
@@ -49,7 +59,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     elif found is None and bound and setting.inverse_temperature == "auto":
         yield (
             f"all max_clusters={most} clusters are in use: there may be more clusters, "
-            "or groups that are not round may be cut into pieces. Raise max_clusters."
+            "or groups that are not round may be cut into pieces. Raise max_clusters, "
+            "or divide the columns by their scales if their units differ."
         )
     if visited is not None and n_clusters != visited:
         yield (
@@ -75,10 +86,13 @@ def doubts_of(problem, n_clusters, visited, rivals):
     if found is not None and not bound:
         yield from _doubts_of_few_rows(problem, n_clusters)
         yield from _doubts_of_modes(found, n_clusters)
+        yield from _doubts_of_noise(problem, found, n_clusters)
+        yield from _doubts_of_shape(problem, n_clusters)
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
-            yield from _doubts_of_clusters(problem, n_clusters)
+    if setting.calibrated and not bound and n_clusters > 1:
+        yield from _doubts_of_clusters(problem, n_clusters)
 
 
 def _doubts_of_order(problem, n_clusters):
@@ -131,6 +145,22 @@ def _doubts_of_few_rows(problem, n_clusters):
         )
 
 
+def _doubts_of_shape(problem, n_clusters):
+    """Yield a sentence if rows are too few for a covariance, which may hide clusters.
+
+    Other shapes are tried too, unless `shape` is given.
+    """
+    d = problem.rows.points.shape[1]
+    n_parameters = d * (d + 1) // 2
+    given = problem.setting.shape == "tied"
+    if given and n_clusters == 1 and problem.n_rows < n_parameters:
+        yield (
+            f"n_clusters_=1, but a covariance of {d} columns has {n_parameters} "
+            f"parameters, more than the {problem.n_rows:.0f} rows, and may hide "
+            "clusters: set shape='auto' instead of 'tied', and compare."
+        )
+
+
 def _doubts_of_columns(problem, n_clusters):
     """Yield a sentence if a few columns alone show more clusters than all columns."""
     columns, rows, found = problem.clusters_of_flat_columns()
@@ -159,6 +189,39 @@ def _doubts_of_modes(found, n_clusters):
             f"n_clusters_={n_clusters}, but many clusters have two modes, with fewer "
             f"rows midway: there may be up to {found.n_modes} clusters. Fit the rows "
             "of one cluster alone, and compare."
+        )
+
+
+def _doubts_of_noise(problem, found, n_clusters):
+    """Yield a sentence if a cluster may be noise, or if noise may be a cluster.
+
+    Wide noise has no other shape than a wide cluster. So its share of the rows decides.
+    """
+    mixture = found.mixture
+    if mixture.n_clusters != n_clusters:
+        return
+    wide = mixture.covering
+    share = mixture.masses[wide].sum() / mixture.masses.sum()
+    if 0 < share < _MOST_NOISE:
+        scale = problem.out(math.sqrt(mixture.scales[wide].max()))
+        yield (
+            f"n_clusters_={n_clusters}, but the cluster of scale {scale:.3g}, with "
+            f"{share:.1%} of the rows, covers all others: its rows may be noise that "
+            "belongs to no cluster."
+        )
+    if not (mixture.background or found.skewed or mixture.log_joint is not None):
+        far = far_points(problem.rows.points, mixture)
+        if len(far) >= FEWEST:
+            yield (
+                f"n_clusters_={n_clusters}, but {problem.rows.weights[far].sum():.0f} "
+                f"of {problem.n_rows:.0f} rows are too far from all clusters to belong "
+                "to one: they may be outliers, or a small group (see outlier_scores)."
+            )
+    if mixture.background > _MOST_NOISE:
+        yield (
+            f"n_clusters_={n_clusters}, but {mixture.background:.0%} of the rows "
+            "belong to no cluster (background_share_): they may be groups of other "
+            "shapes than clusters have, such as rings; compare with HDBSCAN."
         )
 
 
@@ -191,6 +254,11 @@ def _doubts_of_clusters(problem, n_clusters):
             f"{copied} of {k} clusters are one row each, repeated: if rows were "
             "copied, for instance by a bootstrap, fit the distinct rows."
         )
+    elif _rows_nearly_repeat(rows, labels, centers):
+        yield (
+            f"n_clusters_={k}, but most clusters are a few rows each that are nearly "
+            "equal: if rows were copied or measured several times, fit one row of each."
+        )
     elif single and not (single == k <= FEW_PLACES):
         yield (
             f"n_clusters_={k}, of which {single} are a single row or copies of one: "
@@ -215,6 +283,15 @@ def _doubts_of_clusters(problem, n_clusters):
             "their centres. The clusters may be pieces of groups that do not have one "
             "common shape; compare with HDBSCAN."
         )
+
+
+def _rows_nearly_repeat(rows, labels, centers):
+    """Return whether most clusters are few rows that are nearly equal."""
+    k = len(centers)
+    if k <= FEW_PLACES or len(labels) > _FEW_ROWS * k:
+        return False
+    masses = places_of_clusters(rows.points, rows.weights, labels, centers, _NARROW)
+    return bool(((masses > 0) & (np.bincount(labels, minlength=k) > 1)).sum() > k / 2)
 
 
 def n_groups_with_gaps(points, weights, labels, centers):
@@ -267,10 +344,11 @@ def _gap(points, weights, rows, ends):
     return middle < max(_FEWEST, _DENSE * min(left, right))
 
 
-def places_of_clusters(points, weights, labels, centers):
+def places_of_clusters(points, weights, labels, centers, width=_NO_WIDTH):
     """Return the weight of each cluster that is a single place; 0 for the others.
 
-    Parameters and shapes as in `n_groups_with_gaps`.
+    `width`: largest width of a place over the distance to the next centre. Other
+    parameters as in `n_groups_with_gaps`.
     """
     k = len(centers)
     distances = cdist(centers, centers)
@@ -280,7 +358,7 @@ def places_of_clusters(points, weights, labels, centers):
     np.maximum.at(highest, labels, points)
     np.maximum.at(lowest, labels, -points)
     widths = (highest + lowest).max(axis=1)  # `lowest` is the maximum of -points
-    return np.where(widths <= _NO_WIDTH * distances.min(axis=1), masses, 0.0)
+    return np.where(widths <= width * distances.min(axis=1), masses, 0.0)
 
 
 def columns_constant_in_clusters(columns, labels, n_clusters):

@@ -65,7 +65,10 @@ class MixtureProblem:
     def of(cls, rows, rounding):
         """Return the problem of all points of `Rows`, with rounding errors added."""
         spread = spread_by(rows, rounding)
-        return cls(rows.points, rows.weights, spread.spreads, spread.scatter, rounding)
+        of_rows = rows.points, rows.weights, spread.spreads, spread.scatter
+        problem = cls(*of_rows, rounding)
+        problem.row_weight = rows.row_weight
+        return problem
 
     def subset(self, n_points, n_rows=None):
         """Return the problem of at most `n_points` points, drawn with a fixed seed.

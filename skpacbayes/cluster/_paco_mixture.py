@@ -15,6 +15,9 @@ STUDENT_DOF = 5.0
 # Log evidence that own variances, Student tails, feature scales, correlations and a
 # background must each gain.
 LEAST_GAIN = 3.0
+# Share of the rows of a cluster that are outside of the region that it covers, and
+# least ratio of its variance to those of the clusters there.
+_NOT_COVERED, _WIDER = 0.05, 4.0
 # Least weight of a background row in the quasi-posterior.
 _LEAST_WEIGHT = 1e-6
 # Share of the log-likelihood that counts as evidence: real clusters do not have exactly
@@ -126,13 +129,22 @@ class Mixture:
         """
         d = self.centers.shape[1]
         shares = np.minimum(1.0 / np.maximum(self.masses, 1.0), 1.0)
-        if math.isinf(self.dof):
-            radii = self.scales * chdtri(d, shares)
-        else:
-            radii = self.scales * d * fdtri(d, self.dof, 1.0 - shares)
+        radii = self.scales * squared_radius(shares, d, self.dof)
         radii = np.maximum(radii, radii[:, None])
         near = cdist(self.centers, self.centers, "sqeuclidean") <= radii
         return ~(near & (self.masses > self.masses[:, None])).any(axis=1)
+
+    @property
+    def covering(self):
+        """Return whether each cluster is much wider than all others, and covers them.
+
+        It covers a cluster whose rows are, in the mean, within its central 95 %.
+        """
+        d = self.centers.shape[1]
+        squares = cdist(self.centers, self.centers, "sqeuclidean") + d * self.scales
+        reach = self.scales[:, None] * squared_radius(_NOT_COVERED, d, self.dof)
+        covered = (squares <= reach) & (self.scales[:, None] > _WIDER * self.scales)
+        return covered.sum(axis=1) == max(self.n_clusters - 1, 1)
 
     def gaining(self, shape, own, log_likelihood=0.0):
         """Return this mixture with another kind and added log-likelihood."""
@@ -165,6 +177,13 @@ def student_weights(ratios, dof, n_features):
     if math.isinf(dof):
         return np.ones_like(ratios)
     return (dof + n_features) / (dof + ratios)
+
+
+def squared_radius(share, n_features, dof):
+    """Return the squared distance, over the scale, exceeded by a share of rows."""
+    if math.isinf(dof):
+        return chdtri(n_features, share)
+    return n_features * fdtri(n_features, dof, 1 - share)
 
 
 def log_components(squares, scales, dof, n_features):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from scipy.special import chdtrc, chdtri, fdtrc, fdtri
+from scipy.special import chdtrc, fdtrc
 
 from .._kernels import paco_noise as kernels
 from .._validation import writeable
@@ -353,10 +353,3 @@ class ClusterNoise:
         with np.errstate(over="ignore"):
             losses = distances if self.manhattan else distances**2
             return float(weights @ losses)
-
-
-def squared_radius(share, n_features, dof):
-    """Return the squared distance, over the scale, exceeded by a share of rows."""
-    if math.isinf(dof):
-        return chdtri(n_features, share)
-    return n_features * fdtri(n_features, dof, 1 - share)

@@ -40,7 +40,7 @@ class Rows:
     in one cluster, summed, and how many there are). `scatter` (n_features, n_features):
     sum over all merged rows of the outer products of their differences from their mean.
     `times` (n_points, n_intervals): weight of the rows in each interval of the stream;
-    none if there is no stream.
+    none if there is no stream. `row_weight`: above 1 if rows were drawn.
     """
 
     points: np.ndarray
@@ -51,6 +51,7 @@ class Rows:
     step_weights: np.ndarray
     scatter: np.ndarray
     times: np.ndarray
+    row_weight: float = 1.0
 
     @classmethod
     def single(cls, points, weights):
@@ -68,13 +69,15 @@ class Rows:
         A subset is drawn with a fixed seed, and weighted up to the total weight.
         """
         points, where = np.unique(X[weights > 0], axis=0, return_inverse=True)
+        share = 1.0
         merged = np.bincount(where.ravel(), weights[weights > 0])
         if len(points) > most:
             drawn = np.random.default_rng(0).permutation(len(points))[:most]
             drawn.sort()
             share = merged[drawn].sum() / merged.sum()
             points, merged = points[drawn], merged[drawn] / share
-        return cls.single(np.ascontiguousarray(points), merged)
+        rows = cls.single(np.ascontiguousarray(points), merged)
+        return replace(rows, row_weight=1.0 / share)
 
     @property
     def mean(self):

@@ -13,6 +13,7 @@ from ._paco_covariances import (
     refit_with_covariances,
     with_covariances,
 )
+from ._paco_far import explaining_far_rows
 from ._paco_mixture import (
     LEAST_GAIN,
     STUDENT_DOF,
@@ -140,7 +141,7 @@ def find_mixture(everything, shapes, kind=None):
     more, n_modes = search.instead_of_two_modes(best)
     if more is not best:
         best, kind = more, more.kind
-    rivals, skewed = search.rivals(best), search.skewed.gain(best) > 0
+    rivals, gain_of_skewness = search.rivals(best), search.skewed.gain(best)
     densities, n_small = partial(search.densities, best), search.n_small_clusters(best)
     of_best = best.kind
     separate = best.log_joint is not None
@@ -153,9 +154,17 @@ def find_mixture(everything, shapes, kind=None):
             best = fit_with_background(everything, best, *of_best) or best
         else:
             best = everything.fit(best, *of_best, 12) or best
+        if not separate and best.labels.size == len(everything.points):
+            more = explaining_far_rows(everything, best, gain_of_skewness)
+            if more is not best:  # the part searched says nothing of these rows
+                step = more.n_clusters - best.n_clusters
+                rivals = {k + step: one for k, one in rivals.items() if k + step > 0}
+                densities = partial(dict, {more.n_clusters: 0.0})
+                best, sizes, gain_of_skewness = more, {more.n_clusters: more}, 0.0
     if several is not None and best.labels.size == len(everything.points):
         best = fit_with_covariances(everything, best, best.labels)
     kind = (*kind, search.skewed.any, best.background > 0)
+    skewed = gain_of_skewness > 0
     return Found(best, sizes, rivals, kind, skewed, densities, n_small, n_modes)
 
 
@@ -190,8 +199,9 @@ class Search:
 
     A kind is a shape, whether components have their own variances, and the degrees of
     freedom. `solutions`: by kind, the likeliest mixture of each size. `small`: mixtures
-    of more clusters than these, with few rows each. `rebates`: by shape, the reduction
-    of its penalty below log(n) / 2 for each parameter.
+    of more clusters than these, with few rows each. `others`: mixtures with a
+    background instead of a wide cluster. `rebates`: by shape, the reduction of its
+    penalty below log(n) / 2 for each parameter.
     """
 
     def __init__(self, problem):
@@ -200,7 +210,7 @@ class Search:
         self.common = CommonColumns(problem)
         self.solutions, self.covariances = {}, {}
         self.prices, self.rebates = {}, {}
-        self.small = []
+        self.small, self.others = [], []
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
@@ -209,8 +219,9 @@ class Search:
 
     def rivals(self, best):
         """Return the mixtures of other sizes that may describe the points as well."""
+        mixtures = [*self.mixtures, *self.others]
         return rivals_of_mixture(
-            self.problem, best, self.mixtures, self.value, self.log_joint
+            self.problem, best, mixtures, self.value, self.log_joint
         )
 
     def densities(self, best):

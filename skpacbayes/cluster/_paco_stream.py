@@ -5,7 +5,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from ._paco_cells import CellTracker, metric_of
-from ._paco_outcome import squared_radius
+from ._paco_mixture import squared_radius
 from ._paco_problem import ALL_DOUBTS
 
 # With refresh="auto", the chain runs after each of the first _EVERY_ROW rows, then each
@@ -18,8 +18,9 @@ _EVERY_ROW = 200
 _FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
 _COLUMNS = 10
 # Number of rows from which the number of clusters is checked, and again each time the
-# number of rows has doubled; ALL_DOUBTS is one of these.
-_FIRST_DOUBTS = 20
+# number of rows has doubled; ALL_DOUBTS is one of these. From then on, another number
+# of clusters is checked when the stream has grown by a share since the last check.
+_FIRST_DOUBTS, _GROWTH_OF_CHECKED = 20, 0.5
 _GROWTH = 0.1
 # The chain runs early if more rows than expected are in the outermost share of all
 # clusters. The expected share is an exponential mean over the intervals between chains,
@@ -65,6 +66,8 @@ class Stream:
         self.warned = False
         # Powers of two: where doubts are looked for next; passed when sentinels were.
         self.doubts_at, self.n_doublings = _FIRST_DOUBTS, 0
+        # Rows and clusters at the last check, and whether one is due.
+        self.checked_at, self.n_checked, self.due = 0.0, 0, False
         self.summary.schedule(self._after(0.0))
 
     def draw_from_prior(self):
@@ -163,6 +166,7 @@ class Stream:
         self.labels = labels[order]
         self.centers = np.ascontiguousarray(outcome.centers[order])
         self.scales, self.refreshed_at = outcome.spreads[order], n_rows
+        self._count_check()
         self.limit = squared_radius(_OUTSIDE, self.centers.shape[1], outcome.dof)
         self._expect()
         self.summary.measure_by(outcome.coordinates)
@@ -184,14 +188,27 @@ class Stream:
         summary.expect_within(reach, n_far / n_rows)
 
     def doubting(self):
-        """Return whether to check the clusters: a chain ran since the rows doubled."""
-        due = self.refreshed_at >= self.doubts_at
-        while self.refreshed_at >= self.doubts_at:
+        """Return whether to check the clusters of the last chain.
+
+        Since the last call a chain ran after the rows had doubled, or found another
+        number of clusters.
+        """
+        due, self.due = self.due, False
+        return due
+
+    def _count_check(self):
+        """Set whether a check is due; which chains count depends on the rows alone."""
+        n_rows, n_clusters = self.refreshed_at, len(self.centers)
+        due = n_rows >= self.doubts_at
+        while n_rows >= self.doubts_at:
             early = self.doubts_at < ALL_DOUBTS
             self.doubts_at *= 2
             if early:
                 self.doubts_at = min(self.doubts_at, ALL_DOUBTS)
-        return due
+        if n_clusters != self.n_checked and n_rows >= ALL_DOUBTS:
+            due |= n_rows >= (1 + _GROWTH_OF_CHECKED) * self.checked_at
+        if due:
+            self.checked_at, self.n_checked, self.due = n_rows, n_clusters, True
 
     def doubled(self):
         """Return whether the rows have passed a power of two since the last call."""

@@ -6,10 +6,13 @@ rate of .01 by a quarter.
 """
 
 import math
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import chdtri
+from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._paco_background import (
@@ -238,3 +241,92 @@ def test_far_rows_are_no_clusters(n_features, times, unit, origin):
     if unit == 1.0 and times == 1:
         stream = PACOClusterer(n_iter=20, refresh=100, random_state=0)
         assert stream.partial_fit(rng.permutation(Z)).n_clusters_ == 4
+
+
+FAR = {
+    "normal": lambda rng, n, d: 100.0 * rng.normal(size=(n, d)),
+    "uniform": lambda rng, n, d: rng.uniform(-200.0, 200.0, size=(n, d)),
+    "student": lambda rng, n, d: (
+        30.0 * rng.standard_t(3, size=(n, 1)) * rng.normal(size=(n, d))
+    ),
+}
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize(
+    ("n_features", "n_rows", "n_far", "unit", "origin"),
+    [
+        (1, 4000, 400, 1.0, 0.0),
+        (2, 400, 40, 1e-3, 1e4),
+        (3, 400, 40, 1.0, 0.0),
+        (3, 4000, 120, 1e3, 1e4),
+        (6, 400, 40, 1.0, 0.0),
+    ],
+)
+def test_many_far_rows_are_background_or_one_cluster_that_is_named(
+    far, n_features, n_rows, n_far, unit, origin
+):
+    """Wide normal noise is as likely a cluster; uniform noise is background."""
+    rng = np.random.default_rng([8, n_features, n_rows, n_far])
+    places = np.zeros((4, n_features))
+    places[:, 0] = 9.0 * np.arange(4)
+    near = places[rng.integers(4, size=n_rows)] + rng.normal(size=(n_rows, n_features))
+    X = origin + unit * np.vstack([near, FAR[far](rng, n_far, n_features)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = PACOClusterer(n_iter=20, random_state=0).fit(rng.permutation(X))
+    if far == "uniform" or not caught:
+        assert model.n_clusters_ == 4
+        assert abs(model.background_share_ - n_far / len(X)) < 0.02
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_wide_cluster_of_few_rows_is_named(stream):
+    rng = np.random.default_rng(9)
+    X = np.vstack([clusters("normal", 950, rng), 4 + 60 * rng.normal(size=(50, 2))])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = learnt(X, stream, rng)
+    messages = " ".join(str(each.message) for each in caught)
+    assert model.n_clusters_ == 3 or "covers all others" in messages
+
+
+@pytest.mark.filterwarnings("ignore:.*no gap:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(2))
+def test_a_wide_cluster_of_many_rows_is_a_cluster(seed):
+    """Around a tight one, with 30 % of the rows."""
+    rng = np.random.default_rng([10, seed])
+    wide = rng.uniform(size=800) < 0.3
+    X = np.where(wide, 6.0, 1.0)[:, None] * rng.normal(size=(800, 3))
+    model = PACOClusterer(n_iter=20, random_state=0).fit(X)  # "covers" is an error
+    assert model.n_clusters_ == 2
+    assert model.background_share_ == 0
+
+
+def test_a_background_of_many_rows_is_named():
+    """A shell about a cluster."""
+    rng = np.random.default_rng(11)
+    shell = rng.normal(size=(400, 3))
+    shell *= 45.0 / np.linalg.norm(shell, axis=1, keepdims=True)
+    X = np.vstack([3.0 * rng.normal(size=(400, 3)), shell])
+    with pytest.warns(ConvergenceWarning, match="belong to no cluster"):
+        PACOClusterer(n_iter=20, random_state=0).fit(X)
+
+
+def test_which_clusters_cover_all_others():
+    """Moved, and in other units; the second is too far, then too wide."""
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(30, 2))
+    zeros = np.zeros(30), np.zeros((2, 2))
+    mixture = three(MixtureProblem(X - X.mean(axis=0), np.ones(30), *zeros))
+    for unit, origin in ((1.0, 0.0), (1e3, 1e4)):
+        for places, scales, expected in (
+            ([[0, 0], [1, 0], [0, 2]], [9, 1, 1], [True, False, False]),
+            ([[0, 0], [9, 0], [0, 2]], [9, 1, 1], [False] * 3),
+            ([[0, 0], [1, 0], [0, 2]], [9, 4, 1], [False] * 3),
+            ([[0, 0]], [9], [False]),
+        ):
+            centers = origin + unit * np.array(places, dtype=float)
+            spread = unit**2 * np.array(scales, dtype=float)
+            found = replace(mixture, centers=centers, scales=spread).covering
+            np.testing.assert_array_equal(found, expected)

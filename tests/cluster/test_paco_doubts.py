@@ -11,12 +11,28 @@ from skpacbayes import PACOClusterer
 from skpacbayes.cluster._paco_doubts import n_groups_with_gaps, places_of_clusters
 
 
-def messages_of(X, shape="auto", **parameters):
-    model = PACOClusterer(shape=shape, random_state=0, n_iter=20)
+def messages_of(X, **parameters):
+    model = PACOClusterer(random_state=0, n_iter=20, **parameters)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, **parameters)
+        model.fit(X)
     return model, " ".join(str(warning.message) for warning in caught)
+
+
+def banana(rng):
+    x = rng.normal(size=600)
+    return np.column_stack([x, x**2 + 0.3 * rng.normal(size=600)])
+
+
+def ring(rng):
+    angle = rng.uniform(0, 2 * np.pi, 600)
+    return np.column_stack([np.cos(angle), np.sin(angle)]) + rng.normal(
+        scale=0.05, size=(600, 2)
+    )
+
+
+def long_group(rng):
+    return np.column_stack([30.0 * rng.normal(size=600), rng.normal(size=600)])
 
 
 @pytest.mark.parametrize(("distance", "n_groups"), [(0.0, 1), (2.0, 1), (4.0, 2)])
@@ -50,13 +66,15 @@ def test_pieces_of_handwritten_digits_are_warned_of():
     assert "groups have gaps between them" in messages
 
 
+@pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("k", [1, 3, 8])
-def test_groups_apart_are_not_warned_of(k, seed):
+def test_groups_apart_are_not_warned_of(k, seed, loss):
     rng = np.random.default_rng(seed)
     y = rng.integers(k, size=400)
     centers = 6 * np.column_stack([np.arange(k) % 3, np.arange(k) // 3])
-    model, messages = messages_of(centers[y] + rng.normal(size=(400, 2)))
+    X = centers[y] + rng.normal(size=(400, 2))
+    model, messages = messages_of(X, loss=loss)
     assert model.n_clusters_ == k
     assert messages == ""
 
@@ -71,6 +89,42 @@ def test_single_rows_and_copies_are_warned_of():
     nearly = np.repeat(X[:40], 20, axis=0) + 1e-9 * rng.normal(size=(800, 2))
     assert "one row each, repeated" in messages_of(nearly)[1]
     assert messages_of(np.repeat(X[[0, 150, 299]], 9, axis=0))[1] == ""
+
+
+@pytest.mark.parametrize("error", [1e-7, 1e-5, 1e-3])
+def test_rows_that_nearly_repeat_are_warned_of(error):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(60, 3))[rng.integers(60, size=240)]
+    model, messages = messages_of(rows + error * rng.normal(size=(240, 3)))
+    assert model.n_clusters_ > 30
+    assert "nearly equal" in messages or "one row each, repeated" in messages
+
+
+@pytest.mark.parametrize("make", [banana, ring, long_group])
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4)])
+def test_pieces_under_the_manhattan_loss_are_warned_of(make, unit, origin):
+    X = origin + unit * make(np.random.default_rng(2))
+    model, messages = messages_of(X, loss="manhattan")
+    assert model.n_clusters_ > 2
+    assert "gap" in messages or "all max_clusters=20 clusters are in use" in messages
+
+
+def test_columns_in_other_units_under_the_manhattan_loss_are_warned_of():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 2)) + 8.0 * rng.integers(2, size=(600, 1))
+    messages = messages_of(X * [1e6, 1.0], loss="manhattan")[1]
+    assert "gap" in messages or "if their units differ" in messages
+
+
+@pytest.mark.parametrize(("n_features", "n_rows"), [(10, 300), (50, 200), (50, 1300)])
+def test_a_covariance_that_may_hide_clusters_is_named(n_features, n_rows):
+    """If it has more parameters than there are rows, and is the given shape."""
+    X = np.random.default_rng(4).normal(size=(n_rows, n_features))
+    model, messages = messages_of(X, shape="tied")
+    assert model.n_clusters_ == 1
+    n_parameters = n_features * (n_features + 1) // 2
+    assert (f"has {n_parameters} parameters" in messages) == (n_rows < n_parameters)
+    assert "parameters" not in messages_of(X)[1]
 
 
 @pytest.mark.parametrize("code", [-999.0, 0.0])

@@ -1,8 +1,10 @@
 """Streams warn as `fit` does: at a call that passes 100 rows, 200, and so on.
 
-At 20, 40 and 80 rows they warn only if larger numbers describe few rows better.
+In between they warn of another number of clusters than the one checked last. At 20, 40
+and 80 rows they warn only if larger numbers describe few rows better.
 """
 
+import itertools
 import warnings
 
 import numpy as np
@@ -38,10 +40,25 @@ def test_a_group_that_is_cut_is_named_whenever_the_rows_double():
     found, model = warned_at(X, 50)
     assert model.n_clusters_ > 2
     found = [at for at in found if at >= 100]
-    assert len(found) == 3
-    for at, expected in zip(found, (100, 200, 400), strict=True):
-        assert expected <= at <= 1.1 * expected + 50  # chains run at some positions
+    for expected in (100, 200, 400):  # chains run at some positions
+        assert any(expected <= at <= 1.1 * expected + 50 for at in found)
+    assert all(next_at >= 1.25 * at for at, next_at in itertools.pairwise(found))
     assert len(warned_at(X, 225)[0]) == 2
+
+
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e3, 1e4)])
+def test_another_number_than_the_one_checked_is_checked(unit, origin):
+    """A group that comes after the check at 200 rows, and is cut into pieces."""
+    rng = np.random.default_rng(3)
+    early, late = rng.normal(size=(210, 2)), 3.0 * banana(170, seed=3) + [25.0, 0.0]
+    model = PACOClusterer(n_iter=50, refresh=10, random_state=0)
+    model.partial_fit(origin + unit * early)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for rows in np.array_split(late, 17):
+            model.partial_fit(origin + unit * rows)
+    numbers = [str(each.message).split(",")[0] for each in caught]
+    assert any(f"n_clusters_={k}" in numbers for k in range(3, 20))
 
 
 def test_groups_that_are_right_are_not_named():

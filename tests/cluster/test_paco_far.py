@@ -1,0 +1,76 @@
+"""Few rows far from large clusters, where a part of the rows is searched."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from skpacbayes.cluster import PACOClusterer
+
+
+def large_groups(n_rows, n_features, rng):
+    """Two groups, ten apart."""
+    X = rng.normal(size=(n_rows, n_features))
+    X[:, 0] += 10.0 * rng.integers(2, size=n_rows)
+    return X
+
+
+def fitted(X, rng):
+    """Fit shuffled rows; return the estimator and its messages."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = PACOClusterer(n_iter=20, random_state=0).fit(rng.permutation(X))
+    assert all(each.category is ConvergenceWarning for each in caught)
+    return model, " ".join(str(each.message) for each in caught)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_rows", "n_small", "unit", "origin"),
+    [(2, 12_000, 12, 1.0, 0.0), (2, 40_000, 80, 1e3, 1e4), (5, 9000, 9, 1e-3, 1e4)],
+)
+def test_a_group_of_one_row_in_a_thousand_is_found(
+    n_features, n_rows, n_small, unit, origin
+):
+    rng = np.random.default_rng([1, n_rows, n_features])
+    small = rng.normal(size=(n_small, n_features))
+    small[:, 1] += 10.0
+    X = origin + unit * np.vstack([large_groups(n_rows, n_features, rng), small])
+    model, _ = fitted(X, rng)
+    assert model.n_clusters_ == 3
+    labels = model.predict(origin + unit * small)
+    assert np.bincount(labels).max() >= 0.8 * n_small
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_far", "unit", "origin"),
+    [(6000, 5, 1e3, 1e4), (20_000, 20, 1.0, 0.0)],
+)
+@pytest.mark.parametrize("n_features", [1, 2, 5])
+def test_a_few_far_rows_are_background(n_features, n_rows, n_far, unit, origin):
+    rng = np.random.default_rng([2, n_features, n_far])
+    far = rng.uniform(-100.0, 110.0, size=(n_far, n_features))
+    X = origin + unit * np.vstack([large_groups(n_rows, n_features, rng), far])
+    model, messages = fitted(X, rng)
+    assert model.n_clusters_ == 2
+    assert 0 < model.background_share_ < 3e-3
+    assert messages == ""
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 10])
+def test_rows_of_clusters_are_not_far(n_features):
+    """The probability of three far rows is 2e-7, if the noise is normal."""
+    rng = np.random.default_rng([3, n_features])
+    model, messages = fitted(large_groups(6000, n_features, rng), rng)
+    assert model.n_clusters_ == 2
+    assert messages == ""
+
+
+def test_a_cluster_may_lose_its_rows_among_all_rows():
+    """Clusters of single rows, of those searched: they cannot be fitted to all rows."""
+    rng = np.random.default_rng([11, 2, 4000, 120, 30])
+    labels = rng.integers(4, size=4000)
+    X = 9.0 * np.outer(labels, [1.0, 0.0]) + rng.normal(size=(4000, 2))
+    far = 30.0 * rng.standard_t(3, size=(120, 1)) * rng.normal(size=(120, 2))
+    model, messages = fitted(np.vstack([X, far]), rng)
+    assert model.n_clusters_ == 4 or messages
