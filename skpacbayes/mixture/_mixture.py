@@ -20,6 +20,7 @@ from .._stream import (
 )
 from .._validation import are_small, as_numbers, refuse_large
 from ._answers import Answer, answered
+from ._covariance_types import warn_of_merged_columns
 from ._learner import Learner
 from ._outliers import OutlierFamily
 from ._product import FAMILIES, ProductFamily, check_parameters, family_named
@@ -352,9 +353,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             If there are too few rows for "full" covariances: the same components with
             another covariance type have a bound that is larger by more than 0.3 nats
-            per row. If there are too few for "full", "tied" or "diag" covariances with
-            `n_components="auto"`: at most two components were chosen, and more, of a
-            type with fewer parameters, have a larger bound.
+            per row. If there are too few for "full", "tied" or "diag" covariances, or
+            for independent normal columns, with `n_components="auto"`: more components
+            of a type with fewer parameters have a larger bound, and are apart. A stream
+            checks its first rows, with `n_components="auto"` only.
         UserWarning
             If "diag" components have a bound larger than "spherical" ones by more than
             1 nat per row, or by more than 0.3 if the scales of features differ by a
@@ -368,8 +370,6 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         learner.warn_if_more_than(X.shape[0], "rows")
         learned = learner.learn(X, weight, tasks=self._starts, last=last)
         fit = learned.fit
-        if not learner.found_atoms:
-            self._warn_of(fit, X, weight, learner)
         self._stream = Stream.settled_at(
             learned,
             fit.state,
@@ -440,9 +440,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             At the first call, if `window` is a number of rows that is too small for the
             components; for two if `n_components="auto"`.
         ConvergenceWarning, UserWarning
-            When the first rows are fitted, as in `fit`, except about the number of rows
-            and the covariance type. While the block is incomplete, these warnings are
-            given when fitted attributes or predictions are computed.
+            When the first rows are fitted, as in `fit`, except about the number of
+            rows, and about the covariance type of a given number of components. While
+            the block is incomplete, these warnings are given when fitted attributes or
+            predictions are computed.
         UserWarning
             Once, if a block shows a new group for Student components after rows have
             left the window, and the components do not describe it well: the weights of
@@ -838,8 +839,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """Return the families to compare, with priors that may depend on X."""
         return [self._family().begin(X, weight)]
 
-    def _warn_of(self, fit, X, weight, learner):
-        """Warn if a fit to all rows suggests other parameters."""
+    def _warn_of(self, fit, fits, X, weight, learner):
+        """Warn if a fit suggests other parameters."""
+        warn_of_merged_columns(fit, X, weight, learner)
 
     def _starts(self, count):
         """Yield a task for callbacks for each start."""
@@ -847,7 +849,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _learner(self, of_stream=False):
         """Return the learner for the parameters."""
-        return Learner(self._families_with_outliers, self._seed, vars(self), of_stream)
+        return Learner(
+            self._families_with_outliers,
+            self._seed,
+            vars(self),
+            of_stream,
+            self._warn_of,
+        )
 
     def _learner_of_stream(self):
         return self._learner(of_stream=self.block_size is not None)
@@ -888,7 +896,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             )
         learner = self._learner_of_stream()
         stream = self._stream.current(learner)
-        stream.check_outliers(learner)
+        stream.check(learner)
         statistics, bound = stream.summary()
         return Answer(stream, statistics, bound, stream.history or [bound])
 
