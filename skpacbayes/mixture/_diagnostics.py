@@ -31,6 +31,7 @@ NARROWEST = 1e-148  # least width of columns whose squares do not underflow
 ROWS_OF_CODES = 30  # rows from which categories of one row each seem to be numbers
 FEWEST_COUNTED = 0.1  # mean weight below which weights seem to be shares
 HEAVIEST = 30.0  # ratio of the two largest weights from which there is a warning
+SHARES = 1.0, 100.0, 1e4, 1e6  # sums of shares: per cent, per ten thousand, per million
 OVERCOUNTED = 1.5  # inflation from which there is a warning
 
 
@@ -315,18 +316,26 @@ def warn_of_small_weights(weight):
 
 
 def warn_of_shares(family, X):
-    """Warn if rows of counts sum to 1: each then counts as one draw."""
+    """Warn if rows of counts are shares: each counts as so many draws as its sum."""
     if not family.may_repeat or X.shape[0] < FEWEST:
         return
     values = X.data if issparse(X) else X
     totals = np.asarray(X.sum(axis=1)).ravel()
-    ones = np.abs(totals[totals > 0] - 1) < 1e-6
-    if ones.all() and not np.equal(values, np.floor(values)).all():
-        warn_user(
-            "The rows of X sum to 1: a row of shares counts as one draw, and "
-            "one draw a row tells no components apart. Give the counts, or multiply "
-            "the shares by the number of draws that each row stands for.",
-        )
+    totals = totals[totals > 0]
+    sums = [each for each in SHARES if (np.abs(totals / each - 1) < 1e-6).all()]
+    if not sums or (np.abs(values - np.rint(values)) < 1e-6).all():
+        return
+    total = f"{sums[0]:,.0f}"
+    many = (
+        "too many components describe the difference"
+        if sums[0] > 1
+        else ("one draw a row tells no components apart")
+    )
+    warn_user(
+        f"The rows of X sum to {total}: a row of shares counts as {total} "
+        f"draw{'s' * (sums[0] > 1)}, and {many}. Give the counts, or multiply the "
+        "shares by the number of draws that each row stands for.",
+    )
 
 
 def warn_of_heavy_row(weight):

@@ -24,7 +24,7 @@ from ._covariance_types import warn_of_merged_columns
 from ._learner import Learner
 from ._outliers import OutlierFamily
 from ._product import FAMILIES, ProductFamily, check_parameters, family_named
-from ._regression import has_target, regression_of
+from ._regression import has_target, regression_of, warn_of_target
 from ._stream import Stream
 from ._window_sizes import warn_of_short_window, window_sizes
 
@@ -324,7 +324,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             many components.
         UserWarning
             If columns of a multinomial mixture with at least a tenth of all counts are
-            multiples of others; if rows are shares instead of counts.
+            multiples of others; if rows are shares instead of counts, with the sum 1,
+            100, 10,000 or 1,000,000.
+        UserWarning
+            If y is given and the family is a regression, whose target is a column of X.
         UserWarning
             If a component seems to consist of outliers, unless there was a warning of
             repeated values. This is checked with at least two components, ten rows per
@@ -366,6 +369,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         last = None if last is None else last._answer_for(self)
         self._seed = self._draw_seed()
+        warn_of_target(self, y)
         learner = self._learner()
         learner.warn_if_more_than(X.shape[0], "rows")
         learned = learner.learn(X, weight, tasks=self._starts, last=last)
@@ -439,6 +443,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             At the first call, if `window` is a number of rows that is too small for the
             components; for two if `n_components="auto"`.
+        UserWarning
+            At the first call, if y is given and the family is a regression.
         ConvergenceWarning, UserWarning
             When the first rows are fitted, as in `fit`, except about the number of
             rows, and about the covariance type of a given number of components. While
@@ -457,6 +463,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             block_size, window, longest = window_sizes(self, X.shape[1])
             family = self._product_of_columns()
             self._stream = Stream(block_size, window, longest, family)
+            warn_of_target(self, y)
             self._learner().warn_if_more_than(block_size, "rows of a block")
             warn_of_short_window(self, block_size, window, X.shape[1])
             self.n_samples_seen_ = 0
@@ -489,7 +496,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ConvergenceWarning, UserWarning
             As in `fit`.
         """
-        return self.fit(X, sample_weight=sample_weight).predict(X)
+        return self.fit(X, y, sample_weight=sample_weight).predict(X)
 
     # Predictions.
 
