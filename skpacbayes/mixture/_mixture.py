@@ -303,9 +303,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If one row has at least 30 times the weight of every other row, and a tenth
             of the total weight.
         UserWarning
-            If `n_components="auto"` and nearly all rows are repeated, counting weights;
-            for counts and categories, where rows may be equal by chance, if the numbers
-            of repetitions are multiples of a prime up to 13.
+            If `n_components="auto"` and nearly all rows are repeated, counting weights,
+            or half of them, as in a bootstrap sample, and a component has fewer
+            distinct rows than columns. For counts and categories, where rows may be
+            equal by chance, if the numbers of repetitions are multiples of a prime up
+            to 13.
         UserWarning
             If a repeated value is far from all others of its column, such as -999 for a
             missing value; in a stream, checked when the number of blocks has doubled.
