@@ -246,6 +246,30 @@ def test_many_names_in_few_rows_do_not_tell_others_by_chance():
 
 
 @pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
+@pytest.mark.parametrize(
+    ("factor", "part", "warns"), [(1.0, 1.0, True), (3.0, 1.0, True), (1.0, 0.1, False)]
+)
+def test_copied_columns_of_counts_are_named(as_rows, factor, part, warns):
+    """If they have a tenth of all counts or more."""
+    rng = np.random.default_rng(0)
+    means = np.where(rng.integers(0, 2, (200, 1)), [5, 1, 2], [1, 5, 2])
+    X = rng.poisson(means).astype(float)
+    copied = X[:, :1] if part == 1.0 else rng.poisson(0.3, (200, 1)).astype(float)
+    X = np.hstack([X, copied, factor * copied])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(X))
+    found = [str(w.message) for w in caught if "multiples" in str(w.message)]
+    assert bool(found) == warns
+    assert not warns or "columns 0 and 3" in found[0]
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
+def test_counts_of_zeros_are_no_copies(as_rows):
+    TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(np.zeros((40, 5))))
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
 def test_shares_are_no_counts(as_rows):
     X = np.random.default_rng(0).dirichlet(np.ones(4), 100)
     for factor, total in [(1, "1"), (100, "100"), (1e4, "10,000"), (1e6, "1,000,000")]:
