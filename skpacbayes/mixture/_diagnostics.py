@@ -194,7 +194,7 @@ def warn_of_copies(fit, X, weight, chosen):
     Real numbers that are equal due to rounding are evenly spaced. Rows of counts and
     categories may be equal by chance, but a prime p divides a Poisson number of
     repetitions with a probability of at most about 1 / p. `chosen` says whether the
-    inverse temperature was chosen, which accounts for copies of real numbers.
+    inverse temperature was chosen, which mostly accounts for copies of real numbers.
     """
     codes = distinct_rows(X)
     counts = np.bincount(codes, weight).astype(float)
@@ -209,16 +209,16 @@ def warn_of_copies(fit, X, weight, chosen):
         advice = f"divide sample_weight by {times}"
         if times == 1 or share < COPIED:
             return
-    elif chosen:
-        return
     else:
-        often = "twice or more often"
+        often, advice = "twice or more often", 'set inverse_temperature="auto"'
         if share < COPIED:
             often += f", {100 * share:.2g} % of them,"
+        if share < COPIED or chosen:
             fewest = fewest_distinct(components_of(fit, X), codes, weight)
             if fit.n_components == 1 or fewest > X.shape[1]:
                 return
-        advice = 'set inverse_temperature="auto"'
+        if chosen:
+            advice = "give each with the weight 1"
     warn_user(
         f"Rows are there {often} or have such weights: with "
         f"inverse_temperature={fit.mixture.inverse_temperature:g} each counts as new "
