@@ -10,24 +10,32 @@ from operator import itemgetter
 import numpy as np
 
 from .._base import warn_user
-from ._default_priors import BLUR, NormalF
-from ._dual import in_dual_form, lifted
+from ._ascent import Fit
+from ._default_priors import BLUR, NormalF, NormalMatrixF
+from ._dual import DualMatrixF, in_dual_form, lifted
+from ._gaussian_families import are_few, covariance, variances
+from ._learner import few_more
+from ._missing import column_means
+from ._moves import limited
+from ._normal_columns import DEGREES, Normal
+from ._selection import START_SWEEPS, with_best_prior
 
 UPDATES = 10  # M-steps and prior updates at fixed statistics
 CLEARLY = 0.3  # nats per row; on new rows the gain is a third smaller, or more
 UNEQUAL = 1.0  # nats per row, if all features have one variance,
 UNITS = 100.0  # unless the variances of the features have at least this ratio
 ENOUGH = 3  # rows per parameter from which components are rarely merged wrongly
-FEW = 2  # largest number of components for the search of more, which costs time
+FEW = 2  # largest number of components for a search of more, which costs time
 MOST_COLUMNS = 50  # for one component with full covariances, which costs time
-MORE = 2  # at most MORE * K + MORE**2 tied components are tried
-APART = 2.0  # least distance of the means of separate components, in their deviations
+APART = 3.0  # least distance of the means of separate components, in their deviations
+FEWEST = 5  # least number of rows of a group
 NAMES = {
     "tied": "one covariance for all",
     "diag": "independent features",
     "spherical": "one variance for all features",
 }
 DECISIVE, NOTABLY = 3.0, 0.25  # nats: odds of 20 to 1, and nats per tempered row
+SLIGHTLY = 0.15  # the same for "tied" beside "full", which is equal for one component
 
 
 def warn_of_covariance_type(fit, degrees=None):
@@ -46,7 +54,10 @@ def warn_of_covariance_type(fit, degrees=None):
     others = family.other_types(degrees)
     if np.any(fit.state.components.lost):
         others = [other for other in others if other.allows_missing]
-    gains = {other.covariance_type: gain(fit, other) for other in others}
+    gains = {
+        other.covariance_type: retyped(fit, other).criterion - fit.criterion
+        for other in others
+    }
     best = max(gains, key=gains.get)
     units = np.ptp(np.log(family.blur)) > np.log(UNITS)
     clearly = CLEARLY if family.full or units else UNEQUAL
@@ -70,54 +81,135 @@ def warn_of_covariance_type(fit, degrees=None):
     return gains[best] > clearly * n_rows
 
 
-def warn_of_merged_components(fit, others, X, weight, learner):
+def warn_of_merged_components(fit, fits, others, X, weight, learner, estimator=""):
     """Warn if more components of a type with fewer parameters have a larger criterion.
 
-    This is checked where only the number is "auto", at most `FEW` are chosen, and with
-    one component more there would be fewer than `ENOUGH` tempered rows per parameter.
+    This is checked where only the number is "auto", and with one component more there
+    would be fewer than `ENOUGH` tempered rows per parameter. Up to `FEW` components may
+    hide groups that no fit of this type shows: other types are searched. Beside more of
+    them, which are found where groups are apart, the groupings of the search of this
+    type are compared.
 
     Parameters
     ----------
     fit : Fit
+    fits : dict of int to Fit
+        The best fits of the search, by their number of components.
     others : list of Family
         Of other types, with their priors; of "full", one component only is tried.
     X, weight : rows and weights
     learner : Learner
+    estimator : str, default=""
+        The words that follow the type to choose, if another estimator has it.
     """
-    K, kind = fit.n_components, fit.mixture.family.covariance_type
+    K, kind = fit.n_components, covariance_type_of(fit)
     n_rows = fit.mixture.inverse_temperature * fit.statistics[:, 0].sum()
-    most = min(learner.max_components, MORE * K + MORE**2)
+    most = min(learner.max_components, few_more(K))
     enough = n_rows >= ENOUGH * n_parameters(kind, K + 1, X.shape[1])
     tempered = learner.inverse_temperature == "auto"  # evidence is discounted
-    if not (learner.chooses and others) or tempered or most <= K or enough or K > FEW:
+    if not (learner.chooses and others) or tempered or most <= K or enough:
         return
-    needed, found = DECISIVE + NOTABLY * n_rows, []
+    if K > FEW:
+        found = regrouped(fit, fits, others, most, X, weight, learner)
+    else:
+        found = searched(fit, others, most, X, weight, learner)
+    if not found or max(found, key=itemgetter(0))[1].n_components <= K:
+        return
+    found = [
+        own
+        for own in found
+        if own[0] > needed(fit, own[1].mixture.family) and own[1].n_components > K
+    ]
+    found = [own for own in found if are_separate(own[1])]
+    if found:
+        rise, more, advice = max(found, key=itemgetter(0))
+        size = n_parameters(kind, 1, X.shape[1])
+        advice = f"{advice} {estimator}".strip()
+        first = " for the first rows of the stream" if learner.choice.of_stream else ""
+        warn_user(
+            f"n_components='auto' chose {K}{first}, but {more.n_components} components "
+            f"with {NAMES[covariance_type_of(more)]} have a bound that is larger by "
+            f"{rise:.3g} nats. The rows are few for {kind!r} covariances, of which "
+            f"each has {size} parameters with its mean: give {ENOUGH} rows or more for "
+            f"each parameter of each component, choose {advice}, or leave out columns.",
+        )
+
+
+def warn_of_merged_columns(fit, X, weight, learner):
+    """Warn of independent normal columns as `warn_of_merged_components` does of "diag".
+
+    They are compared with components that have one variance for all features, and with
+    one component that has correlations. Where the latter would take long, nothing is
+    compared.
+    """
+    family, K = fit.mixture.family, fit.n_components
+    if type(family) is not Normal or K > FEW or X.shape[1] == 1 or np.isnan(X).any():
+        return
+    spread, few = variances(X, weight), are_few(X, weight)
+    if not (spread > 0).all() or (X.shape[1] > MOST_COLUMNS and not few):
+        return
+    prior, blur = (column_means(X, weight), family.mean_precision_prior), BLUR * spread
+    scale = covariance(X, weight)
+    whole = NormalMatrixF(*prior, X.shape[1] + 2, scale, blur, tied=False)
+    whole.shape_follows = not few
+    others = [NormalF(*prior, DEGREES, spread.mean(), blur, pooled=True), whole]
+    estimator = "of TemperedVBGaussianMixture"
+    warn_of_merged_components(fit, {}, others, X, weight, learner, estimator)
+
+
+def covariance_type_of(fit):
+    """Return the type of covariances of a fit; "diag" for independent columns."""
+    return getattr(fit.mixture.family, "covariance_type", "diag")
+
+
+def needed(fit, other):
+    """Return the least rise of the criterion by components of another family."""
+    same = covariance_type_of(fit) == "full" and other.covariance_type == "tied"
+    n_rows = fit.mixture.inverse_temperature * fit.statistics[:, 0].sum()
+    return DECISIVE + (SLIGHTLY if same else NOTABLY) * n_rows
+
+
+def searched(fit, others, most, X, weight, learner):
+    """Return the rise, the best fit and the advice of a search for each type."""
+    found = []
     for other, rows, gain, advice in descriptions(fit, others, X, weight):
         mixture = in_dual_form(fit.mixture.with_family(other), rows, weight)
         up_to = 1 if other.covariance_type == "full" else most
         paths = learner.searched(mixture, up_to, rows, weight, range, n_init=1)
         best, rise = best_and_rise(paths[0], fit, learner.choice, gain)
-        if 0 < rise <= needed:  # the improvement may still decide
+        if 0 < rise <= needed(fit, other):  # the improvement may still decide
             own_rows = mixture.family.encoded(rows)
             fits, _ = learner.choice.improved(paths, own_rows, weight)
             best, rise = best_and_rise(fits, fit, learner.choice, gain)
-        if rise > needed:
+        if rise > needed(fit, other):
             best = lifted(best, rows, weight)
-        found.append((rise, best, other.covariance_type, advice))
-    if max(found, key=itemgetter(0))[1].n_components <= K:
-        return
-    found = [own for own in found if own[0] > needed and own[1].n_components > K]
-    found = [own for own in found if are_separate(own[1])]
-    if found:
-        rise, more, other, advice = max(found, key=itemgetter(0))
-        size = n_parameters(kind, 1, X.shape[1])
-        warn_user(
-            f"n_components='auto' chose {K}, but {more.n_components} components with "
-            f"{NAMES[other]} have a bound that is larger by {rise:.3g} nats. The rows "
-            f"are few for {kind!r} covariances, of which each has {size} parameters "
-            f"with its mean: give {ENOUGH} rows or more for each parameter of each "
-            f"component, choose {advice}, or leave out columns.",
-        )
+        found.append((rise, best, advice))
+    return found
+
+
+def regrouped(fit, fits, others, most, X, weight, learner):
+    """Return the rise, the fit and the advice of the best grouping of the search.
+
+    The fits with more components are compared under the other types at their own
+    responsibilities. The best one is improved by an ascent, by mergers and by splits.
+    """
+    K, choice = fit.n_components, learner.choice
+    found = [
+        retyped(each, other)
+        for number, each in fits.items()
+        for other in others
+        if K < number <= most
+        and other.covariance_type != "full"
+        and not isinstance(each.mixture.family, DualMatrixF)
+    ]
+    if not found:
+        return []
+    best, to = max(found, key=choice.of), limited(learner.to, START_SWEEPS)
+    best = best.mixture.ascend(best.state, X, weight, **to)
+    best = with_best_prior(best, X, weight, **to)
+    best, _ = choice.on_window(best, most, X, weight, None)
+    advice = advice_of(best.mixture.family)
+    return [(choice.of(best) - choice.of(fit), best, advice)]
 
 
 def simpler_or_whole(kind, n_features):
@@ -143,17 +235,21 @@ def descriptions(fit, others, X, weight):
 
     One variance for all features is tried for standardised features too.
     """
-    family = fit.mixture.family
-    scales = np.sqrt(family.blur / BLUR)
     for other in others:
-        advice = f'covariance_type="{other.covariance_type}"'
-        yield other, X, 0.0, advice
+        scales = np.sqrt(other.blur / BLUR)
+        yield other, X, 0.0, advice_of(other)
         if other.covariance_type == "spherical" and (scales > 0).all():
             n_rows = fit.mixture.inverse_temperature * fit.statistics[:, 0].sum()
-            prior = family.mean / scales, family.mean_precision, other.degrees
-            other = NormalF(*prior, 1.0, np.full_like(scales, BLUR), pooled=True)
+            prior = other.mean / scales, other.mean_precision, other.degrees
             gain = -n_rows * np.log(scales).sum()
-            yield other, X / scales, gain, f"{advice} of standardised features"
+            advice = f"{advice_of(other)} of standardised features"
+            other = NormalF(*prior, 1.0, np.full_like(scales, BLUR), pooled=True)
+            yield other, X / scales, gain, advice
+
+
+def advice_of(family):
+    """Return how the type of a family is chosen."""
+    return f'covariance_type="{family.covariance_type}"'
 
 
 def best_and_rise(fits, fit, choice, gain):
@@ -163,7 +259,12 @@ def best_and_rise(fits, fit, choice, gain):
 
 
 def are_separate(fit):
-    """Return whether the components differ in their means, not only in their widths."""
+    """Return whether the components differ in their means, not only in their widths.
+
+    Each must have some rows: outliers are no groups.
+    """
+    if fit.statistics[:, 0].min() < FEWEST:
+        return False
     family, posterior = fit.mixture.family, fit.state.components
     first, second = np.triu_indices(len(posterior.means), 1)
     gaps = posterior.means[first] - posterior.means[second]
@@ -171,14 +272,15 @@ def are_separate(fit):
     return np.min(squares) >= APART**2
 
 
-def gain(fit, family):
-    """Return the gain of another family in criterion, at fixed responsibilities."""
+def retyped(fit, family):
+    """Return the fit with another family, at the same responsibilities."""
     mixture, statistics = fit.mixture.with_family(family), projected(fit, family)
     origins = fit.state.components.origins
     state = mixture.blank(len(statistics), origins[0])
     state = state._replace(components=state.components._replace(origins=origins))
     mixture, state = mixture.reshaped(statistics, state, UPDATES)
-    return mixture.criterion_of(state, statistics) - fit.criterion
+    bound = mixture.bound(state, 0.0, statistics)
+    return Fit(mixture, state, statistics, [bound], False)
 
 
 def projected(fit, family):

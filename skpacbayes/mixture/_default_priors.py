@@ -401,11 +401,13 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         scatter = scatter + blurred[:, None, None] * self.blur_matrix
         scaled = self.inverse_root @ scatter @ self.inverse_root.T
         eigenvalues, vectors = np.linalg.eigh(scaled)
-        eigenvalues = np.maximum(eigenvalues, 0) / factor
+        factors = self.inverse_root.T @ vectors
+        least = (self.blur[:, None] * factors**2).sum(axis=1)  # of the blur alone
+        least *= blurred[:, None]  # it may be lost by rounding
+        eigenvalues = np.maximum(eigenvalues, least) / factor
         halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)
         values = factor * (halves + eigenvalues)
         axes = self.root @ vectors
-        factors = self.inverse_root.T @ vectors
         factors *= np.sqrt((self.degrees + counts)[:, None] / values)[:, None]
         return values, (axes * values[:, None]) @ axes.mT, factors, factors @ factors.mT
 

@@ -24,13 +24,15 @@ SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # least number for the check for outliers
 OUTLIER_SWEEPS = 30
 DECISIVE = 3.0  # nats: odds of 20 to 1
-COPIED = 0.9  # share of repeated rows from which rows seem to be copies,
+DRAWN_AGAIN = 0.5  # share of repeated rows of real numbers, as in a bootstrap,
+COPIED = 0.9  # and of others, from which rows seem to be copies,
 PRIMES = 2, 3, 5, 7, 11, 13  # possible factors of numbers of copies
 UNLIKELY = 1e-5  # and largest probability of this by chance
 NARROWEST = 1e-148  # least width of columns whose squares do not underflow
 ROWS_OF_CODES = 30  # rows from which categories of one row each seem to be numbers
 FEWEST_COUNTED = 0.1  # mean weight below which weights seem to be shares
 HEAVIEST = 30.0  # ratio of the two largest weights from which there is a warning
+SHARES = 1.0, 100.0, 1e4, 1e6  # sums of shares: per cent, per ten thousand, per million
 OVERCOUNTED = 1.5  # inflation from which there is a warning
 
 
@@ -185,38 +187,66 @@ def warn_of_outliers(fit, X, weight, choice):
 
 
 def warn_of_copies(fit, X, weight, chosen):
-    """Warn if nearly all rows are repeated.
+    """Warn if nearly all rows are repeated, or so many that they make components.
 
+    With half of the rows repeated, as in a bootstrap sample, components of real numbers
+    with fewer distinct rows than columns consist of copies: they have no width.
     Real numbers that are equal due to rounding are evenly spaced. Rows of counts and
     categories may be equal by chance, but a prime p divides a Poisson number of
     repetitions with a probability of at most about 1 / p. `chosen` says whether the
-    inverse temperature was chosen, which accounts for copies of real numbers.
+    inverse temperature was chosen, which mostly accounts for copies of real numbers.
     """
-    counts = multiplicities(X, weight)
-    if counts[counts >= 2].sum() < COPIED * counts.sum() or len(counts) < FEWEST:
+    codes = distinct_rows(X)
+    counts = np.bincount(codes, weight).astype(float)
+    share = counts[counts >= 2].sum() / counts.sum()
+    if share < DRAWN_AGAIN or len(counts) < FEWEST:
         return
     columns = fit.mixture.family.columns_that_are("continuous", range(X.shape[1]))
-    if issparse(X) or all(is_coarse(X[:, column]) for column in columns):
+    coarse = issparse(X) or all(is_coarse(X[:, column]) for column in columns)
+    if coarse:
         times = common_factor(counts)
         often = f"a multiple of {times} times"
         advice = f"divide sample_weight by {times}"
-        if times == 1:
+        if times == 1 or share < COPIED:
             return
-    elif chosen:
-        return
     else:
-        often = "twice or more often"
-        advice = 'set inverse_temperature="auto"'
+        often, advice = "twice or more often", 'set inverse_temperature="auto"'
+        if share < COPIED:
+            often += f", {100 * share:.2g} % of them,"
+        if share < COPIED or chosen:
+            fewest = fewest_distinct(components_of(fit, X), codes, weight)
+            if fit.n_components == 1 or fewest > X.shape[1]:
+                return
+        if chosen:
+            advice = "give each with the weight 1"
     warn_user(
-        f"Rows are there {often}, or have such weights: with "
+        f"Rows are there {often} or have such weights: with "
         f"inverse_temperature={fit.mixture.inverse_temperature:g} each counts as new "
         "evidence, and n_components='auto' finds too many components. Leave the "
         f"copies out, or {advice}.",
     )
 
 
-def multiplicities(X, weight):
-    """Return the total weight of each distinct row.
+def fewest_distinct(owners, codes, weight):
+    """Return the least number of distinct rows of a component that has several rows.
+
+    Rows of weight 2 count as two rows.
+
+    Parameters
+    ----------
+    owners : ndarray of shape (n_rows,)
+        Components of the rows.
+    codes : ndarray of shape (n_rows,)
+        Numbers that are the same for equal rows.
+    weight : ndarray of shape (n_rows,) or None
+    """
+    pairs = np.unique([owners, codes], axis=1)
+    n_distinct, n_rows = np.bincount(pairs[0]), np.bincount(owners, weight)
+    return n_distinct[n_rows >= 2].min(initial=len(owners))
+
+
+def distinct_rows(X):
+    """Return a number for each row that is the same for equal rows.
 
     Rows are compared by a 64-bit hash, which zeros do not change.
     """
@@ -230,8 +260,7 @@ def multiplicities(X, weight):
         hashes = np.diff(sums[X.indptr])
     else:
         hashes = parts @ random
-    codes = np.unique(hashes, return_inverse=True)[1]
-    return np.bincount(codes, weight).astype(float)
+    return np.unique(hashes, return_inverse=True)[1]
 
 
 def is_coarse(column):
@@ -315,18 +344,26 @@ def warn_of_small_weights(weight):
 
 
 def warn_of_shares(family, X):
-    """Warn if rows of counts sum to 1: each then counts as one draw."""
+    """Warn if rows of counts are shares: each counts as so many draws as its sum."""
     if not family.may_repeat or X.shape[0] < FEWEST:
         return
     values = X.data if issparse(X) else X
     totals = np.asarray(X.sum(axis=1)).ravel()
-    ones = np.abs(totals[totals > 0] - 1) < 1e-6
-    if ones.all() and not np.equal(values, np.floor(values)).all():
-        warn_user(
-            "The rows of X sum to 1: a row of shares counts as one draw, and "
-            "one draw a row tells no components apart. Give the counts, or multiply "
-            "the shares by the number of draws that each row stands for.",
-        )
+    totals = totals[totals > 0]
+    sums = [each for each in SHARES if (np.abs(totals / each - 1) < 1e-6).all()]
+    if not sums or (np.abs(values - np.rint(values)) < 1e-6).all():
+        return
+    total = f"{sums[0]:,.0f}"
+    many = (
+        "too many components describe the difference"
+        if sums[0] > 1
+        else ("one draw a row tells no components apart")
+    )
+    warn_user(
+        f"The rows of X sum to {total}: a row of shares counts as {total} "
+        f"draw{'s' * (sums[0] > 1)}, and {many}. Give the counts, or multiply the "
+        "shares by the number of draws that each row stands for.",
+    )
 
 
 def warn_of_heavy_row(weight):

@@ -348,7 +348,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         refuse_large("X", rows)
         return rows
 
-    def _warn_of(self, fit, X, weight, learner):
+    def _warn_of(self, fit, fits, X, weight, learner):
         """Warn if covariances with fewer parameters are clearly better."""
         family, degrees = fit.mixture.family, self.degrees_of_freedom_prior
         pooled = isinstance(family, NormalF) and family.pooled and X.shape[1] > 1
@@ -362,7 +362,7 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
             return
         kinds = [each for each in kinds if each in simpler_or_whole(kind, X.shape[1])]
         others = [self._begin_family(each, X, weight) for each in kinds]
-        warn_of_merged_components(fit, others, X, weight, learner)
+        warn_of_merged_components(fit, fits, others, X, weight, learner)
 
     def _begin_families(self, X, weight):
         """Return the families of the covariance types to compare."""

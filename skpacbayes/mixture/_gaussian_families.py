@@ -176,7 +176,7 @@ class GaussianFamily(Family):
             _, _, scatter = GaussianFamily.moments(self, statistics, posterior.origins)
             spread = np.sqrt(np.diagonal(scatter, axis1=1, axis2=2).max(0) + slack)
             scaled = scatter / spread[:, None] / spread
-            wrong = np.linalg.eigvalsh(scaled).min() < -1e-6
+            wrong = np.linalg.eigvalsh(scaled).min() < -1e-5  # rounding: some 1e-6
         if wrong:
             raise ValueError(
                 "The second moments in statistics are not those of any rows: a "

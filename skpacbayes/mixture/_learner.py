@@ -33,7 +33,8 @@ from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
 from ._type_choice import best_on_held_out_rows, undecided
 
-MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried
+MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried,
+AT_LEAST = 10  # or so many: paths from fewer miss groups beside broad directions
 NEARLY = 0.01  # deficit of another family after one start, in nats per row
 
 
@@ -58,10 +59,14 @@ class Learner:
         Parameters of the estimator, by name.
     of_stream : bool, default=False
         Whether the rows to fit are the first of a stream, which warnings then say.
+    warn_of_family : callable, default=None
+        Warns if other families suit a fit better, given the fit, the fits of other
+        numbers, rows, weights and the learner.
     """
 
-    def __init__(self, begin, seed, parameters, of_stream=False):
+    def __init__(self, begin, seed, parameters, of_stream=False, warn_of_family=None):
         self.begin = begin
+        self.warn_of_family = warn_of_family
         self.seed = seed
         self.names = parameters.get("feature_names_in_", ())
         self.inverse_temperature = parameters["inverse_temperature"]
@@ -81,8 +86,9 @@ class Learner:
         """Fit the rows, for each requested number of components.
 
         The search starts from the `last` solution, if there is one. The `rival`,
-        another fit of the same rows, is kept if its criterion is larger. The check for
-        outliers is left out of an `early` fit, which later rows will change.
+        another fit of the same rows, is kept if its criterion is larger. The checks for
+        outliers and for other families are left out of an `early` fit, which later
+        rows will change.
         """
         if last is None:
             search = self if rival is None else self.near(rival)
@@ -97,6 +103,7 @@ class Learner:
         self.warn_of(fit, fits, X, weight)
         if not early:
             self.warn_of_outliers(fit, X, weight)
+            self.warn_of_families(fit, fits, X, weight)
         return Learned(fit.mixture, fit, path)
 
     def near(self, fit):
@@ -205,6 +212,12 @@ class Learner:
         """Warn of a component of outliers, unless values are repeated."""
         if not self.found_atoms:
             warn_of_outliers(fit, X, weight, self.choice)
+
+    def warn_of_families(self, fit, fits, X, weight):
+        """Warn of families that suit the rows better, unless values are repeated."""
+        first = self.choice.of_stream and not self.chooses  # more rows than these come
+        if not (self.found_atoms or first or self.warn_of_family is None):
+            self.warn_of_family(fit, fits, X, weight, self)
 
     def warn_of_values(self, fit, X, weight):
         """Warn of values that many rows share; return whether there are any."""
@@ -356,7 +369,7 @@ class Learner:
 
 def few_more(n_components):
     """Return the largest number that is tried where a search has found this one."""
-    return MORE * n_components + MORE**2
+    return max(AT_LEAST, MORE * n_components + MORE**2)
 
 
 def surprises(component_prior, most):

@@ -20,10 +20,11 @@ from .._stream import (
 )
 from .._validation import are_small, as_numbers, refuse_large
 from ._answers import Answer, answered
+from ._covariance_types import warn_of_merged_columns
 from ._learner import Learner
 from ._outliers import OutlierFamily
 from ._product import FAMILIES, ProductFamily, check_parameters, family_named
-from ._regression import has_target, regression_of
+from ._regression import has_target, regression_of, warn_of_target
 from ._stream import Stream
 from ._window_sizes import warn_of_short_window, window_sizes
 
@@ -302,9 +303,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If one row has at least 30 times the weight of every other row, and a tenth
             of the total weight.
         UserWarning
-            If `n_components="auto"` and nearly all rows are repeated, counting weights;
-            for counts and categories, where rows may be equal by chance, if the numbers
-            of repetitions are multiples of a prime up to 13.
+            If `n_components="auto"` and nearly all rows are repeated, counting weights,
+            or half of them, as in a bootstrap sample, and a component has fewer
+            distinct rows than columns. For counts and categories, where rows may be
+            equal by chance, if the numbers of repetitions are multiples of a prime up
+            to 13.
         UserWarning
             If a repeated value is far from all others of its column, such as -999 for a
             missing value; in a stream, checked when the number of blocks has doubled.
@@ -323,7 +326,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             many components.
         UserWarning
             If columns of a multinomial mixture with at least a tenth of all counts are
-            multiples of others; if rows are shares instead of counts.
+            multiples of others; if rows are shares instead of counts, with the sum 1,
+            100, 10,000 or 1,000,000.
+        UserWarning
+            If y is given and the family is a regression, whose target is a column of X.
         UserWarning
             If a component seems to consist of outliers, unless there was a warning of
             repeated values. This is checked with at least two components, ten rows per
@@ -352,9 +358,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             If there are too few rows for "full" covariances: the same components with
             another covariance type have a bound that is larger by more than 0.3 nats
-            per row. If there are too few for "full", "tied" or "diag" covariances with
-            `n_components="auto"`: at most two components were chosen, and more, of a
-            type with fewer parameters, have a larger bound.
+            per row. If there are too few for "full", "tied" or "diag" covariances, or
+            for independent normal columns, with `n_components="auto"`: more components
+            of a type with fewer parameters have a larger bound, and are apart. A stream
+            checks its first rows, with `n_components="auto"` only.
         UserWarning
             If "diag" components have a bound larger than "spherical" ones by more than
             1 nat per row, or by more than 0.3 if the scales of features differ by a
@@ -364,12 +371,11 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         X, weight = self._present(X, sample_weight, reset=True, some=True)
         last = None if last is None else last._answer_for(self)
         self._seed = self._draw_seed()
+        warn_of_target(self, y)
         learner = self._learner()
         learner.warn_if_more_than(X.shape[0], "rows")
         learned = learner.learn(X, weight, tasks=self._starts, last=last)
         fit = learned.fit
-        if not learner.found_atoms:
-            self._warn_of(fit, X, weight, learner)
         self._stream = Stream.settled_at(
             learned,
             fit.state,
@@ -439,10 +445,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             At the first call, if `window` is a number of rows that is too small for the
             components; for two if `n_components="auto"`.
+        UserWarning
+            At the first call, if y is given and the family is a regression.
         ConvergenceWarning, UserWarning
-            When the first rows are fitted, as in `fit`, except about the number of rows
-            and the covariance type. While the block is incomplete, these warnings are
-            given when fitted attributes or predictions are computed.
+            When the first rows are fitted, as in `fit`, except about the number of
+            rows, and about the covariance type of a given number of components. While
+            the block is incomplete, these warnings are given when fitted attributes or
+            predictions are computed.
         UserWarning
             Once, if a block shows a new group for Student components after rows have
             left the window, and the components do not describe it well: the weights of
@@ -456,6 +465,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             block_size, window, longest = window_sizes(self, X.shape[1])
             family = self._product_of_columns()
             self._stream = Stream(block_size, window, longest, family)
+            warn_of_target(self, y)
             self._learner().warn_if_more_than(block_size, "rows of a block")
             warn_of_short_window(self, block_size, window, X.shape[1])
             self.n_samples_seen_ = 0
@@ -488,7 +498,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         ConvergenceWarning, UserWarning
             As in `fit`.
         """
-        return self.fit(X, sample_weight=sample_weight).predict(X)
+        return self.fit(X, y, sample_weight=sample_weight).predict(X)
 
     # Predictions.
 
@@ -838,8 +848,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         """Return the families to compare, with priors that may depend on X."""
         return [self._family().begin(X, weight)]
 
-    def _warn_of(self, fit, X, weight, learner):
-        """Warn if a fit to all rows suggests other parameters."""
+    def _warn_of(self, fit, fits, X, weight, learner):
+        """Warn if a fit suggests other parameters."""
+        warn_of_merged_columns(fit, X, weight, learner)
 
     def _starts(self, count):
         """Yield a task for callbacks for each start."""
@@ -847,7 +858,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _learner(self, of_stream=False):
         """Return the learner for the parameters."""
-        return Learner(self._families_with_outliers, self._seed, vars(self), of_stream)
+        return Learner(
+            self._families_with_outliers,
+            self._seed,
+            vars(self),
+            of_stream,
+            self._warn_of,
+        )
 
     def _learner_of_stream(self):
         return self._learner(of_stream=self.block_size is not None)
@@ -888,7 +905,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             )
         learner = self._learner_of_stream()
         stream = self._stream.current(learner)
-        stream.check_outliers(learner)
+        stream.check(learner)
         statistics, bound = stream.summary()
         return Answer(stream, statistics, bound, stream.history or [bound])
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, ndtri
 
+from .._base import warn_user
 from .._kernels.mixture import line_log_densities
 from ._divergences import gamma_divergence
 from ._family import ExponentialFamily, defines_last
@@ -324,6 +325,15 @@ def has_target(mixture):
         families = [families]
     found = [each for each in families if each == "regression" or is_regression(each)]
     return len(found) == 1
+
+
+def warn_of_target(mixture, y):
+    """Warn if a target is given beside the rows, which already contain it."""
+    if y is not None and has_target(mixture):
+        warn_user(
+            "y is ignored: the family 'regression' takes the last of its columns of X "
+            "as the target. Fit numpy.column_stack([X, y]) if X has no such column."
+        )
 
 
 def is_regression(family):

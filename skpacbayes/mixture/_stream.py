@@ -90,8 +90,9 @@ class Stream:
     window therefore grows beyond its size, up to `longest` rows; only the fits to
     all rows rearrange components then.
 
-    The check for outliers is made when the last of these fits is through, or when the
-    mixture is looked at before: a small component may be a group of which more follows.
+    The checks for outliers and for better families are made when the last of these fits
+    is through, or when the mixture is looked at before: a small component may be a
+    group of which more follows.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class Stream:
     """
 
     has_warned = False  # whether it has warned of a missed group
-    unchecked = False  # whether the check for outliers is still to be made
+    unchecked = False  # whether outliers and families are still to be checked
 
     def __init__(self, block_size, window, longest=0, family=None):
         self.family = family
@@ -187,7 +188,7 @@ class Stream:
                 self._continue(learner, grows)
         self.pending = Rows()
         if self.unchecked and not self._will_be_fitted():
-            self.check_outliers(learner)
+            self.check(learner)
             self.unchecked = False
 
     def _begin(self, learner):
@@ -271,14 +272,19 @@ class Stream:
         whole = not self.n_fitted or not self.settled.any()
         return whole and len(self.window) <= self.window_size
 
-    def check_outliers(self, learner):
-        """Warn of a component of outliers at the current state, if not done yet."""
+    def check(self, learner):
+        """Warn of outliers and of better families at the current state, if not done.
+
+        Families are compared as long as no row has settled.
+        """
         if self.unchecked:
             mixture, rows = self.learned.mixture, self.window.joined()
             statistics, log_normalizer = mixture.e_step(self.state, *rows)
             bound = mixture.bound(self.state, log_normalizer, self.settled)
             fit = Fit(mixture, self.state, statistics, [bound], True)
             learner.warn_of_outliers(fit, *rows)
+            if not self.settled.any():
+                learner.warn_of_families(fit, {fit.n_components: fit}, *rows)
 
     def _last_chance(self):
         """Return whether rows of the window settle next, for the first time.

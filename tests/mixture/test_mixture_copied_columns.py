@@ -272,9 +272,13 @@ def test_counts_of_zeros_are_no_copies(as_rows):
 @pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
 def test_shares_are_no_counts(as_rows):
     X = np.random.default_rng(0).dirichlet(np.ones(4), 100)
-    with pytest.warns(UserWarning, match="The rows of X sum to 1"):
-        TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(X))
+    for factor, total in [(1, "1"), (100, "100"), (1e4, "10,000"), (1e6, "1,000,000")]:
+        with pytest.warns(UserWarning, match=f"The rows of X sum to {total}: "):
+            TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(factor * X))
+    counts = np.random.default_rng(0).multinomial(100, np.ones(4) / 4, 50)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(30 * X))
+        shares = counts / 100  # of 100 draws each
+        TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(100 * shares))
         TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows((X > 0.9) * 1.0))

@@ -236,6 +236,22 @@ def test_copies_of_rows_are_named_and_rounded_rows_are_not(number):
     assert said(mixture, np.repeat(X, 2, axis=0)) == []
 
 
+@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("as_weight", [False, True])
+@pytest.mark.filterwarnings("ignore")
+def test_a_bootstrap_sample_that_makes_components_is_named(number, as_weight):
+    """Its distinct rows are not, nor is a sample that does not make components."""
+    rng = np.random.default_rng(5)
+    distinct, times = np.unique(rng.integers(0, 40, 40), return_counts=True)
+    mixture = mixtures("auto")[number].set_params(max_components=8)
+    for n_columns in (1, 20):
+        X = rng.normal(size=(40, n_columns))[distinct]
+        rows = (X, times) if as_weight else (np.repeat(X, times, axis=0), None)
+        named = any("twice or more often, " in each for each in said(mixture, *rows))
+        assert named == (n_columns == 20)
+        assert not any("twice" in each for each in said(mixture, X))
+
+
 @pytest.mark.parametrize(
     ("kind", "n_columns"),
     [("poisson", 5), ("categorical", 8), ("words", 5), ("sparse", 8), ("mixed", 5)],

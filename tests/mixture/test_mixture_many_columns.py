@@ -5,8 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_diabetes
 
 from skpacbayes.mixture import TemperedVBGaussianMixture, _default_priors, _dual
+from skpacbayes.mixture._default_priors import BLUR, NormalMatrixF
+from skpacbayes.mixture._search import hard_statistics
 
 
 def groups(n_samples, n_features, n_groups, factors=0, seed=0):
@@ -74,3 +77,38 @@ def test_auto_searches_few_components_of_many_columns(n_groups):
     found = fit(X, "auto", "auto", n_init=1)
     assert (found.n_components_, found.covariance_type_) == (n_groups, "spherical")
     assert np.isfinite(found.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_direction_without_width_has_the_width_of_the_blur(seed):
+    """Also where the prior scale is so steep that rounding hides the blur.
+
+    In units of the blur, N rows without width have a precision near (nu + N) / N.
+    """
+    rng, d, n_rows = np.random.default_rng(seed), 4, 50
+    spread = np.exp(2 * rng.normal(size=d))
+    scale = np.sqrt(np.outer(spread, spread)) * np.corrcoef(rng.normal(size=(d, 9)))
+    blur = BLUR * spread
+    family = NormalMatrixF(np.zeros(d), 0.05, d + 2, scale, blur, tied=False)
+    steep = np.tril(rng.normal(size=(d, d)), -1)
+    steep += np.diag(10.0 ** rng.uniform(-5, 0, d))
+    family._set_shape(steep * np.sqrt(d / (steep**2).sum()))
+    X = rng.normal(size=(n_rows, d)) * np.sqrt(spread)
+    X[:, 0] = 0.0
+    blank = family.blank(1, np.zeros(d))
+    density, labels = family.density(blank, np.zeros(1)), np.zeros(n_rows, dtype=int)
+    statistics = hard_statistics(density, X, np.ones(n_rows), labels)
+    precision = family.update(statistics, blank).precisions[0]
+    most = np.linalg.eigvalsh(precision * np.sqrt(np.outer(blur, blur)))[-1]
+    assert 0.5 < most * n_rows / (family.degrees + n_rows) < d
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_columns_without_width_in_rows_drawn_again():
+    """The search of this table has met such a direction, and did not end."""
+    X = load_diabetes().data
+    rows = np.random.default_rng(5).integers(0, len(X), len(X))
+    mixture = TemperedVBGaussianMixture("auto", random_state=0)
+    warnings.filterwarnings("error", category=RuntimeWarning)
+    mixture.fit(X[rows])
+    assert np.isfinite(mixture.elbo_)

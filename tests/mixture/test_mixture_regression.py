@@ -1,5 +1,7 @@
 """Mixtures of regressions: lines, gates, missing targets, outliers."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -177,3 +179,18 @@ def test_weights_may_differ_by_twelve_powers_of_ten():
     mixture.fit(X, sample_weight=weight)
     assert np.isfinite(mixture.elbo_)
     assert np.isfinite(mixture.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "fit_predict"])
+def test_a_target_beside_the_rows_is_not_ignored_in_silence(method):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    y = x @ [1.0, -2.0] + rng.normal(size=60)
+    with_target = [("line", "regression", [0, 1])]
+    for family in ("regression", Regression(), with_target):
+        with pytest.warns(UserWarning, match="y is ignored: .*column_stack"):
+            getattr(TemperedVBMixture(family, 1), method)(x, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        getattr(TemperedVBMixture("normal", 1), method)(x, y)
+        getattr(TemperedVBMixture("regression", 1), method)(np.column_stack([x, y]))
