@@ -78,7 +78,7 @@ TRUSTED_TYPES = [
     "skpacbayes.mixture._categories.Categorical",
     "skpacbayes.mixture._categories.DirichletPosterior",
     "skpacbayes.mixture._default_priors.NormalF",
-    "skpacbayes.mixture._default_priors.NormalMatrixF",
+    "skpacbayes.mixture._matrix_f.NormalMatrixF",
     "skpacbayes.mixture._diagonal_families.IndependentNormalInverseGamma",
     "skpacbayes.mixture._diagonal_families.KnownVariance",
     "skpacbayes.mixture._diagonal_families.NormalInverseGamma",

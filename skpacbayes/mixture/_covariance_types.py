@@ -11,10 +11,11 @@ import numpy as np
 
 from .._base import warn_user
 from ._ascent import Fit
-from ._default_priors import BLUR, NormalF, NormalMatrixF
+from ._default_priors import BLUR, NormalF
 from ._dual import DualMatrixF, in_dual_form, lifted
 from ._gaussian_families import are_few, covariance, variances
 from ._learner import few_more
+from ._matrix_f import NormalMatrixF
 from ._missing import column_means
 from ._moves import limited
 from ._normal_columns import DEGREES, Normal

@@ -25,12 +25,12 @@ from ._default_priors import (
     MEAN_SHAPE,
     SCALES,
     FollowsTheData,
-    NormalMatrixF,
     half_scales,
 )
 from ._divergences import wishart_log_determinant
 from ._family import Family
 from ._gaussian_families import FEW, LOG_2_PI
+from ._matrix_f import NormalMatrixF
 from ._rows import Responsibilities
 from ._search import statistics_of
 
@@ -97,7 +97,7 @@ class DualMatrixF(FollowsTheData, Family):
 
     def profile(self, X, sample_weight=None):
         """Return standardised rows."""
-        return self.primal.profile(self.table[numbers(X)], sample_weight)
+        return self.primal.profile(self.table[row_numbers(X)], sample_weight)
 
     def blank(self, n_components, origin):
         """Return the posterior of `n_components` components before any data."""
@@ -275,7 +275,7 @@ class DualDensity:
 
     def log_joint(self, rows, out):
         """Write the expected log joint density of the rows and the components."""
-        self.numbers = numbers(rows)
+        self.numbers = row_numbers(rows)
         out[:] = self.joint[self.numbers]
 
     def no_moments(self):
@@ -295,7 +295,7 @@ class DualDensity:
         return moments.T
 
 
-def numbers(rows):
+def row_numbers(rows):
     """Return the numbers of rows as indices."""
     return rows[:, 0].astype(np.intp)
 

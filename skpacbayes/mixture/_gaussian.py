@@ -15,7 +15,7 @@ from ._covariance_types import (
     warn_of_covariance_type,
     warn_of_merged_components,
 )
-from ._default_priors import BLUR, NormalF, NormalMatrixF
+from ._default_priors import BLUR, NormalF
 from ._diagonal_families import (
     IndependentNormalInverseGamma,
     KnownVariance,
@@ -23,6 +23,7 @@ from ._diagonal_families import (
 )
 from ._gaussian_families import GaussianFamily, are_few, covariance, variances
 from ._inherited_docs import NotInherited, inherits_entries
+from ._matrix_f import NormalMatrixF
 from ._missing import column_means
 from ._mixture import TemperedVBMixture, parameter
 from ._rows import column_indices

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator
 from .._base import warn_user
 from .._compat import StrOptions
 from .._kernels.mixture import log_sums_of_powers
-from ._default_priors import BLUR, NormalMatrixF
+from ._default_priors import BLUR
 from ._family import POSITIVE, Family
 from ._gaussian_families import covariance, variances
+from ._matrix_f import NormalMatrixF
 from ._rows import product_pairs
 from ._scorers import FullScorer, FunctionScorer
 
@@ -130,7 +131,7 @@ class StudentComponents(NormalMatrixF):
         counts, scales = statistics[:, 0], statistics[:, 1]
         return (scales >= LEAST_SCALE * counts)[counts >= FEWEST_SETTLED].all()
 
-    def numbers(self, statistics):
+    def row_counts(self, statistics):
         """Return the counts of rows."""
         return statistics[:, 0]
 

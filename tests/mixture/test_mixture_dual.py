@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from skpacbayes.mixture import TemperedVBGaussianMixture, _dual
 from skpacbayes.mixture._ascent import TemperedMixture
-from skpacbayes.mixture._default_priors import NormalMatrixF
+from skpacbayes.mixture._matrix_f import NormalMatrixF
 from skpacbayes.mixture._search import statistics_of
 from skpacbayes.mixture._temperature import TEMPERATURES
 

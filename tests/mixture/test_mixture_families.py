@@ -33,8 +33,9 @@ from skpacbayes.mixture import (
     VonMisesFisher,
     check_family,
 )
-from skpacbayes.mixture._default_priors import NormalF, NormalMatrixF
+from skpacbayes.mixture._default_priors import NormalF
 from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGamma
+from skpacbayes.mixture._matrix_f import NormalMatrixF
 from skpacbayes.mixture._product import FAMILIES
 from skpacbayes.mixture._rates import log_factorials
 from skpacbayes.mixture._temperature import TEMPERATURES

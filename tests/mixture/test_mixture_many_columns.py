@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
 
-from skpacbayes.mixture import TemperedVBGaussianMixture, _default_priors, _dual
-from skpacbayes.mixture._default_priors import BLUR, NormalMatrixF
+from skpacbayes.mixture import TemperedVBGaussianMixture, _dual, _matrix_f
+from skpacbayes.mixture._default_priors import BLUR
+from skpacbayes.mixture._matrix_f import NormalMatrixF
 from skpacbayes.mixture._search import hard_statistics
 
 
@@ -53,9 +54,9 @@ def test_updates_of_low_rank_are_the_same(
     monkeypatch.setattr(_dual, "NARROW", np.inf)
     monkeypatch.setattr(np.linalg, "eigh", counted)
     found = fit(X, n_components, kind)
-    assert np.median(sizes) < _default_priors.LOW_RANK * n_features
+    assert np.median(sizes) < _matrix_f.LOW_RANK * n_features
     assert np.diff(found.elbo_history_).min() > -1e-9 * abs(found.elbo_)
-    monkeypatch.setattr(_default_priors, "MANY_COLUMNS", np.inf)
+    monkeypatch.setattr(_matrix_f, "MANY_COLUMNS", np.inf)
     whole = fit(X, n_components, kind)
     assert_allclose(found.elbo_, whole.elbo_, rtol=1e-10)
     assert_allclose(found.score_samples(X), whole.score_samples(X), rtol=1e-8)

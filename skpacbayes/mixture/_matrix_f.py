@@ -1,0 +1,269 @@
+"""Gaussian components with full or tied covariances under the default prior.
+
+A number of components is compared with others at the best R of each. If the shape of R
+were that of the covariance of all rows, it would suit one component only: where groups
+are apart, several components would pay for a wrong prior. A Wishart factor of R in rho
+would be so far from independent of the B that it costs more than it gains.
+"""
+
+from copy import copy
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+
+from ._default_priors import BLUR, FollowsTheData, NormalF, half_scales
+from ._divergences import wishart_log_determinant
+from ._gaussian_families import Posterior
+from ._wishart import NormalWishart
+
+MANY_COLUMNS = 40  # from which scatter matrices of low rank have a faster update,
+LOW_RANK = 0.75  # if their rank and tempered rows are at most this share of them
+SHAPE_DEGREES = 1.0  # of the penalty for the shape of the prior scale, per feature
+STEEPEST = 1e6  # for which the inverse prior correlations are at most this on average
+
+
+class NormalMatrixF(FollowsTheData, NormalWishart):
+    """Full covariances, each component's own or one for all (`tied`).
+
+    If `shape_follows`, the bound chooses the scale R of the prior with its shape, less
+    a penalty for the difference from the shape of the `scale` that is given: where
+    groups are apart, the covariance of all rows is too wide in these directions.
+    """
+
+    def __init__(self, mean, mean_precision, degrees, scale, blur, tied):
+        super().__init__(mean, mean_precision, degrees, scale, tied)
+        self.blur, self.blur_matrix = blur, np.diag(blur)
+        self.deviations = np.sqrt(blur / BLUR)
+        self.first_root = np.linalg.cholesky(scale)
+        self._set_shape(np.eye(self.n_features))
+
+    def _set_shape(self, shape):
+        """Set the triangular S of the scale R = `scale_factor` * T S (T S)'.
+
+        T is the root of the scale that is given.
+        """
+        self.shape, self.root = shape, self.first_root @ shape
+        self.inverse_scale = self.root @ self.root.T
+        self.inverse_root = np.linalg.inv(self.root)
+        self.log_root = np.log(np.diag(self.root)).sum()
+        self.prior_precision = self.inverse_root.T @ self.inverse_root
+        steepness = np.diagonal(self.prior_precision) @ self.deviations**2
+        self.steepness = steepness / self.n_features
+
+    @property
+    def prior_penalty(self):
+        """Penalty for the shape S, whose squares have the sum `n_features`: -c log |S|.
+
+        It is zero for the identity, and else positive.
+        """
+        return -SHAPE_DEGREES * self.n_features * np.log(np.diag(self.shape)).sum()
+
+    def divergence(self, posterior):
+        """Kullback-Leibler divergence from the prior, plus its `prior_penalty`."""
+        return super().divergence(posterior) + self.prior_penalty
+
+    def log_determinants(self, posterior):
+        """Return log |R E L| and log |I + R E L|, (n_components or 1, 1).
+
+        The posterior may have been computed with a scale of another shape.
+        """
+        if (posterior.log_units == self.log_root).all():  # it has not
+            return super().log_determinants(posterior)
+        scaled, sums = self.in_units_of_scale(posterior)
+        logs = 2 * np.linalg.slogdet(scaled)[1], np.linalg.slogdet(sums)[1]
+        return tuple(each[:, None] for each in logs)
+
+    def in_units_of_scale(self, posterior):
+        """Return factors of the E L, and the sums I + E L, in units of R^-1."""
+        scaled = np.sqrt(self.scale_factor) * (self.root.T @ posterior.factors)
+        return scaled, np.eye(self.n_features) + scaled @ scaled.mT
+
+    def reshaped(self, posterior):
+        """Return the family with a scale R of another shape, and a larger bound.
+
+        With the penalty, and m, nu and c the degrees of freedom of B, of L and of the
+        shape, twice the bound is a constant plus
+
+            (n_components nu + c) log |R| - (m + nu) sum_k log |I + R E L_k|
+            - c n_features log tr(R R0^-1)
+
+        where R0 is the scale that is given. The last two terms are convex in R: they
+        are above their tangents. With tangents in their place, the maximum is explicit.
+        """
+        if not self.shape_follows:
+            return self
+        d = self.n_features
+        c = SHAPE_DEGREES * d
+        _, sums = self.in_units_of_scale(posterior)
+        K, nu, m = len(sums), self.degrees, self.likeness * d
+        slope = (nu + m) * (K * np.eye(d) - np.linalg.inv(sums).sum(axis=0))
+        slope += c * self.shape.T @ self.shape
+        step = np.linalg.cholesky((K * nu + c) * np.linalg.inv(slope))
+        shape, family = np.sqrt(self.scale_factor) * self.shape @ step, copy(self)
+        family.scale_factor = (shape**2).sum() / d
+        family._set_shape(shape / np.sqrt(family.scale_factor))
+        return family
+
+    def other_types(self, degrees=None):
+        """Return families of other types of covariances, with their default priors.
+
+        The prior of the tied one keeps the shape of this family's scale. `degrees` are
+        their prior degrees of freedom; None for the default.
+        """
+        spread, tied = self.blur / BLUR, copy(self)
+        tied.tied = tied.shared = True
+        prior = self.mean, self.mean_precision, 3 if degrees is None else degrees
+        return [
+            tied.rescaled(1.0),
+            NormalF(*prior, spread, self.blur, pooled=False),
+            NormalF(*prior, spread.mean(), self.blur, pooled=True),
+        ]
+
+    def alternatives(self):
+        """Return the family, whose shape may change, and others."""
+        own = [copy(self)] if self.shape_follows else []
+        return super().alternatives() + own
+
+    def row_counts(self, statistics):
+        """Return the numbers of rows, which are added to the degrees of freedom."""
+        return statistics[:, 0]
+
+    def wishart_degrees(self, posterior):
+        """Degrees of freedom of the precisions."""
+        return posterior.degrees
+
+    def update(self, statistics, previous):
+        """Posterior given tempered statistics and the last distribution of l."""
+        counts, means, precision, scatter, shrink, pull = self.shrunk(
+            statistics, previous
+        )
+        scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
+        blurred = counts
+        counts = self.row_counts(statistics)
+        if self.tied:
+            scatter, blurred = scatter.sum(0, keepdims=True), blurred.sum(keepdims=True)
+            counts = counts.sum(keepdims=True)
+        degrees, d = self.degrees + counts, self.n_features
+        values, scale, factors, precisions = self.solved(scatter, counts, blurred)
+        log_scale = -2 * self.log_root - np.log(values).sum(axis=1)
+        if self.tied:
+            precisions = np.broadcast_to(precisions, (len(means), d, d))
+        posterior = Posterior(
+            previous.origins,
+            means,
+            precision,
+            degrees,
+            scale,
+            precisions=precisions,
+            factors=factors,
+            spectrum=(degrees[:, None] / values)[:, None],
+            lost=self.losses(statistics),
+            log_units=np.full(len(degrees), self.log_root),
+        )
+        return self.completed(posterior, wishart_log_determinant(degrees, log_scale, d))
+
+    def solved(self, scatter, counts, blurred):
+        """Return the posteriors of the precisions for scatter matrices.
+
+        A component with fewer rows than features has a scatter matrix C C' of low rank,
+        for which d^2 r operations are enough instead of some 20 d^3.
+
+        Parameters
+        ----------
+        scatter : ndarray of shape (n_components, n_features, n_features)
+        counts : ndarray of shape (n_components,)
+            Tempered numbers of rows.
+        blurred : ndarray of shape (n_components,)
+            How many times the blur is added to the scatter.
+
+        Returns
+        -------
+        values : ndarray of shape (n_components, n_features)
+            Eigenvalues of the inverse scales, in units of the prior scale R.
+        scale, factors, precisions : ndarrays of the shape of scatter
+            The inverse scales, factors of the expected precisions, and these.
+        """
+        many = self.n_features >= MANY_COLUMNS
+        may_be_low = many and self.steepness <= STEEPEST * self.scale_factor
+        roots = [
+            self.low_root(*each) if may_be_low else None
+            for each in zip(scatter, counts, blurred, strict=True)
+        ]
+        whole = [k for k, root in enumerate(roots) if root is None]
+        if len(whole) == len(roots):
+            return self.solved_whole(scatter, counts, blurred)
+        results = np.empty(scatter.shape[:2]), *np.empty((3, *scatter.shape))
+        if whole:
+            found = self.solved_whole(
+                *(each[whole] for each in (scatter, counts, blurred))
+            )
+            for result, own in zip(results, found, strict=True):
+                result[whole] = own
+        for k, root in enumerate(roots):
+            if root is not None:
+                found = self.solved_low(root, counts[k])
+                for result, own in zip(results, found, strict=True):
+                    result[k] = own
+        return results
+
+    def solved_whole(self, scatter, counts, blurred):
+        """Return the results of `solved` by eigenvectors."""
+        factor, scales = self.scale_factor, self.likeness * self.n_features
+        scatter = scatter + blurred[:, None, None] * self.blur_matrix
+        scaled = self.inverse_root @ scatter @ self.inverse_root.T
+        eigenvalues, vectors = np.linalg.eigh(scaled)
+        factors = self.inverse_root.T @ vectors
+        least = (self.blur[:, None] * factors**2).sum(axis=1)  # of the blur alone
+        least *= blurred[:, None]  # it may be lost by rounding
+        eigenvalues = np.maximum(eigenvalues, least) / factor
+        halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)
+        values = factor * (halves + eigenvalues)
+        axes = self.root @ vectors
+        factors *= np.sqrt((self.degrees + counts)[:, None] / values)[:, None]
+        return values, (axes * values[:, None]) @ axes.mT, factors, factors @ factors.mT
+
+    def low_root(self, scatter, count, blurred):
+        """Return C with C C' equal to a scatter matrix of low rank, or None.
+
+        By Cholesky's method with pivots. It leaves out the blur, and as much of the
+        rows at most: with few rows, both are little beside the prior.
+        """
+        most = LOW_RANK * self.n_features
+        if count > most:
+            return None
+        scaled = scatter / self.deviations / self.deviations[:, None]
+        tol = BLUR * max(blurred, np.diagonal(scaled).max())
+        root, pivots, rank, _ = dpstrf(scaled, tol=tol, lower=1, overwrite_a=1)
+        if rank > most:
+            return None
+        result = np.empty((self.n_features, rank))
+        result[pivots - 1] = np.tril(root)[:, :rank]
+        return result * self.deviations[:, None]
+
+    def solved_low(self, root, count):
+        """Return the results of `solved` for a scatter matrix C C', given C.
+
+        With A = R^(-1/2) C and the eigenvectors V of A'A, each result is a multiple of
+        a matrix of the prior plus a matrix of the rank of C.
+        """
+        factor, scales = self.scale_factor, self.likeness * self.n_features
+        scaled = self.inverse_root @ root
+        eigenvalues, vectors = np.linalg.eigh(scaled.T @ scaled)
+        there = eigenvalues > np.finfo(float).eps * eigenvalues.max(initial=0.0)
+        squares, vectors = eigenvalues[there], vectors[:, there]
+        values = np.zeros(self.n_features)
+        values[: len(squares)] = squares / factor
+        values += half_scales(values, count, self.degrees, scales)
+        values *= factor
+        own, other = values[: len(squares)], values[-1]
+        degrees, along = self.degrees + count, scaled @ vectors
+        outside, inside = self.inverse_root.T @ along, root @ vectors
+        gaps = own - other
+        scale = other * self.inverse_scale + (inside * (gaps / squares)) @ inside.T
+        rates = degrees * (1 / own - 1 / other) / squares
+        precision = degrees / other * self.prior_precision
+        precision += (outside * rates) @ outside.T
+        rates = np.sqrt(degrees) * (own**-0.5 - other**-0.5) / squares
+        factors = np.sqrt(degrees / other) * self.inverse_root.T
+        factors += (outside * rates) @ along.T
+        return values, scale, factors, precision
