@@ -263,8 +263,8 @@ QUOTED = {
         (
             "online_intervals",
             "Intervals of 50 %",
-            "in {11} of {52} tables on which nothing was chosen, and with normal "
-            "quantiles in {27}",
+            "in {10} of {52} tables on which nothing was chosen, and with normal "
+            "quantiles in {24}",
             [
                 "confirmed, 52 tables > predict_quantiles",
                 "confirmed, 52 tables > tables",
