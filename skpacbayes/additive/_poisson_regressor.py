@@ -344,7 +344,9 @@ class SparseAdditiveGibbsPoissonRegressor(
             Rows.
         return_std : bool, default=False
             Whether to return the predictive standard deviation of y for a row of weight
-            1: that of the posterior of the mean and of a count with this mean.
+            1: that of the posterior of the mean and of a count with this mean. Beyond
+            the range of a selected variable, it includes what a line would add to the
+            effect, times the mean.
 
         Returns
         -------
@@ -361,7 +363,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         if not return_std:
             return mean
         average, variance = self._means_and_variances(X)
-        return mean, np.sqrt(self._variation() * average + variance)
+        within = np.sqrt(self._variation() * average + variance)
+        return mean, np.hypot(within, average * self._beyond(X))
 
     def score(self, X, y, sample_weight=None):
         """Return D^2, the share of the Poisson deviance explained.
