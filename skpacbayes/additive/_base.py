@@ -299,11 +299,12 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
     def _beyond(self, X):
         """Return how much lines would add beyond the ranges of variables, at rows.
 
-        A line goes through an effect at an end of its range and at one of three points,
-        up to the other end: the one with the steepest line. Only effects of selected
-        variables, without pairs, are continued.
+        Each line goes through an effect at an end of its range and at one of four other
+        points: the one that makes it steepest. Lines continue the effects of selected
+        variables, but not those of pairs.
         """
-        found, dictionary = self._answer(), self._answer().dictionary
+        found = self._answer()
+        dictionary = found.dictionary
         features = np.flatnonzero(np.isfinite(found.reach[0]))
         low, high = dictionary.ends[:, features]
         width = dictionary.high - dictionary.low
