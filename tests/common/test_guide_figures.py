@@ -215,7 +215,7 @@ QUOTED = {
             "After 120 digits its largest probability is {0.23} on average, though "
             "{0.57} of its labels are right; after 480 digits {0.47} ({0.85}), after "
             "120 rows of wine {0.74} ({0.93}), after 480 rows of breast cancer {0.93} "
-            "({0.95}). :class:`OnlineVIClassifier` has {0.83} ({0.83}) after 120 digits",
+            "({0.95}). :class:`OnlineVIClassifier` has {0.83} ({0.83}) after 120",
             [
                 "digits, 120 rows > network, mean",
                 "digits, 120 rows > network, right",
