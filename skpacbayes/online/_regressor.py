@@ -157,13 +157,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     the sum of squared residuals of the final `m` plus the penalty of its coefficients.
     With a full covariance and without forgetting, the noise variance is the former sum
     alone, over the number of rows less the effective number of coefficients. These are
-    the degrees of freedom of the intervals, at least a third of the rows. Intervals are
-    then not too narrow where coefficients are smaller than the prior expects. Otherwise
-    the noise variance is the whole sum over the number of rows. The update is equation
-    (8) of [1]_ with the quadratic loss kept exact, its inverse temperature one over
-    twice the noise variance. With a full covariance and `standardize=False` the mean is
-    that of ridge regression with ``alpha = prior_scale ** -2`` and an intercept that is
-    not penalised.
+    the degrees of freedom of the intervals, at least a third of the rows and 1.5.
+    Intervals are then not too narrow where coefficients are smaller than the prior
+    expects. Otherwise the noise variance is the whole sum over the number of rows. The
+    update is equation (8) of [1]_ with the quadratic loss kept exact, its inverse
+    temperature one over twice the noise variance. With a full covariance and
+    `standardize=False` the mean is that of ridge regression with
+    ``alpha = prior_scale ** -2`` and an intercept that is not penalised.
 
     For counts the rate of a row is the exponential of a score N(a, v), with expectation
     exp(a + v / 2), which a row changes strongly if v is large. The step is therefore
