@@ -28,6 +28,7 @@ from .online_state import (
     PANEL,
     PRIOR,
     PRIOR_SCALE,
+    RESIDUALS,
     SCATTER,
     SIZE,
     SMALLEST,
@@ -152,7 +153,9 @@ def follow(model, covariance, owed, gain, axis, growth, z, weight, numbers):
             if growth[j] > 0.0:
                 axis[j] = 1.0
                 back = -model[MEAN, j]
-                condition(model, covariance, owed, gain, axis, back, growth[j])
+                v = condition(model, covariance, owed, gain, axis, back, growth[j])
+                square = growth[j] * back * back / (1.0 + growth[j] * v)
+                numbers[RESIDUALS] += square
                 axis[j] = 0.0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import kernel
 from .online_errors import LOWEST, PER_OCTAVE
-from .online_state import COUNT, ERROR_UNIT, N_NUMBERS, N_SIDE, RESIDUALS, SMALLEST
+from .online_state import ERROR_UNIT, N_NUMBERS, N_SIDE, SMALLEST
 
 _SIZES = LOWEST * 2.0 ** (np.arange(N_SIDE - 1) / PER_OCTAVE)
 EDGES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])  # between the cells of counts
@@ -116,24 +116,25 @@ def _observed(counts, total, rare, level):
 
 
 @kernel
-def move_to_observed(numbers, levels, quantiles):
+def move_to_observed(numbers, noise, levels, quantiles):
     """Move normal quantiles of standardised errors towards those that were observed.
 
     They do not change unless the errors that were observed contradict them. The more
     they do, the nearer are the quantiles to the observed ones; the observed ones alone
     would be noisier where errors are normal.
 
-    numbers : of one model; levels : (n_levels,); quantiles : (n_levels,), those of
-    these levels if errors are normal, which are replaced.
+    numbers : of one model; noise : its estimated variance; levels : (n_levels,);
+    quantiles : (n_levels,), those of these levels if errors are normal, which are
+    replaced.
     """
     counts = numbers[N_NUMBERS:]
     total = 0.0
     for k in range(counts.shape[0]):
         total += counts[k]
     n_rows = EFFECTIVE * math.sqrt(2.0 * total)
-    if n_rows < FEWEST or numbers[RESIDUALS] <= SMALLEST:
+    if n_rows < FEWEST or noise <= SMALLEST:
         return
-    unit = numbers[ERROR_UNIT] / math.sqrt(numbers[RESIDUALS] / numbers[COUNT])
+    unit = numbers[ERROR_UNIT] / math.sqrt(noise)
     below = distance = 0.0
     for k in range(EDGES.shape[0]):
         below += counts[k]

@@ -17,6 +17,7 @@ from .online_state import (
     AVERAGING,
     CENTER_OF,
     CLIP,
+    COUNT,
     FORGETTING,
     HIGH,
     LANES,
@@ -29,6 +30,7 @@ from .online_state import (
     N_STREAM,
     PANEL,
     PRIOR,
+    RESIDUALS,
     SCALE_BOUND,
     SCATTER_OF,
     SEEN,
@@ -41,6 +43,13 @@ from .online_state import (
 )
 from .order import note_order, remember
 from .standardize import add_waves, first_refused, standardize
+
+# Least share of the degrees of freedom that the coefficients leave to the noise, and
+# of the squares that are not a penalty; smaller ones are mostly rounding.
+LEAST_SHARE, LEAST_SQUARES = 1e-6, 1e-10
+# Least degrees of freedom of the noise, and least share of the rows: intervals of fewer
+# were needlessly wide.
+LEAST_DEGREES, LEAST_OF_ROWS = 1.5, 1.0 / 3.0
 
 
 @kernel
@@ -272,6 +281,37 @@ def deviation_along(model, covariances, k, scaled, product):
                     product[first + c] += scaled[j] * entry
         square = inner_product(scaled, product)
     return math.sqrt(square if square > 0.0 else 0.0)
+
+
+@kernel
+def noise_of(model, numbers, full):
+    """Return the estimated noise of a model, and its degrees of freedom.
+
+    The noise is a variance, or the mean scaled residual of another loss; infinite
+    before the first residual. RESIDUALS over COUNT is right only if the coefficients
+    are about as large as the prior has them. With a full covariance and nothing
+    forgotten, RESIDUALS is the squares of the residuals plus those of the coefficients
+    times their precisions. The noise is then the squares of the residuals alone, over
+    COUNT less the effective number of coefficients.
+    """
+    count, total = numbers[COUNT], numbers[RESIDUALS]
+    if not count > 0.0:
+        return math.inf, 0.0
+    if not full or numbers[FORGETTING] > 0.0:
+        return total / count, count
+    penalty = used = 0.0
+    for j in range(np.int64(numbers[SIZE])):
+        precision, variance = model[PRIOR, j], model[VARIANCE, j]
+        if precision > 0.0 and variance > 0.0:
+            penalty += precision * model[MEAN, j] * model[MEAN, j]
+            used += 1.0 - precision * variance
+    # A row of a small weight also counts as one: it takes at most one coefficient.
+    share = 1.0 - used / max(count, numbers[STEPS] - 1.0)
+    least = max(LEAST_OF_ROWS * count, min(LEAST_DEGREES, count))
+    if not share > LEAST_SHARE:
+        return total / count, least
+    squares = max(total - penalty, LEAST_SQUARES * total)
+    return squares / (share * count), max(share * count, least)
 
 
 @part

@@ -11,12 +11,13 @@ from . import allocating
 from .online_parts import (
     deviation_along,
     moderate,
+    noise_of,
     place,
     scale_row,
     score_of,
     weigh_scores,
 )
-from .online_state import COUNT, METHOD, OGA, RESIDUALS, SIZE, TEMPERATURE
+from .online_state import METHOD, OGA, SIZE, TEMPERATURE
 
 
 @allocating
@@ -69,14 +70,18 @@ def predict_deviations(
 
     deviations : (n_rows,). The experts' distributions are mixed. Where a score is
     clipped, to the range of the rows or of the targets, its error may be what the line
-    would add, which counts as a deviation. Returns the weighted mean of their degrees
-    of freedom, the weights of the rows behind the noise.
+    would add, which counts as a deviation. Returns the weighted mean of the degrees of
+    freedom of their noises.
     """
     n_experts, width = models.shape[0], models.shape[2]
     Z, work = np.empty((1, width)), np.empty((2, width))
     Z[:] = 0.0
     z = Z[0]
     shares, own = np.empty(n_experts), np.empty(n_experts)
+    noises, degrees = np.empty(n_experts), np.empty(n_experts)
+    for k in range(n_experts):
+        full = covariances is not None
+        noises[k], degrees[k] = noise_of(models[k], numbers[k], full)
     for i in range(X.shape[0]):
         place(X[i], moments, origin, waves, models[0], stream, False, Z)
         mean = weigh_scores(z, models, numbers, stream, losses, totals, 0, shares, own)
@@ -85,22 +90,19 @@ def predict_deviations(
         for k in range(n_experts):
             scaled = work[0, : np.int64(numbers[k, SIZE])]
             along = size * deviation_along(models[k], covariances, k, scaled, work[1])
-            noise = math.inf  # before the first residual
             if numbers[k, TEMPERATURE] > 0.0:
                 noise = math.sqrt(0.5 / numbers[k, TEMPERATURE])
                 deviation = math.hypot(noise, along)
             else:  # the posterior is relative to the noise
-                if numbers[k, COUNT] > 0.0:
-                    noise = math.sqrt(numbers[k, RESIDUALS] / numbers[k, COUNT])
-                deviation = noise * math.hypot(1.0, along)
+                deviation = math.sqrt(noises[k]) * math.hypot(1.0, along)
             beyond = score_of(z, models[k], numbers[k], stream) - own[k]
             deviation = math.hypot(deviation, math.hypot(beyond, own[k] - mean))
             total = math.hypot(total, math.sqrt(shares[k]) * deviation)
         scores[i, 0], deviations[i] = mean, total
-    degrees = 0.0
+    mixed = 0.0
     for k in range(n_experts):
-        degrees += shares[k] * numbers[k, COUNT]
-    return degrees
+        mixed += shares[k] * degrees[k]
+    return mixed
 
 
 @allocating

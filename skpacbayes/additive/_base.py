@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +19,7 @@ from ._selection import _Selection
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
+STEPS = np.array([0.25, 0.5, 0.75, 1.0])  # from an end, as shares of a range
 BLOCK = 2**20  # largest number of values of functions in memory, in predictions
 
 
@@ -294,6 +296,31 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
             result[rows] = found.posterior.variance(values, features)
         return result
 
+    def _beyond(self, X):
+        """Return how much lines would add beyond the ranges of variables, at rows.
+
+        Each line goes through an effect at an end of its range and at one of four other
+        points: the one that makes it steepest. Lines continue the effects of selected
+        variables, but not those of pairs.
+        """
+        found = self._answer()
+        dictionary = found.dictionary
+        features = np.flatnonzero(np.isfinite(found.reach[0]))
+        low, high = dictionary.ends[:, features]
+        width = dictionary.high - dictionary.low
+        with np.errstate(over="ignore"):
+            beyond = [low - X[:, features], X[:, features] - high] / width[features]
+        beyond = np.nan_to_num(beyond).clip(0)  # NaN is a missing value
+        if not beyond.any():
+            return np.zeros(len(X))
+        rows = dictionary.low + np.append(0.0, STEPS)[:, None] * width
+        values = found.values(rows, features)
+        effects = np.einsum("fk,fkr->rf", found.coefficients[features], values)
+        rises = [effects[1:] - effects[0], effects[-2::-1] - effects[-1]]
+        slopes = np.abs(rises / STEPS[:, None]).max(axis=1)
+        with np.errstate(over="ignore"):
+            return np.einsum("snf,sf->n", beyond, slopes)
+
     def _warn_of_residuals(self, X, y, predict, *, classes=False):
         """Warn if residuals depend on a variable, or on a product of two."""
         warn_of_residuals(
@@ -321,7 +348,8 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         """Warn if rows are far beyond the range of a selected variable."""
         if self.feature_range is None:
             found = self._answer()
-            warn_of_far_rows(X, found.reach, found.dictionary.n_rows)
+            deviates = isinstance(self, RegressorMixin)
+            warn_of_far_rows(X, found.reach, found.dictionary.n_rows, deviates)
 
     def _blocks(self, X, features, n_others=0):
         """Yield slices of rows whose values of functions fit into `BLOCK`.

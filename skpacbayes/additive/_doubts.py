@@ -214,7 +214,7 @@ def warn_of_weights(sample_weight, weights):
     return True
 
 
-def warn_of_far_rows(X, reach, n_rows):
+def warn_of_far_rows(X, reach, n_rows, deviates):
     """Warn of rows beyond the range of a variable that is in the model.
 
     One row is enough if it is further from the range than the range is long. Of rows
@@ -230,6 +230,8 @@ def warn_of_far_rows(X, reach, n_rows):
         without an effect.
     n_rows : int
         Number of rows that the ranges are known from.
+    deviates : bool
+        Whether standard deviations include what a line would add.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         near = NEAR_RANGE * (reach[1] / 3 - reach[0] / 3)
@@ -245,10 +247,11 @@ def warn_of_far_rows(X, reach, n_rows):
                 break
         else:
             return
+    more = " Standard deviations add only what a line would." if deviates else ""
     warn_user(
         f"feature {feature} of {np.count_nonzero(rows[:, feature])} rows is outside "
         f"of its range in the fit by more than {most}the length of this range: its "
-        "effect is constant there, and intervals do not account for that."
+        f"effect is constant there.{more}"
     )
 
 

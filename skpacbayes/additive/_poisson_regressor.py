@@ -175,6 +175,8 @@ class SparseAdditiveGibbsPoissonRegressor(
     degrees of freedom, corrected for small means [4]_, at least 1, from two short runs.
     "likelihood" warns if it is clearly above 1.
 
+    If all targets are equal, no variable is in the model.
+
     Each weight multiplies a row's loss: rows repeated have the same posterior as rows
     of weight two, though not the same random numbers. Unless all weights and weighted
     targets are integers, a row counts as one observation of the dispersion, whatever
@@ -303,6 +305,8 @@ class SparseAdditiveGibbsPoissonRegressor(
             return chain
 
         problem = self._paired(problem, first)
+        if not np.ptp(rows.targets):  # else the prior alone would select, from zeros
+            problem = problem._replace(ranks=np.zeros_like(problem.ranks))
         temperature = self._temperature(problem, rng)
         exponents = rows.weights * (temperature / rows.weights.sum())
         chains = []
@@ -321,6 +325,11 @@ class SparseAdditiveGibbsPoissonRegressor(
         plausible = self._doubt(problem, None if are_counts(rows) else sample_weight)
         if self.inverse_temperature == "likelihood":
             warn_of_dispersion(dispersion, error_of_dispersion(rows, means))
+        if not rows.targets.any():
+            warn_user(
+                f"All of the {len(rows.X)} counts are zero: no variable is selected, "
+                "and how small the predicted rates are depends on their prior."
+            )
         if plausible and self._chose_freely():
             self._warn_of_residuals(rows.X, rows.targets, self._predicted)
         self._warn_of_rows(rows.X, rows.targets)
@@ -335,7 +344,9 @@ class SparseAdditiveGibbsPoissonRegressor(
             Rows.
         return_std : bool, default=False
             Whether to return the predictive standard deviation of y for a row of weight
-            1: that of the posterior of the mean and of a count with this mean.
+            1: that of the posterior of the mean and of a count with this mean. Beyond
+            the range of a selected variable, it includes what a line would add to the
+            effect, times the mean.
 
         Returns
         -------
@@ -352,7 +363,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         if not return_std:
             return mean
         average, variance = self._means_and_variances(X)
-        return mean, np.sqrt(self._variation() * average + variance)
+        within = np.sqrt(self._variation() * average + variance)
+        return mean, np.hypot(within, average * self._beyond(X))
 
     def score(self, X, y, sample_weight=None):
         """Return D^2, the share of the Poisson deviance explained.

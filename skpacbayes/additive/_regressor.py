@@ -497,7 +497,9 @@ class SparseAdditiveGibbsRegressor(
             posterior of the function and of the noise. If the noise variance was
             estimated by short runs, the standard deviation is multiplied by sqrt(v / (v
             - 2)) for its error, with v the number of rows minus 1 and minus the mean
-            number of functions in the model (v - 2 is at least 0.5).
+            number of functions in the model (v - 2 is at least 0.5). Beyond the range
+            of a selected variable, what a line would add to its effect, the steepest of
+            a few lines through the end of the effect, counts as a deviation.
 
         Returns
         -------
@@ -514,7 +516,8 @@ class SparseAdditiveGibbsRegressor(
             return mean
         found = self._answer()
         variance = self.noise_variance_ + found.intercept_variance + self._variance(X)
-        return mean, np.sqrt(found.variance_factor * variance)
+        within = np.sqrt(found.variance_factor * variance)
+        return mean, np.hypot(within, self._beyond(X))
 
     @as_fitted
     def certificate(self, X=None, y=None, *, confidence=0.95):

@@ -14,6 +14,7 @@ from .._kernels import online_state as names
 from .._kernels.aggregation import FIXED, NOISE
 from .._kernels.online_counts import learn_counts
 from .._kernels.online_full import learn_full
+from .._kernels.online_parts import noise_of
 from .._kernels.online_predict import predict_scores
 from .._kernels.online_softmax import learn_softmax
 from ..certificates.online import point_losses
@@ -561,10 +562,13 @@ class OnlineLinearModel(OnlineEstimator):
         return np.multiply(mixed, units, out=np.zeros_like(mixed), where=units > 0)
 
     def _noise_variances(self):
-        """Return the mean scaled residual of each model; infinite before the first."""
-        counts = self._state.counts
-        unknown = np.full(len(counts), np.inf)
-        return np.divide(self._state.residuals, counts, out=unknown, where=counts > 0)
+        """Return the estimated noise of each model; infinite before the first residual.
+
+        It is a variance, or the mean scaled residual of another loss.
+        """
+        state = self._state
+        pairs = zip(state.models, state.numbers, strict=True)
+        return np.array([noise_of(*pair, state.full)[0] for pair in pairs])
 
     def _cumulative_loss(self):
         """Return the sum of losses of predictions made before learning each row."""

@@ -151,8 +151,9 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         """Predict the probability of each class.
 
         The logistic function averaged over the posterior, ``sigmoid(a / sqrt(1 + pi v /
-        8))`` for a score of mean a and variance v. With the hinge loss, which is not a
-        likelihood, the values are not calibrated.
+        8))`` for a score of mean a and variance v. After few rows the largest
+        probability is smaller than the share of right labels. With the hinge loss,
+        which is not a likelihood, the values are not calibrated.
 
         Parameters
         ----------

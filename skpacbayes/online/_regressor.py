@@ -13,6 +13,7 @@ from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels.aggregation import HIGHEST_SCORE
 from .._kernels.online_error_quantiles import move_to_observed
+from .._kernels.online_parts import noise_of
 from .._kernels.online_predict import predict_deviations, predict_scores
 from .._sentinels import BEYOND
 from .._stream import partial_fit_context
@@ -76,7 +77,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         and a diagonal covariance, or more than 64 and a full one, unless
         ``forgetting="auto"``; otherwise 1. With 17 to 64 features and a full covariance
         that forgets nothing, it is "auto" as long as there are few rows: up to about
-        ten for each feature, where one scale would make intervals too narrow. From then
+        ten for each feature, where predictions with one scale would be worse. From then
         on the best scale is used alone. With more than 16 features one of the scales is
         ``n_features ** -0.5``, so that the first predictions are not too large.
     forgetting : "auto" or float in [0, 1), default=0.0
@@ -152,10 +153,16 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     -----
     With `v = z'Vz` for a standardised row `z`, residual `r = y - m'z` and weight `w`,
     the default update is `m += r Vz / (1/w + v)` and `V^-1 += w zz'` (its diagonal
-    only, for a diagonal posterior), and the noise is the mean of
-    ``w r^2 / (1 + w v)``. It is equation (8) of [1]_ with the quadratic loss kept
-    exact, its inverse temperature one over twice the noise variance. With a full
-    covariance and `standardize=False` the mean is that of ridge regression with
+    only, for a diagonal posterior). The sum of ``w r^2 / (1 + w v)`` over the rows is
+    the sum of squared residuals of the final `m` plus the penalty of its coefficients.
+    With a full covariance and without forgetting, the noise variance is the former sum
+    alone, over the number of rows less the effective number of coefficients. These are
+    the degrees of freedom of the intervals, at least a third of the rows and 1.5.
+    Intervals are then not too narrow where coefficients are smaller than the prior
+    expects. Otherwise the noise variance is the whole sum over the number of rows. The
+    update is equation (8) of [1]_ with the quadratic loss kept exact, its inverse
+    temperature one over twice the noise variance. With a full covariance and
+    `standardize=False` the mean is that of ridge regression with
     ``alpha = prior_scale ** -2`` and an intercept that is not penalised.
 
     For counts the rate of a row is the exponential of a score N(a, v), with expectation
@@ -488,7 +495,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         if degrees == 0.0:
             return ndtri(levels)
         standard = stdtrit(degrees, levels)
-        move_to_observed(state.numbers[state.best_expert], levels, standard)
+        best = state.best_expert
+        numbers = state.numbers[best]
+        noise, _ = noise_of(state.models[best], numbers, state.full)
+        move_to_observed(numbers, noise, levels, standard)
         return standard
 
     def _doubt_change(self):

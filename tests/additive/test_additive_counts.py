@@ -284,7 +284,8 @@ def test_predictions_are_not_limited_by_the_largest_count(inverse_temperature):
 
 def test_counts_without_an_event_or_with_large_numbers():
     X, y, _ = simulated()
-    nothing = made().fit(X, np.zeros(len(X)))
+    with pytest.warns(UserWarning, match="All of the .* counts are zero"):
+        nothing = made().fit(X, np.zeros(len(X)))
     assert (nothing.predict(X) < 0.02).all()
     assert (nothing.predict(X) > 0).all()
     large = made().fit(X, 1e6 * y)
@@ -298,6 +299,26 @@ def test_counts_without_an_event_or_with_large_numbers():
     same = made().fit(np.ones_like(X), y)
     assert_allclose(same.predict(X[:1]), y.mean(), rtol=0.05)
     assert not same.get_support().any()
+
+
+@pytest.mark.filterwarnings("ignore:All of the .* counts are zero")
+@pytest.mark.parametrize("n", [4, 100])
+@pytest.mark.parametrize("value", [0.0, 0.7, 5.0, 1e-9, 1e6])
+@pytest.mark.parametrize("way", ["plain", "weights", "pairs", "spline", "map"])
+def test_equal_targets_select_nothing(value, n, way):
+    """As in `SparseAdditiveGibbsRegressor`; each row has the same prediction."""
+    X = np.random.default_rng(n).normal(size=(n, 3))
+    own = {"spline": {"basis": "spline"}, "map": {"prediction": "map"}}
+    own["pairs"] = {"interactions": "auto"}
+    settings = {"n_iter": 20, "burn_in": 10, "random_state": 0, **own.get(way, {})}
+    weights = np.linspace(0.3, 2.0, n) if way == "weights" else None
+    model = SparseAdditiveGibbsPoissonRegressor(**settings)
+    model.fit(X, np.full(n, value), sample_weight=weights)
+    assert not model.inclusion_probabilities_.any()
+    assert not model.pair_probabilities_.any()
+    mean, std = model.predict(X, return_std=True)
+    assert np.isfinite(std).all()
+    assert_array_equal(mean, mean[0])
 
 
 def test_targets_need_not_be_whole():

@@ -95,6 +95,27 @@ def test_rows_far_beyond_the_range_are_told_of(kind):
     given.predict(far)
 
 
+@pytest.mark.filterwarnings("ignore:feature 0 of .* effect is constant there")
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (-1e3, 1e6)])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("curve", [lambda t: 5 * t, lambda t: np.sin(5 * t)])
+def test_deviations_beyond_the_range_reach_to_a_line(curve, missing, scale, shift):
+    """Of later rows, where a feature is a time."""
+    rng = np.random.default_rng(0)
+    time = np.linspace(0.0, 1.5, 450)
+    y = curve(time) + 0.3 * rng.normal(size=450)
+    X = np.column_stack([scale * time + shift, rng.normal(size=450)])
+    X[:3, 1] = np.nan if missing else 0.0
+    X[3:6, 0] = np.nan if missing else X[3:6, 0]
+    model = made(SparseAdditiveGibbsRegressor).fit(X[:300], scale * y[:300])
+    mean, std = model.predict(X[300:], return_std=True)
+    assert np.mean(np.abs(scale * y[300:] - mean) <= 1.645 * std) > 0.85
+    inside = model.predict(X[:300], return_std=True)[1]
+    assert inside.max() < 0.5 * abs(scale)
+    one = np.full((1, 2), np.nan)
+    assert np.isfinite(model.predict(one, return_std=True)[1]).all()
+
+
 def test_far_rows_of_the_fit_are_no_news():
     """They are beyond the range of the functions, and in the rows of `fit`."""
     X, y = rows(SparseAdditiveGibbsRegressor)

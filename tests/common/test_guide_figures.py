@@ -210,6 +210,26 @@ QUOTED = {
             ],
         ),
         (
+            "online_confidence",
+            "Mean largest probability",
+            "After 120 digits its largest probability is {0.23} on average, though "
+            "{0.57} of its labels are right; after 480 digits {0.47} ({0.85}), after "
+            "120 rows of wine {0.74} ({0.93}), after 480 rows of breast cancer {0.93} "
+            "({0.95}). :class:`OnlineVIClassifier` has {0.83} ({0.83}) after 120",
+            [
+                "digits, 120 rows > network, mean",
+                "digits, 120 rows > network, right",
+                "digits, 480 rows > network, mean",
+                "digits, 480 rows > network, right",
+                "wine, 120 rows > network, mean",
+                "wine, 120 rows > network, right",
+                "breast cancer, 480 rows > network, mean",
+                "breast cancer, 480 rows > network, right",
+                "digits, 120 rows > OnlineVIClassifier, mean",
+                "digits, 120 rows > OnlineVIClassifier, right",
+            ],
+        ),
+        (
             "online_wide",
             "squared_error",
             "the default has {1.12}, a scale of 1 has {1.41}",
@@ -263,8 +283,8 @@ QUOTED = {
         (
             "online_intervals",
             "Intervals of 50 %",
-            "in {11} of {52} tables on which nothing was chosen, and with normal "
-            "quantiles in {27}",
+            "in {10} of {52} tables on which nothing was chosen, and with normal "
+            "quantiles in {24}",
             [
                 "confirmed, 52 tables > predict_quantiles",
                 "confirmed, 52 tables > tables",

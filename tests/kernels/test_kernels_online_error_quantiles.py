@@ -52,7 +52,6 @@ def test_move_to_observed(kernel, errors):
     numbers = np.zeros(names.N_NUMBERS + 2 * names.N_SIDE)
     counts = np.bincount(cells, np.arange(len(errors)), 2 * names.N_SIDE)
     numbers[names.N_NUMBERS :] = counts
-    numbers[names.RESIDUALS], numbers[names.COUNT] = 3.0, 2.0
     numbers[names.ERROR_UNIT] = 0.9
     unit = 0.9 / np.sqrt(1.5)
     normal = 1.01 * ndtri(LEVELS)
@@ -64,9 +63,9 @@ def test_move_to_observed(kernel, errors):
         trust = 1.0 - (kernels.DISTANCE / distance) ** 4
         expected = normal + trust * (unit * observed(shares, n_rows, LEVELS) - normal)
     found = normal.copy()
-    kernel(numbers, LEVELS, found)
+    kernel(numbers, 1.5, LEVELS, found)
     assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
     for nothing in (numbers[: names.N_NUMBERS], 0.0 * numbers):  # no counts, no rows
         found = normal.copy()
-        kernel(nothing, LEVELS, found)
+        kernel(nothing, 1.5, LEVELS, found)
         assert_array_equal(found, normal)

@@ -185,6 +185,32 @@ def test_deviation_along(kernel, full):
         assert_allclose(largest * found, size * expected, rtol=1e-12)
 
 
+@twin_of(online_parts.noise_of)
+def test_noise_of(kernel):
+    """Squared residuals over degrees of freedom, or all squares over the rows."""
+    state, _ = model_of(4, full=True)
+    state.precisions[0], state.variances[0] = [0.0, 2.0, 3.0, 4.0], [5.0, 0.2, 0.3, 0.0]
+    model, numbers = state.models[0], state.numbers[0]
+    assert kernel(model, numbers, True) == (math.inf, 0.0)
+    used = 0.6 + 0.1  # without a flat prior, or a column that has never varied
+    penalty = (state.precisions[0] * state.means[0] ** 2)[1:3].sum()
+    numbers[names.STEPS], numbers[names.COUNT] = 6.0, 5.0
+    numbers[names.RESIDUALS] = 7.0 + penalty
+    expected = 7.0 / (5.0 - used), 5.0 - used
+    assert_allclose(kernel(model, numbers, True), expected)
+    assert_allclose(kernel(model, numbers, False), [(7.0 + penalty) / 5.0, 5.0])
+    numbers[names.COUNT] = 0.5  # rows of small weights
+    share = 1.0 - used / 5.0
+    expected = 7.0 / (0.5 * share), 0.5
+    assert_allclose(kernel(model, numbers, True), expected)
+    state.precisions[0, 1:3] = 1e-9  # the coefficients take all rows
+    numbers[names.STEPS], numbers[names.COUNT] = 3.0, 2.0
+    expected = numbers[names.RESIDUALS] / 2.0, 1.5
+    assert_allclose(kernel(model, numbers, True), expected)
+    numbers[names.FORGETTING] = 0.1
+    assert_allclose(kernel(model, numbers, True), [expected[0], 2.0])
+
+
 @twin_of(online_parts.score_of)
 def test_score_of(kernel):
     """The mean times the first parameters, or the average of the means."""

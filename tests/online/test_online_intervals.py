@@ -51,14 +51,40 @@ def test_coverage_of_other_errors(noise, setting):
     assert np.mean((q[:, 1] <= y) & (y <= q[:, 2])) == pytest.approx(0.5, abs=0.09)
 
 
+def conjugate(model, X, y):
+    """Return the noise variance of an exact posterior, and its degrees of freedom."""
+    Z = np.column_stack([np.ones(len(X)), X - X[0]])
+    precision = Z.T @ Z
+    used = np.linalg.solve(precision + np.diag(model._state.precisions[0]), precision)
+    degrees = len(X) - np.trace(used)
+    residuals = y - model.intercept_ - X @ model.coef_
+    return residuals @ residuals / degrees, degrees
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e-4, 1e3)])
+@pytest.mark.parametrize("prior_scale", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize(("n", "n_features"), [(3, 1), (6, 12), (12, 6), (300, 2)])
+def test_noise_has_the_degrees_of_freedom_of_the_posterior(
+    n, n_features, prior_scale, scale, shift
+):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, n_features))
+    y = scale * (X[:, 0] + rng.normal(size=n)) + shift
+    X = (X - shift) / scale
+    model = OnlineVIRegressor(prior_scale=prior_scale).fit(X, y)
+    noise, _ = conjugate(model, X, y)
+    assert_allclose(model.noise_variance_, noise, rtol=1e-3)
+
+
 @pytest.mark.parametrize("n", [3, 15, 200, 3000])
 def test_normal_errors_have_students_quantiles(n):
     X, y = table("normal", n, seed=1)
     model = OnlineVIRegressor().fit(X, y)
     mean, std = model.predict(X[:5], return_std=True)
-    quantiles = student.ppf(LEVELS, model._state.counts[0])
+    degrees = max(conjugate(model, X, y)[1], min(n - 1, 1.5))
+    quantiles = student.ppf(LEVELS, degrees)
     expected = mean[:, None] + std[:, None] * quantiles
-    assert_allclose(model.predict_quantiles(X[:5], LEVELS), expected, rtol=1e-9)
+    assert_allclose(model.predict_quantiles(X[:5], LEVELS), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("noise", ["Student", "exponential"])
@@ -78,21 +104,21 @@ def test_quantiles_increase_with_the_level(noise):
     assert (np.diff(found) >= 0.0).all()
 
 
-@pytest.mark.parametrize("n_features", [10, 25, 60])
-@pytest.mark.parametrize("strength", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("n_features", [3, 10, 25, 60])
+@pytest.mark.parametrize("strength", [0.0, 0.3, 1.0, 10.0])
 def test_coverage_with_few_rows_for_each_feature(n_features, strength):
-    """Of new rows, by models of two to five rows for each of some features."""
+    """Of new rows, by models of one to four rows for each of some features."""
     covered = []
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        n = n_features * (2 + seed % 4)
+        n = n_features * (1 + seed % 4) + 1
         X = rng.normal(size=(n + 200, n_features))
         y = strength * X @ rng.normal(size=n_features) + rng.normal(size=n + 200)
         low, high = (
             OnlineVIRegressor().fit(X[:n], y[:n]).predict_quantiles(X[n:]).T[::2]
         )
         covered.append(np.mean((low <= y[n:]) & (y[n:] <= high)))
-    assert 0.84 < np.mean(covered) < 0.98
+    assert 0.86 < np.mean(covered) < 0.99
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e3, -1e6)])
@@ -139,11 +165,11 @@ def test_errors_in_one_cell(cell):
     """Quantiles are finite and increase, even if all errors are gross or zero."""
     numbers = np.zeros(names.N_NUMBERS + 2 * names.N_SIDE)
     numbers[names.N_NUMBERS + cell] = 1e6
-    numbers[[names.RESIDUALS, names.COUNT]], numbers[names.ERROR_UNIT] = 1.0, 0.5
+    numbers[names.ERROR_UNIT] = 0.5
     levels = np.linspace(0.01, 0.99, 99)
     normal = student.ppf(levels, 1000)
     found = normal.copy()
-    move_to_observed(numbers, levels, found)
+    move_to_observed(numbers, 1.0, levels, found)
     assert (found != normal).all()
     assert np.isfinite(found).all()
     assert (np.diff(found) >= 0.0).all()
