@@ -52,10 +52,11 @@ def warn_of_order(fit, X, names):
     in_order = columns[are_sorted(values)]
     counters = [column for column in in_order.tolist() if counts_rows(X[:, column])]
     if counters:
+        called = named(counters, names)
         warn_user(
-            f"Columns that count the rows, or tell their time: {named(counters, names)}. "
-            "They increase or decrease by the same step from row to row, and components "
-            "are intervals of them. Leave them out.",
+            f"Columns that count the rows, or tell their time: {called}. They increase "
+            "or decrease by the same step from row to row, and components are "
+            "intervals of them. Leave them out.",
         )
     if len(in_order):
         return
@@ -65,12 +66,13 @@ def warn_of_order(fit, X, names):
         warn_user(
             f"Rows depend on their order: within the {fit.n_components} components, "
             "consecutive rows are much closer than in random order in the columns "
-            f"{named(found, names)} (autocorrelation of ranks up to {near.max():.2g}). If "
-            "they follow each other in time or space, or several are of the same unit, "
-            "components may be pieces of a path or units, and n_components='auto' finds "
-            "too many. Fit differences of rows if they are a walk or a trend, use "
-            "DirichletProcessHMM for regimes, or one row for each unit. If independent "
-            "rows were sorted, by a group or a number, the warning means nothing.",
+            f"{named(found, names)} (autocorrelation of ranks up to {near.max():.2g}). "
+            "If they follow each other in time or space, or several are of the same "
+            "unit, components may be pieces of a path or units, and "
+            "n_components='auto' finds too many. Fit differences of rows if they are "
+            "a walk or a trend, use DirichletProcessHMM for regimes, or one row for "
+            "each unit. If independent rows were sorted, by a group or a number, the "
+            "warning means nothing.",
         )
 
 
