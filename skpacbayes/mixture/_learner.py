@@ -190,7 +190,7 @@ class Learner:
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
         if self.chooses:
             warn_of_merged_groups(fit, X, weight)
-            warn_of_order(fit, X, self.names)
+            warn_of_order(fit, X, self.names, alpha == "auto")
         warn_of_shapes(fit, fits.values(), self.choice.of)
         if not fit.converged:
             warn_user(
