@@ -28,6 +28,7 @@ from ._diagnostics import (
 from ._dual import in_dual_form, lifted
 from ._merged_groups import warn_of_merged_groups
 from ._moves import best_merge, best_split, exchange_components, limited
+from ._row_order import warn_of_order
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import Choice, best_by_number, with_best_prior
 from ._temperature import TEMPERATURES, TemperatureChoice
@@ -189,6 +190,7 @@ class Learner:
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
         if self.chooses:
             warn_of_merged_groups(fit, X, weight)
+            warn_of_order(fit, X, self.names, alpha == "auto")
         warn_of_shapes(fit, fits.values(), self.choice.of)
         if not fit.converged:
             warn_user(

@@ -309,6 +309,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             equal by chance, if the numbers of repetitions are multiples of a prime up
             to 13.
         UserWarning
+            If `n_components="auto"` and consecutive rows of components are much closer
+            than in random order, as in a walk or a trend, or a column counts the rows.
+        UserWarning
             If a repeated value is far from all others of its column, such as -999 for a
             missing value; in a stream, checked when the number of blocks has doubled.
         UserWarning

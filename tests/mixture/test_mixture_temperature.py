@@ -72,7 +72,8 @@ def test_rows_that_depend_on_their_neighbors_are_seen_through():
     for _ in range(500):
         row = 0.95 * row + np.sqrt(1 - 0.95**2) * generator.normal(size=2)
         rows_.append(row)
-    usual, chosen = pair(np.array(rows_))
+    with pytest.warns(UserWarning, match="Rows depend on their order"):
+        usual, chosen = pair(np.array(rows_))
     new = generator.normal(size=(5000, 2))
     assert chosen.inverse_temperature_ < 0.9
     assert chosen.n_components_ < usual.n_components_

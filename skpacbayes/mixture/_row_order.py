@@ -1,0 +1,152 @@
+"""Rows that depend on their order: components are then pieces of a path."""
+
+from itertools import chain
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.stats import norm, rankdata
+
+from .._base import named, warn_user
+from ._diagnostics import components_of, distinct_rows
+from ._product import ProductFamily
+from ._regression import is_regression
+
+ROWS_A_BLOCK = 100  # consecutive rows that are checked, in blocks over the table
+FEWEST_BLOCKS, MOST_BLOCKS, VALUES = 4, 40, 2_000_000
+FEWEST = 8  # least number of rows of a component, and of steps of a sorted column
+IN_ORDER = 0.1  # largest share of the steps of a sorted column that go back
+EVEN = 1e-3  # relative tolerance for equal steps
+# Least autocorrelation of ranks within components. In 120 tables of 3 to 15 overlapping
+# groups, one after the other, 9 had more: 8 or more groups in two or three components.
+NEAR = 0.4
+BY_CHANCE = 1e-4  # and largest probability of it in random order
+
+
+def warn_of_order(fit, X, names, chosen):
+    """Warn if consecutive rows of components are much closer than in random order.
+
+    A column that counts the rows is named instead. With any other sorted column there
+    is no warning: independent rows that were sorted by it cannot be told from rows with
+    a column of times. Nor is there one for regressions, whose target follows inputs.
+
+    Parameters
+    ----------
+    fit : Fit
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    chosen : bool
+        Whether the inverse temperature was chosen, which discounts some of such rows.
+    """
+    family = getattr(fit.mixture.family, "inner", fit.mixture.family)
+    parts = [family]
+    if isinstance(family, ProductFamily):
+        parts = [part for _, part, _ in family.families]
+    regression = any(map(is_regression, parts))
+    if fit.n_components == 1 or issparse(X) or regression:
+        return
+    columns = range(X.shape[1])
+    kinds = (family.columns_that_are(kind, columns) for kind in ("ordered", "nominal"))
+    columns = np.array(sorted(chain(*kinds)))
+    rows = in_blocks(X)
+    rows = rows[np.r_[True, np.diff(distinct_rows(rows)) != 0]]  # copies come in turn
+    values = rows[:, columns]
+    in_order = columns[are_sorted(values)]
+    counters = [column for column in in_order.tolist() if counts_rows(X[:, column])]
+    if counters:
+        called = named(counters, names)
+        warn_user(
+            f"Columns that count the rows, or tell their time: {called}. They increase "
+            "or decrease by the same step from row to row, and components are "
+            "intervals of them. Leave them out.",
+        )
+    if len(in_order):
+        return
+    near = autocorrelations(values, components_of(fit, rows))
+    found = columns[near >= NEAR].tolist()
+    if found:
+        more = "" if chosen else "inverse_temperature='auto' if they return to a mean, "
+        warn_user(
+            f"Rows depend on their order: within the {fit.n_components} components, "
+            "consecutive rows are much closer than in random order in the columns "
+            f"{named(found, names)} (autocorrelation of ranks up to {near.max():.2g}). "
+            "If they follow each other in time or space, or several are of the same "
+            "unit, components may be pieces of a path or units, and "
+            "n_components='auto' finds too many. Fit differences of rows if they are "
+            f"a walk or a trend, use {more}DirichletProcessHMM for regimes, or one row "
+            "for each unit. If independent rows were sorted, by a group or a number, "
+            "the warning means nothing.",
+        )
+
+
+def in_blocks(X):
+    """Return all rows, or blocks of consecutive rows if there are many."""
+    n_rows, n_features = X.shape
+    most = VALUES // (ROWS_A_BLOCK * n_features)
+    n_blocks = int(np.clip(most, FEWEST_BLOCKS, MOST_BLOCKS))
+    if n_rows <= n_blocks * ROWS_A_BLOCK:
+        return X
+    starts = np.linspace(0, n_rows - ROWS_A_BLOCK, n_blocks).astype(int)
+    return X[(starts[:, None] + np.arange(ROWS_A_BLOCK)).ravel()]
+
+
+def are_sorted(rows):
+    """Return whether nearly all values of a column increase, or decrease."""
+    ups, downs = (
+        np.count_nonzero(sign * rows[1:] > sign * rows[:-1], axis=0) for sign in (1, -1)
+    )
+    back, steps = np.minimum(ups, downs), ups + downs
+    return (steps >= FEWEST) & (back <= IN_ORDER * steps)
+
+
+def counts_rows(column):
+    """Return whether a column increases by the same step from row to row."""
+    steps = np.diff(column)
+    return bool((np.abs(steps - steps.mean()) <= EVEN * np.abs(steps.mean())).all())
+
+
+def autocorrelations(rows, owners):
+    """Return the autocorrelation of the ranks of each column within components.
+
+    It is 0 where it may be chance. Ranks are unchanged by units, and have no far
+    values. Each component is first cut in two where its ranks change most: it may hold
+    two groups, one after the other. In random order, with n rows, the cut lowers the
+    autocorrelation, whose standard error is at most one over the root of n.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+        NaN is ignored.
+    owners : ndarray of shape (n_rows,)
+        Components of the rows.
+
+    Returns
+    -------
+    autocorrelations : ndarray of shape (n_features,)
+    """
+    n_features = rows.shape[1]
+    total, n_rows = np.zeros(n_features), np.zeros(n_features)
+    for k in np.unique(owners):
+        own = rows[owners == k]
+        if len(own) < FEWEST:
+            continue
+        present = ~np.isnan(own)
+        counts = present.sum(axis=0)
+        ranks = rankdata(np.where(present, own, np.inf), axis=0)
+        ranks = np.where(present, ranks - (counts + 1) / 2, 0.0)
+        before = np.arange(1, len(own))[:, None]
+        sums = ranks.cumsum(axis=0)[:-1]
+        cuts = (sums**2 / (before * (len(own) - before))).argmax(axis=0)
+        first = np.arange(len(own))[:, None] <= cuts
+        for part in (first & present, ~first & present):
+            means = (ranks * part).sum(axis=0) / np.maximum(part.sum(axis=0), 1)
+            ranks -= means * part
+        inside = first[1:] == first[:-1]
+        squares = (ranks**2).sum(axis=0)
+        products = (ranks[1:] * ranks[:-1] * inside).sum(axis=0)
+        total += counts * products / np.where(squares > 0, squares, 1.0)
+        n_rows += counts
+    n_rows = np.maximum(n_rows, 1)
+    least = norm.isf(BY_CHANCE / n_features) / np.sqrt(n_rows)
+    found = total / n_rows
+    return np.where(found >= least, found, 0.0)
