@@ -705,6 +705,7 @@ SPREADS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:One or a few of 256 particles")
 @pytest.mark.filterwarnings("ignore:Column 0 of the state hardly moves")
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, 0.0])
 @pytest.mark.parametrize(("model", "given", "name"), SPREADS)
