@@ -203,6 +203,8 @@ def warn_of_angles(X, names=(), left_out=()):
     warned : bool
         Whether there is such a column.
     """
+    if len(X) < FEWEST_ROWS:
+        return False
     rows = X[:: -(-len(X) // LOOKED_AT)]
     low, high = np.fmin.reduce(rows), np.fmax.reduce(rows)
     for (start, end), turn in TURNS:
