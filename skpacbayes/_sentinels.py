@@ -1,4 +1,4 @@
-"""Codes for missing values, such as -999, columns without a value, and far rows."""
+"""Codes for missing values, such as -999, empty columns, far rows, and angles."""
 
 import numpy as np
 from scipy.special import gammaln
@@ -28,6 +28,19 @@ FAR = 1000.0
 BEYOND = 5  # least number of new rows beyond an end of a column
 BY_CHANCE = np.log(1e-6)  # and the largest log probability of so many
 NAMED = 3  # largest number of columns that are named
+# An angle with a group of rows on both sides of its jump: of the bins of a turn, the
+# first and the last have many rows, also up to their ends, and two others have few.
+TURNS = (
+    ((0.0, 360.0), "360"),
+    ((-180.0, 180.0), "360"),
+    ((0.0, 2.0 * np.pi), "(2 * pi)"),
+    ((-np.pi, np.pi), "(2 * pi)"),
+)
+BINS = 24
+FEWEST_AT_END = 8  # least number of rows in the first bin, and in the last
+LEAST_AT_END = 0.02  # and least share of the rows
+HALF_FILLED = 0.7  # least ratio of the rows in their outer halves to the inner halves
+TIMES = 4.0  # least ratio of the rows in these two bins to two neighbors elsewhere
 
 
 def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
@@ -171,6 +184,68 @@ def warn_of_far_rows(ends, n_rows, names, consequence):
         f"of theirs, so that it {consequence}. Check the row, and leave it out if it "
         "is wrong."
     )
+
+
+def warn_of_angles(X, names=(), left_out=()):
+    """Warn of an angle whose jump, as from 360 to 0 degrees, cuts a group of rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows; NaN is ignored.
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    left_out : sequence of int
+        Columns that are not checked.
+
+    Returns
+    -------
+    warned : bool
+        Whether there is such a column.
+    """
+    if len(X) < FEWEST_ROWS:
+        return False
+    rows = X[:: -(-len(X) // LOOKED_AT)]
+    low, high = np.fmin.reduce(rows), np.fmax.reduce(rows)
+    for (start, end), turn in TURNS:
+        margin = (end - start) / (2 * BINS)
+        near = (start <= low) & (low < start + margin)
+        near &= (end - margin < high) & (high <= end)
+        for column in np.flatnonzero(near).tolist():
+            rare = None
+            if column not in left_out:
+                rare = _place_to_cut(rows[:, column], start, end)
+            if rare is None:
+                continue
+            of = f" ({names[column]!r})" if len(names) else ""
+            warn_user(
+                f"Many values in column {column} of X{of} are near {start:.3g} or "
+                f"near {end:.3g}, and few near {rare:.3g}. If it is an angle, its jump "
+                "cuts a group of rows in two, which may count as two. Give "
+                f"(x - {rare % (end - start):.3g}) % {turn}, which jumps where values "
+                "are rare."
+            )
+            return True
+    return False
+
+
+def _place_to_cut(values, start, end):
+    """Return where the values of a turn are rarest, None if no group is at its ends."""
+    values = values[~np.isnan(values)]
+    if len(np.unique(values)) < BINS:
+        return None
+    halves, edges = np.histogram(values, 2 * BINS, (start, end))
+    bins = halves[::2] + halves[1::2]
+    pairs = bins[:-1] + bins[1:]
+    around = np.convolve(pairs, np.ones(5), "same")  # decides among equal pairs
+    emptiest = np.lexsort((around, pairs))[0]
+    if (
+        bins[[0, -1]].min() < max(FEWEST_AT_END, LEAST_AT_END * len(values))
+        or (halves[[0, -1]] < HALF_FILLED * halves[[1, -2]]).any()
+        or bins[0] + bins[-1] < TIMES * pairs[emptiest]
+    ):
+        return None
+    return float(edges[2 * (emptiest + 1)])
 
 
 def ends_of(rows):

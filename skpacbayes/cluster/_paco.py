@@ -17,7 +17,11 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import as_fitted, fit_context, updates_state, warn_user
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
-from .._sentinels import warn_of_sentinels, warn_of_sentinels_in_stream
+from .._sentinels import (
+    warn_of_angles,
+    warn_of_sentinels,
+    warn_of_sentinels_in_stream,
+)
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -428,6 +432,7 @@ class PACOClusterer(
         self.inertia_ = noise.inertia(rows.points, rows.weights)
         names = vars(self).get("feature_names_in_", ())
         warn_of_sentinels(X[weights > 0], names)
+        warn_of_angles(X[weights > 0], names)
         return self
 
     @partial_fit_context

@@ -42,6 +42,7 @@ class Step(NamedTuple):
     cloud: Cloud
     evidence: float  # log p(row | past)
     ancestors: np.ndarray | None  # None if there was no resampling
+    log_forecast: np.ndarray  # log weights before the row
     n_stages: int = 1  # of tempering
 
 

@@ -7,13 +7,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from .._stream import has_doubled
-from ._cloud import Cloud, Step, forecast, weigh
+from ._cloud import Cloud, Step, forecast, moments, unweighted, weigh
 from ._tempering import tempered
 
 FEWEST = 1.5  # effective sample size below which one particle dominates
-# So few particles, whose mean is so many deviations from the mean of all particles,
-# are the nearest of the cloud to a row that no particle explains.
-FEW, FAR = 3.0, 2.6
+# Few effective particles whose mean is many deviations of the forecast from its mean
+# are the nearest of the cloud to a row that no particle explains: fewer than the first
+# number, at more than the second.
+EDGES = (3.0, 2.6), (10.0, 3.2)
 MOST_STAGES = 8  # of tempering, each of which moves particles a step only
 ENOUGH = 50  # least number of particles for a warning
 # A column of the state that hardly moves is looked for whenever the number of rows has
@@ -85,7 +86,13 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
         row.values.copy(),
         ahead.recent,
     )
-    return Step(moved, weighting.evidence, ahead.ancestors, weighting.n_stages)
+    return Step(
+        moved,
+        weighting.evidence,
+        ahead.ancestors,
+        ahead.log_weights,
+        weighting.n_stages,
+    )
 
 
 class Collapses:
@@ -107,7 +114,7 @@ class Collapses:
         if step.evidence == -math.inf:
             self._vanished.append(cloud.time)
         size = cloud.effective_size
-        few = size < FEWEST or (size < FEW and is_at_edge(cloud))
+        few = size < FEWEST or is_at_edge(step)
         if step.n_stages > MOST_STAGES:
             self._far.append(cloud.time)
         elif few and not row.silent:
@@ -161,12 +168,17 @@ def named(times):
     return f"{len(times)} rows, first row {times[0]} (0 is the first)"
 
 
-def is_at_edge(cloud):
-    """Whether the mean of the weighted particles is far from that of all particles."""
-    particles = cloud.particles
+def is_at_edge(step):
+    """Whether few particles have the weight, far from the mean of the forecast."""
+    particles, size = step.cloud.particles, step.cloud.effective_size
+    limits = [far for few, far in EDGES if size < few]
+    if not limits or step.n_stages > 1:  # tempering moves particles to the row
+        return False
     with np.errstate(all="ignore"):
-        gaps = np.abs(cloud.weights @ particles - particles.mean(axis=0))
-        return bool((gaps > FAR * particles.std(axis=0)).any())
+        weights = unweighted(step.log_forecast, 0.0).weights
+        mean, deviation = moments(weights, particles)
+        gaps = np.abs(step.cloud.weights @ particles - mean)
+        return bool((gaps > min(limits) * deviation).any())
 
 
 def lost_constant(before, step):

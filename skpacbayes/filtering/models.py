@@ -55,6 +55,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import warn_user
 from ._gaussian import LOG_2_PI, factored, gain_of, gaussian_log_density
 
+LARGEST = 40.0  # absolute value of a standard normal; its log density is -800
+
 
 class LocalLevel(BaseEstimator):
     """A random walk in each feature, observed with noise.
@@ -583,7 +585,9 @@ class StochasticVolatility(BaseEstimator):
             return center, whole
         # a common row, or one per particle; if missing, so is its normal
         before = np.asarray(y_prev, dtype=float)[..., :1]
+        # Beyond LARGEST the row excludes the state, which would go to infinity.
         normal = before / self.beta * np.exp(-0.5 * x)
+        normal = np.clip(normal, -LARGEST, LARGEST)
         known = ~np.isnan(normal)
         pull = np.where(known, self.leverage * self.sigma * normal, 0.0)
         rest = whole * math.sqrt(1 - self.leverage**2)

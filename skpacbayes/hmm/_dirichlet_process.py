@@ -13,7 +13,12 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import SeriesEstimator, fit_context, warn_user
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
-from .._sentinels import ends_of, warn_of_far_rows, warn_of_sentinels
+from .._sentinels import (
+    ends_of,
+    warn_of_angles,
+    warn_of_far_rows,
+    warn_of_sentinels,
+)
 from .._stream import StreamingEstimator, has_doubled, partial_fit_context
 from .._validation import as_numbers, refuse_large
 from . import _dirichlet_process_posterior as _posterior
@@ -960,6 +965,7 @@ class DirichletProcessHMM(
         if not warn_of_sentinels(X, names, left_out, allows_missing=True):
             left_out = [i for i, kind in enumerate(kinds) if kind != "normal"]
             warn_of_shared_values(X, left_out, names)
+            warn_of_angles(X, names, left_out)
 
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():

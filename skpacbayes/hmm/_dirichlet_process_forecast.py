@@ -10,7 +10,9 @@ from ._dirichlet_process_inputs import transitions_at
 from ._dirichlet_process_model import covariances
 from ._dirichlet_process_posterior import filtered_states
 
-_N_HALVINGS = 60
+_N_GRID = 100  # points between which quantiles are looked for
+_N_SECANTS = 12  # steps after which every second one is a bisection
+_CLOSE = 1e-14  # tolerance of quantiles, on the inverse hyperbolic sine
 _SAME = 1e-15  # change of the stage probabilities at which these are stationary
 _SETTLED = 1e-12  # distance from the state probabilities at the last step
 _MOST_POINTS = 100  # number of points of distribution functions at a time
@@ -79,19 +81,12 @@ def forecast_quantiles(states, draws, model, levels):
 
     `states` (n_draws, n_steps, n_states).
     """
-    n_steps = states.shape[1]
-    quantiles = np.empty((len(levels), n_steps, model.n_features))
+    quantiles = np.empty((len(levels), states.shape[1], model.n_features))
     variances = [np.einsum("...ff->...f", covariances(draw.factors)) for draw in draws]
     variances = np.array(variances)
     for feature in range(model.n_features):
         distribution = Margin(draws, model, feature, variances[..., feature])
-        at_once = max(1, _MOST_POINTS // len(levels))
-        for first in range(0, n_steps, at_once):
-            steps = slice(first, first + at_once)
-            weights = np.repeat(states[:, steps], len(levels), axis=1)
-            targets = np.tile(levels, weights.shape[1] // len(levels))
-            found = distribution.quantiles(weights, targets)
-            quantiles[:, steps, feature] = found.reshape(-1, len(levels)).T
+        quantiles[..., feature] = distribution.quantiles(states, np.array(levels))
     return quantiles
 
 
@@ -138,24 +133,70 @@ class Margin:
         """Return the distribution function at points, given probabilities of states."""
         return np.einsum("djp,dpj->p", self.of_states(points), states) / len(states)
 
-    def quantiles(self, states, levels):
-        """Return the quantile of each level for `states` (n_draws, n_levels, n_states).
+    def on_grid(self, states, least, most):
+        """Return a grid and distribution functions (n_steps, n_points) on it.
 
-        Bisection is on the inverse hyperbolic sine, accurate for rows up to 1e50 away.
+        The grid is on the inverse hyperbolic sine, accurate for rows up to 1e50 away;
+        it reaches to probabilities of at most `least` and at least `most`.
         """
-        low = np.full(
-            len(levels), np.arcsinh(self.centers - 10 * self.deviations).min()
-        )
-        high = np.full(
-            len(levels), np.arcsinh(self.centers + 10 * self.deviations).max()
-        )
-        reach = high - low
-        while (outside := self.at(np.sinh(low), states) > levels).any():
-            low, reach = np.where(outside, low - reach, low), 2 * reach
-        while (outside := self.at(np.sinh(high), states) < levels).any():
-            high, reach = np.where(outside, high + reach, high), 2 * reach
-        for _ in range(_N_HALVINGS):
-            middle = 0.5 * (low + high)
-            below = self.at(np.sinh(middle), states) < levels
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.sinh(0.5 * (low + high))
+        low = np.arcsinh(self.centers - 10 * self.deviations).min()
+        high = np.arcsinh(self.centers + 10 * self.deviations).max()
+        while True:
+            grid = np.linspace(low, high, _N_GRID)
+            found = self.of_states(np.sinh(grid))
+            found = np.tensordot(states, found, ([0, 2], [0, 1])) / len(states)
+            lacks = (found[:, 0] > least).any(), (found[:, -1] < most).any()
+            if not any(lacks):
+                return grid, found
+            low, high = low - lacks[0] * (high - low), high + lacks[1] * (high - low)
+
+    def quantiles(self, states, levels):
+        """Return quantiles (n_levels, n_steps); states (n_draws, n_steps, n_states)."""
+        grid, found = self.on_grid(states, levels.min(), levels.max())
+        shape = len(levels), len(found)
+        levels, steps = np.repeat(levels, shape[1]), np.tile(range(shape[1]), shape[0])
+        after = (found[steps] < levels[:, None]).sum(axis=1).clip(1, _N_GRID - 1)
+        quantiles = np.empty(len(levels))
+        for first in range(0, len(levels), _MOST_POINTS):
+            some = slice(first, first + _MOST_POINTS)
+            own, step, now = levels[some], steps[some], after[some]
+
+            def above(points, which, own=own, step=step):
+                found = self.at(np.sinh(points), states[:, step[which]])
+                return found - own[which]
+
+            gaps = [found[step, end] - own for end in (now - 1, now)]
+            quantiles[some] = rising_roots(above, grid[now - 1], grid[now], *gaps)
+        return np.sinh(quantiles).reshape(shape)
+
+
+def rising_roots(function, low, high, below, above):
+    """Return roots of rising functions by secants: the Illinois method.
+
+    Parameters
+    ----------
+    function : callable
+        Of points, and which functions to evaluate at each.
+    low, high : ndarray of shape (n_functions,)
+        Ends of an interval with the root.
+    below, above : ndarray of shape (n_functions,)
+        Values at the ends.
+    """
+    ends, values = np.array([low, high]), np.array([below, above])
+    last = np.full(len(low), -1)  # the end that moved last
+    which, n_steps = np.arange(len(low)), 0
+    while len(which):
+        (a, b), (f, g) = ends[:, which], values[:, which]
+        least = 0.5 * _CLOSE * (1.0 + np.abs(a))
+        steep, n_steps = g > f, n_steps + 1
+        share = np.where(steep, -f / np.where(steep, g - f, 1.0), 0.5)
+        if n_steps > _N_SECANTS and n_steps % 2:
+            share = 0.5
+        # A step of at least this length moves the other end when a root is reached.
+        points = np.clip(a + share * (b - a), a + least, b - least)
+        found = function(points, which)
+        end = (found >= 0.0).astype(int)
+        values[1 - end, which] *= np.where(last[which] == end, 0.5, 1.0)
+        ends[end, which], values[end, which], last[which] = points, found, end
+        which = which[(ends[1] - ends[0])[which] > 2.0 * least]
+    return ends.mean(axis=0)

@@ -1,5 +1,7 @@
 """Posterior quantities for columns of several kinds."""
 
+from functools import cache, partial
+
 import numpy as np
 from scipy.special import pdtr
 from scipy.stats import nbinom
@@ -33,13 +35,16 @@ def count_quantiles(states, draws, model, levels):
     """
     quantiles = np.empty((len(levels), states.shape[1], model.n_counts))
     for feature in range(model.n_counts):
+        # Most steps and levels ask for the same few counts.
+        known = cache(
+            partial(distribution_at, draws=draws, model=model, feature=feature)
+        )
         for step in range(states.shape[1]):
             now = states[:, step] / len(draws)
             for number, level in enumerate(levels):
 
-                def enough(count, now=now, feature=feature, level=level):
-                    found = distribution_at(count, draws, model, feature)
-                    return (now * found).sum() >= level - 1e-12
+                def enough(count, now=now, known=known, level=level):
+                    return (now * known(count)).sum() >= level - 1e-12
 
                 quantiles[number, step, feature] = smallest(enough)
     return quantiles

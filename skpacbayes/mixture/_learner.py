@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
-from .._sentinels import warn_of_sentinels
+from .._sentinels import warn_of_angles, warn_of_sentinels
 from ._ascent import Fit, TemperedMixture
 from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
 from ._diagnostics import (
@@ -228,11 +228,12 @@ class Learner:
         )
 
     def warn_of_sentinels(self, mixture, X):
-        """Warn of codes for missing values; return whether there are any."""
+        """Warn of codes for missing values, and of angles; return whether of codes."""
         family, columns = mixture.family, range(X.shape[1])
         if issparse(X):
             return False
         others = set(columns).difference(family.columns_that_are("ordered", columns))
+        warn_of_angles(X, self.names, others)
         missing = {"allows_missing": family.allows_missing}
         return warn_of_sentinels(X, self.names, others, **missing)
 

@@ -1,11 +1,13 @@
 """Numbers that stand for missing values are named, in a table and on a stream."""
 
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.feature_extraction.text import TfidfVectorizer
 from states import changes, state_of
 
@@ -26,7 +28,9 @@ from skpacbayes import (
     TemperedVBMixture,
 )
 from skpacbayes._sentinels import (
+    TURNS,
     ends_of,
+    warn_of_angles,
     warn_of_sentinels,
     warn_of_sentinels_in_stream,
 )
@@ -283,3 +287,68 @@ def test_a_word_that_few_texts_have_is_no_missing_value(n_words):
         for Z in (X, 3.0 - 2.0 * X, X[:30]):
             warn_of_sentinels(Z)  # a warning is an error
             warn_of_sentinels_in_stream(ends_of(Z), len(Z))
+
+
+# Angles.
+
+
+def angles(start, end, seed, n=400):
+    """Draw angles of two groups, one of which is on both sides of the jump."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice((-0.03, 0.35), n) + 0.05 * rng.normal(size=n)
+    return np.column_stack([rng.normal(size=n), start + (end - start) * (groups % 1.0)])
+
+
+def told_of_angles(*given):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert warn_of_angles(*given) == bool(caught)
+    return [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize(("ends", "turn"), TURNS, ids=str)
+def test_an_angle_whose_jump_is_in_a_group(ends, turn):
+    """A warning names it; its advice, followed, leaves nothing to warn of."""
+    n_told = 0
+    for seed in range(20):
+        X = angles(*ends, seed)
+        X[::50, 1] = np.nan
+        assert not told_of_angles(X, (), [1])
+        if told := told_of_angles(X, ["age", "wind"]):
+            (text,), n_told = told, n_told + 1
+            assert text.startswith("Many values in column 1 of X ('wind') are near ")
+            advice = re.search(r"Give (.*), which jumps", text).group(1)
+            X[:, 1] = eval(advice, {"x": X[:, 1], "pi": np.pi})
+            assert turn in advice
+            assert np.ptp(X[~np.isnan(X[:, 1]), 1]) < 0.8 * (ends[1] - ends[0])
+            assert not told_of_angles(X)
+    assert n_told >= 15
+
+
+def test_other_columns_are_no_angles():
+    """Real tables in several units, and columns that fill a turn or a percentage."""
+    rng = np.random.default_rng(0)
+    tables = []
+    for load in (load_breast_cancer, load_diabetes, load_iris, load_wine):
+        X = load().data
+        units = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+        tables += [X, units, 100.0 * units, (X - X.mean(axis=0)) / X.std(axis=0)]
+    for _ in range(50):
+        n = rng.integers(40, 1000)
+        U = rng.random((n, 4))
+        tables += [U, 100.0 * U, 360.0 * U, np.pi * (2.0 * U - 1.0)]
+        tables.append(np.clip(rng.normal(50.0, 15.0, (n, 4)), 0.0, 100.0))
+        two = rng.choice((-2.5, 2.5), (n, 4)) + rng.uniform(0.1, 0.8) * U
+        tables.append(3.1 * two / np.abs(two).max(axis=0))
+        tables.append(np.repeat([[0.0], [90.0], [180.0], [359.9]], n, axis=0))
+    assert len(tables) > 300
+    assert not any(told_of_angles(X) for X in tables)
+
+
+@pytest.mark.parametrize("model", [STATES, CLUSTERS, *MIXTURES[:4]], ids=repr)
+def test_estimators_warn_of_angles(model):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clone(model).fit(angles(0.0, 360.0, 0))
+    told = [str(w.message) for w in caught]
+    assert sum("If it is an angle" in text for text in told) == 1

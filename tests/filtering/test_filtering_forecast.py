@@ -251,6 +251,7 @@ class Multiplied(Bare):
         return x * np.exp(z)
 
 
+@pytest.mark.filterwarnings("ignore:One or a few of 200 particles")  # of other rows
 def test_smoothing_without_a_density_is_right_or_refused():
     X = 0.7 * np.random.default_rng(0).standard_t(3, size=(300, 1))
     fitted = tracker(Multiplied(), n_particles=200).fit(X[:5])

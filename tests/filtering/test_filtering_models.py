@@ -705,6 +705,7 @@ SPREADS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:One or a few of 256 particles")
 @pytest.mark.filterwarnings("ignore:Column 0 of the state hardly moves")
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, 0.0])
 @pytest.mark.parametrize(("model", "given", "name"), SPREADS)
@@ -716,3 +717,22 @@ def test_what_is_no_spread_is_refused(model, given, name, value):
     with pytest.raises(ValueError, match=f"{name}=.* must be finite and"):
         spread.fit(rows())
     assert not hasattr(spread, "log_likelihood_")
+
+
+@pytest.mark.parametrize("seed", [3, 8, 14])
+def test_leverage_keeps_states_finite(seed):
+    """Particles without weight do not run away, whatever the row before."""
+    rng = np.random.default_rng(seed)
+    model, state, X = StochasticVolatility(0.95, 0.3, 0.7, -0.7), 0.0, []
+    for shock, other in rng.normal(size=(300, 2)):
+        X.append([0.7 * np.exp(state / 2) * shock])
+        state = 0.95 * state + 0.3 * (-0.7 * shock + np.sqrt(0.51) * other)
+    X[100] = [1e3]
+    tracking = ClusteredParticleFilter(model, n_particles=300, random_state=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=ConvergenceWarning)
+        tracking.fit(X)
+    assert np.isfinite(tracking.particles_).all()
+    assert np.isfinite(tracking.log_likelihood_)
+    moved = model.transition(np.array([[-200.0], [5.0]]), np.zeros((2, 1)), 1, X[0])
+    assert np.abs(moved).max() < 200.0

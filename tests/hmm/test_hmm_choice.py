@@ -20,6 +20,7 @@ from skpacbayes.hmm._dirichlet_process_dependence import (
     strongest_memory,
     strongest_trend,
 )
+from skpacbayes.hmm._dirichlet_process_forecast import rising_roots
 from skpacbayes.hmm._dirichlet_process_sampling import choose_model
 from skpacbayes.hmm._dirichlet_process_selection import Candidate, PredictiveScore
 from skpacbayes.hmm._dirichlet_process_warnings import warn_of_order
@@ -398,6 +399,34 @@ def filtered_by_hand(rows, draw, model):
         law = (law @ draw.transitions if step else law) * densities
         law /= law.sum()
     return law
+
+
+def test_roots_of_rising_functions():
+    """Those of bisection to 1e-12, also on steps, plateaus and tails, in few calls."""
+    rng = np.random.default_rng(0)
+    at, n_calls = rng.uniform(-9.0, 9.0, 60), 0
+    width = 10.0 ** rng.uniform(-6.0, 1.0, 60)
+    levels = np.tile([0.5, 0.05, 1 - 1e-6, 0.3, 0.7], 12)
+    steps = np.arange(60) % 4 == 0
+
+    def above(points, which):
+        nonlocal n_calls
+        n_calls += 1
+        gaps = points - at[which]
+        far = norm.cdf((gaps + 10.0) / width[which])
+        smooth = 0.5 * (norm.cdf(gaps / width[which]) + far)
+        return np.where(steps[which], gaps >= 0.0, smooth) - levels[which]
+
+    low, high, every = np.full(60, -80.0), np.full(60, 80.0), np.arange(60)
+    found = rising_roots(above, low, high, above(low, every), above(high, every))
+    assert n_calls <= 2 + 12 + 2 * np.log2(160.0 / 1e-14)  # every second one halves
+    for _ in range(70):
+        middle = 0.5 * (low + high)
+        after = above(middle, every) >= 0.0
+        low, high = np.where(after, low, middle), np.where(after, middle, high)
+    sharp = (levels != 0.5) | steps  # else any point between the two is a root
+    assert_allclose(found[sharp], low[sharp], atol=1e-12)
+    assert_allclose(above(found, every)[~steps], 0.0, atol=1e-7)
 
 
 def test_far_forecasts_are_of_the_stationary_distribution():
