@@ -8,8 +8,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from ._paco_cells import metric_of
+from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_far import FEWEST, far_points
+from ._paco_fitting import MixtureProblem
 from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
@@ -91,6 +93,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
+        elif most != 1:
+            yield from _doubts_of_crossing(problem, found)
     if setting.calibrated and not bound and n_clusters > 1:
         yield from _doubts_of_clusters(problem, n_clusters)
 
@@ -240,6 +244,20 @@ def _doubts_of_overlap(found, n_clusters, rivals):
             f"n_clusters_={n_clusters}, but a density of {best} clusters describes the "
             f"rows better: a cluster may be several groups that overlap. Fit a mixture "
             f"with {best} components (TemperedVBGaussianMixture) to separate them."
+        )
+
+
+def _doubts_of_crossing(problem, found):
+    """Yield a sentence if one cluster may be two groups that cross."""
+    if found.mixture.background:
+        return  # far rows would be a group of their own shape
+    shares = shares_of_crossing_groups(MixtureProblem.of(*problem.in_columns))
+    if shares is not None:
+        yield (
+            f"n_clusters_=1, but two groups with about one centre and different "
+            f"correlations, with {shares[0]:.0%} and {shares[1]:.0%} of the rows, "
+            "describe the rows better. Fit a mixture with 2 components "
+            "(TemperedVBGaussianMixture) to separate them."
         )
 
 
