@@ -8,6 +8,7 @@ from scipy.linalg import eigh
 
 from ._paco_covariances import fit_with_covariances
 from ._paco_mixture import (
+    LEAST_GAIN,
     STUDENT_DOF,
     log_components,
     n_shape_parameters,
@@ -84,7 +85,8 @@ def shares_of_crossing_groups(problem):
     tails = value(fit_with_covariances(problem, several, labels), of_two)
     independent = _independent(problem, crossing.labels)
     independent -= d * (d + 2) * math.log(problem.n_rows) / 2
-    if max(others) > least or max(tails, independent) > least + _LEAST_GAIN:
+    own = least + _LEAST_GAIN
+    if max(others) > least or tails > own or independent > own + LEAST_GAIN:
         return None
     return np.sort(crossing.shares)
 
