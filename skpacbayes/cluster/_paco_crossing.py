@@ -23,8 +23,9 @@ _POINTS, _ROWS_OF_PARAMETER = 2000, 5
 _LEAST_GAIN, _SAME_CENTER, _LEAST_SHARE = 5.0, 1.0, 0.1
 # Degrees of freedom of one group with heavy tails, the alternative to two groups.
 _TAILS = (2.0, 3.0, 5.0, 10.0)
-# Numbers of iterations of EM: of mixtures, and of a Student scale.
-_MAX_ITER, _SCALE_ITER = 60, 30
+# Numbers of iterations of EM: of mixtures, of two groups before they are compared with
+# one normal group, and of a Student scale.
+_MAX_ITER, _FIRST_ITER, _SCALE_ITER = 60, 3, 30
 
 
 def shares_of_crossing_groups(problem):
@@ -66,14 +67,17 @@ def shares_of_crossing_groups(problem):
     if labels.min() == labels.max():
         return None
     start = problem.cut(single, labels)
+    of_two, of_normal = 2 * of_center_and_shape + 1, one(math.inf)
+    crossing = fit_with_covariances(problem, start, labels, _FIRST_ITER)
+    if value(crossing, of_two) < of_normal:
+        return None  # of most single groups, which saves time
     crossing = fit_with_covariances(problem, start, labels, _MAX_ITER)
-    of_two = 2 * of_center_and_shape + 1
     least = value(crossing, of_two) - _LEAST_GAIN
     if (
         crossing.n_clusters < 2
         or crossing.shares.min() < _LEAST_SHARE
         or _distance_of_centers(crossing) > _SAME_CENTER
-        or one(math.inf) > least
+        or of_normal > least
     ):
         return None
     others = [*map(one, _TAILS)]
