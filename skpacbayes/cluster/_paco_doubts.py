@@ -16,6 +16,9 @@ from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
 
+# Rows that the weights stand for, over the number of distinct rows, below which weights
+# may hide clusters.
+_LITTLE_WEIGHT = 0.1
 # Largest number of rivals that a warning names.
 _NAMED = 4
 # Weight of a place above which it holds copies of a row.
@@ -48,6 +51,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     if not setting.mixtures:
         most = setting.largest_prior
     yield from _doubts_of_order(problem, n_clusters)
+    if setting.calibrated and n_clusters == 1 != most:
+        yield from _doubts_of_weights(problem)
     if problem.few_rows_of_stream:
         yield from _doubts_of_few_rows(problem, n_clusters)
         return
@@ -114,6 +119,21 @@ def _doubts_of_order(problem, n_clusters):
             f"explains {share:.0%} of the variance within them: they may be cut into "
             "pieces, or taken for one. Use forgetting='auto', or shuffle the rows if "
             "their order has no meaning."
+        )
+
+
+def _doubts_of_weights(problem):
+    """Yield a sentence if small or very unequal weights leave no evidence of clusters.
+
+    Rows that are forgotten weigh little too.
+    """
+    n_points = len(problem.rows.points)
+    remembered = problem.setting.remembers
+    if remembered and problem.n_rows < _LITTLE_WEIGHT * n_points:
+        yield (
+            f"n_clusters_=1, but the weights of {n_points} rows count as only "
+            f"{problem.n_rows:.3g} rows, which may hide clusters: a weight is a number "
+            "of rows. Multiply small weights, or limit the largest."
         )
 
 
