@@ -8,12 +8,17 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from ._paco_cells import metric_of
+from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_far import FEWEST, far_points
+from ._paco_fitting import MixtureProblem
 from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
 
+# Rows that the weights stand for, over the number of distinct rows, below which weights
+# may hide clusters.
+_LITTLE_WEIGHT = 0.1
 # Largest number of rivals that a warning names.
 _NAMED = 4
 # Weight of a place above which it holds copies of a row.
@@ -46,6 +51,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     if not setting.mixtures:
         most = setting.largest_prior
     yield from _doubts_of_order(problem, n_clusters)
+    if setting.calibrated and n_clusters == 1 != most:
+        yield from _doubts_of_weights(problem)
     if problem.few_rows_of_stream:
         yield from _doubts_of_few_rows(problem, n_clusters)
         return
@@ -91,6 +98,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
         yield from _doubts_of_columns(problem, n_clusters)
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
+        elif most != 1:
+            yield from _doubts_of_crossing(problem, found)
     if setting.calibrated and not bound and n_clusters > 1:
         yield from _doubts_of_clusters(problem, n_clusters)
 
@@ -110,6 +119,21 @@ def _doubts_of_order(problem, n_clusters):
             f"explains {share:.0%} of the variance within them: they may be cut into "
             "pieces, or taken for one. Use forgetting='auto', or shuffle the rows if "
             "their order has no meaning."
+        )
+
+
+def _doubts_of_weights(problem):
+    """Yield a sentence if small or very unequal weights leave no evidence of clusters.
+
+    Rows that are forgotten weigh little too.
+    """
+    n_points = len(problem.rows.points)
+    remembered = problem.setting.remembers
+    if remembered and problem.n_rows < _LITTLE_WEIGHT * n_points:
+        yield (
+            f"n_clusters_=1, but the weights of {n_points} rows count as only "
+            f"{problem.n_rows:.3g} rows, which may hide clusters: a weight is a number "
+            "of rows. Multiply small weights, or limit the largest."
         )
 
 
@@ -240,6 +264,20 @@ def _doubts_of_overlap(found, n_clusters, rivals):
             f"n_clusters_={n_clusters}, but a density of {best} clusters describes the "
             f"rows better: a cluster may be several groups that overlap. Fit a mixture "
             f"with {best} components (TemperedVBGaussianMixture) to separate them."
+        )
+
+
+def _doubts_of_crossing(problem, found):
+    """Yield a sentence if one cluster may be two groups that cross."""
+    if found.mixture.background:
+        return  # far rows would be a group of their own shape
+    shares = shares_of_crossing_groups(MixtureProblem.of(*problem.in_columns))
+    if shares is not None:
+        yield (
+            f"n_clusters_=1, but two groups with about one centre and different "
+            f"correlations, with {shares[0]:.0%} and {shares[1]:.0%} of the rows, "
+            "describe the rows better. Fit a mixture with 2 components "
+            "(TemperedVBGaussianMixture) to separate them."
         )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import PACOClusterer
 from skpacbayes.cluster._paco_doubts import n_groups_with_gaps, places_of_clusters
@@ -143,3 +144,16 @@ def test_weight_of_places():
     centers = np.array([[0.0, 1.0], [6.0, 0.5]])
     found = places_of_clusters(points, weights, labels, centers)
     np.testing.assert_array_equal(found, [3.0, 0.0])
+
+
+@pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
+def test_weights_too_small_to_show_clusters_are_named(loss):
+    """Weights that sum to 1 made three groups one cluster in silence."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) + 20 * rng.integers(3, size=(300, 1))
+    model = PACOClusterer(random_state=0, n_iter=20, loss=loss)
+    with pytest.warns(ConvergenceWarning, match="300 rows count as only 1 rows"):
+        model.fit(X, sample_weight=np.full(300, 1 / 300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.fit(X, sample_weight=np.full(300, 0.5)).n_clusters_ == 3
