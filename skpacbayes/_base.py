@@ -453,7 +453,7 @@ class SeriesEstimator(MissingValuesEstimator):
         if begin:
             self._n_inputs, self._input_names = n_inputs, names
         elif n_inputs != self._n_inputs:
-            advice = ": pass inputs=" if inputs is None else ""
+            advice = ": pass `inputs`" if inputs is None else ""
             raise ValueError(
                 f"inputs has {n_inputs or 0} columns, but the estimator was fitted "
                 f"with {self._n_inputs or 0}{advice}."

@@ -247,7 +247,9 @@ def warn_of_far_rows(X, reach, n_rows, deviates):
                 break
         else:
             return
-    more = " Standard deviations add only what a line would." if deviates else ""
+    more = ""
+    if deviates:
+        more = " Beyond it, standard deviations include only what a line would add."
     warn_user(
         f"feature {feature} of {np.count_nonzero(rows[:, feature])} rows is outside "
         f"of its range in the fit by more than {most}the length of this range: its "

@@ -418,7 +418,8 @@ class PACOClusterer(
             have two values.
         UserWarning
             If several rows share a value far from all others of its column, which may
-            stand for a missing one.
+            stand for a missing one. If a column seems to be an angle whose jump, as
+            from 360 to 0, cuts a group; a stream is not checked for these.
         """
         X = self._rows(X, reset=True)
         weights = checked_weights(sample_weight, X, some=True)

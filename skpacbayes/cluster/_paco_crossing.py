@@ -47,8 +47,9 @@ def shares_of_crossing_groups(problem):
     shares : ndarray of shape (2,) or None
         In increasing order.
     """
-    problem = problem.subset(_POINTS)
-    d = problem.d
+    n_drawn = problem.n_rows / problem.row_weight
+    share = min(1.0, _POINTS / len(problem.points))
+    problem, d = problem.subset(_POINTS, share * n_drawn), problem.d
     of_center_and_shape = d + n_shape_parameters("tied", d) + 1
     few_rows = problem.n_rows < _ROWS_OF_PARAMETER * of_center_and_shape
     if d == 1 or d > _MOST_COLUMNS or few_rows:

@@ -286,7 +286,8 @@ def _doubts_of_clusters(problem, n_clusters):
     rows, k = problem.rows, n_clusters
     labels, centers = _labels_and_centers(problem, k)
     masses = places_of_clusters(rows.points, rows.weights, labels, centers)
-    copied, single = int((masses > _SINGLE).sum()), int((masses > 0).sum())
+    copied = int((masses > _SINGLE * rows.row_weight).sum())
+    single = int((masses > 0).sum())
     if copied > k / 2 and k > FEW_PLACES:
         yield (
             f"{copied} of {k} clusters are one row each, repeated: if rows were "

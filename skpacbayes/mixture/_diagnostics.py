@@ -357,7 +357,7 @@ def warn_of_shares(family, X):
     many = (
         "too many components describe the difference"
         if sums[0] > 1
-        else ("one draw a row tells no components apart")
+        else "one draw a row tells no components apart"
     )
     warn_user(
         f"The rows of X sum to {total}: a row of shares counts as {total} "

@@ -50,6 +50,16 @@ def test_weights_are_rows():
     np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
 
 
+def test_rows_that_stand_for_others_are_counted_once():
+    rng = np.random.default_rng(2)
+    problems = []
+    for X in (rng.normal(size=(4000, 8)), crossing(rng, (0.9, -0.9), 4000)):
+        problems.append(problem_of(X, np.full(len(X), 20.0)))
+        problems[-1].row_weight = 20.0
+    assert shares_of_crossing_groups(problems[0]) is None
+    np.testing.assert_allclose(shares_of_crossing_groups(problems[1]), 0.5, atol=0.15)
+
+
 ONE_GROUP = {
     "normal": lambda rng, size: rng.normal(size=size),
     "Student": lambda rng, size: (

@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture
 from skpacbayes import make_paco_model
 from skpacbayes.cluster._paco_covariances import fit_with_covariances
 from skpacbayes.cluster._paco_fitting import MixtureProblem, inverse_root
-from skpacbayes.cluster._paco_search import find_mixture
+from skpacbayes.cluster._paco_search import Search, find_mixture
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
 RNG = np.random.default_rng(0)
@@ -151,3 +151,19 @@ def test_a_search_of_one_kind_finds_sizes_as_likely_as_that_of_all_kinds(seed):
     for k in full.sizes.keys() & again.sizes.keys():
         if full.sizes[k].evidence > best - 10:
             assert again.sizes[k].evidence > full.sizes[k].evidence - 1.0
+
+
+@pytest.mark.parametrize(("n_single", "collapses"), [(4, False), (60, True)])
+def test_variances_of_single_rows_may_tend_to_zero(n_single, collapses):
+    """If they are most clusters: the likelihood then has no bound, and is not used."""
+    points = np.random.default_rng(0).normal(size=(1500, 20))
+    problem = problem_of(points)
+    far = np.argsort((points**2).sum(axis=1))[-n_single:]
+    labels = np.zeros(len(points), dtype=np.int64)
+    labels[far] = np.arange(1, n_single + 1)
+    start = problem.cut(problem.single("round"), labels)
+    mixture = problem.fit(start, "round", True, math.inf, 200, 0.0)
+    assert problem.collapsed(mixture) == collapses
+    search = Search(problem)
+    search.keep(mixture)
+    assert bool(search.solutions) == (not collapses)
