@@ -108,6 +108,13 @@ def named(columns, names):
     return [str(names[column]) for column in columns] if len(names) else list(columns)
 
 
+def first_named(columns, names, most):
+    """Return the names of the first columns for a message, and how many more."""
+    found = named(columns, names)
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return f"{found[:most]}{more}"
+
+
 def _ours(module):
     return module.partition(".")[0] in ("skpacbayes", "sklearn", "joblib", "numpy")
 

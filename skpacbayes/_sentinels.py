@@ -64,7 +64,7 @@ def warn_of_sentinels(X, names=(), left_out=(), *, allows_missing=False):
     """
     if len(X) < FEWEST_ROWS:
         return False
-    rows = X[:: -(-len(X) // LOOKED_AT)]
+    rows = _looked_at(X)
     found = []
     for column, value in _repeated_ends(rows):
         if column in left_out:
@@ -205,7 +205,7 @@ def warn_of_angles(X, names=(), left_out=()):
     """
     if len(X) < FEWEST_ROWS:
         return False
-    rows = X[:: -(-len(X) // LOOKED_AT)]
+    rows = _looked_at(X)
     low, high = np.fmin.reduce(rows), np.fmax.reduce(rows)
     for (start, end), turn in TURNS:
         margin = (end - start) / (2 * BINS)
@@ -287,6 +287,11 @@ def _warn(found, names, allows_missing=False):
         f"a missing value, {advice}{more}."
     )
     return True
+
+
+def _looked_at(X):
+    """Return rows over the whole table, at most LOOKED_AT."""
+    return X[:: -(-len(X) // LOOKED_AT)]
 
 
 def _repeated_ends(rows):

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from scipy.stats import norm, rankdata
 
-from .._base import named, warn_user
+from .._base import first_named, warn_user
 
 LEVEL = 1e-3  # of the joint test of all summaries
 MOST_ROWS = 10_000  # rows by which summaries are tested
@@ -65,10 +65,9 @@ def warn_of_unrelated(related, gains, weights, names):
     error = np.sqrt(np.average((gains - mean) ** 2, weights=weights) / n_pairs)
     if not mean > max(LEAST_GAIN, N_ERRORS * error):
         return
-    others = named(np.flatnonzero(~related).tolist(), names)
-    more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+    others = first_named(np.flatnonzero(~related).tolist(), names, NAMED)
     warn_user(
-        f"The summaries {others[:NAMED]}{more} show no relation to the parameters, and "
+        f"The summaries {others} show no relation to the parameters, and "
         "their noise hides the others: without them the log density of a held-out "
         f"pair is {mean:.2g} higher in the mean. Leave them out."
     )

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.stats import norm, rankdata
 
-from .._base import named, warn_user
+from .._base import first_named, named, warn_user
 from .._sentinels import NAMED
 from ._diagnostics import components_of, distinct_rows
 from ._product import ProductFamily
@@ -67,12 +67,11 @@ def warn_of_order(fit, X, names, chosen):
     found = columns[near >= NEAR].tolist()
     if found:
         more = "" if chosen else "inverse_temperature='auto' if they return to a mean, "
-        first = named(found[:NAMED], names)
-        others = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
         warn_user(
             f"Rows depend on their order: within the {fit.n_components} components, "
             "consecutive rows are much closer than in random order in the columns "
-            f"{first}{others} (autocorrelation of ranks up to {near.max():.2g}). "
+            f"{first_named(found, names, NAMED)} (autocorrelation of ranks up to "
+            f"{near.max():.2g}). "
             "Ignore this if independent rows were sorted, by a group or a number. If "
             "they follow each other in time or space, or several are of the same unit, "
             "components may be pieces of a path or units, and n_components='auto' "
