@@ -138,11 +138,13 @@ def depend_on_order(values):
 def warn_of_fit(loss, shuffled, n_shuffled):
     """Warn of a model whose mean loss on its rows is that much for their order.
 
+    Returns whether it is.
+
     shuffled : the mean loss of a model that has learnt n_shuffled of them in random
     order.
     """
     if loss <= (1.0 + NOTABLE) * shuffled:
-        return
+        return False
     warn_user(
         f"The final model has a mean loss of {loss:g} on its rows, and one that learnt "
         f"{n_shuffled} of them in random order has {shuffled:g}: the fit to early rows "
@@ -150,6 +152,7 @@ def warn_of_fit(loss, shuffled, n_shuffled):
         "(sklearn.utils.shuffle). If the relation changes, judge the model by "
         "cumulative_loss_, not by its fit to early rows."
     )
+    return True
 
 
 def warn_of_copies(state):

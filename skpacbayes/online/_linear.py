@@ -18,6 +18,7 @@ from .._kernels.online_parts import noise_of
 from .._kernels.online_predict import predict_scores
 from .._kernels.online_softmax import learn_softmax
 from ..certificates.online import point_losses
+from ._curves import warn_of_curves
 from ._doubts import (
     depend_on_order,
     warn_of_change,
@@ -168,38 +169,45 @@ class OnlineLinearModel(OnlineEstimator):
         return warn_of_change(foretold, state.n_steps, remedy)
 
     def _doubt_fit(self, X, y, sample_weight):
-        """Warn if rows in random order would improve the fit.
+        """Warn if rows in random order would improve the fit; return whether so.
 
         It is checked only if the losses or the errors depend on the order, and no
         forgetting was chosen. The scores are computed from the coefficients, without a
         kernel that would have to be compiled.
         """
         if not self._doubts_fit():
-            return
-        if len(sample_weight):  # without rows of zero weight
-            kept = sample_weight > 0.0
-            X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
-        coefficients, intercepts = self._raw_coefficients()
+            return False
+        X, y, sample_weight = _without_zeros(X, y, sample_weight)
         some = slice(None, None, -(-len(X) // SHUFFLED))
-        scores = X[some] @ coefficients.T + intercepts
+        scores = self._linear_scores(X[some])
         found = [self._losses(y[some], scores), *self._errors(y[some], scores).T]
         weights = sample_weight if len(sample_weight) else None
         if not any(map(depend_on_order, found)):
             if self.loss == "quantile":
                 own = None if weights is None else weights[some]
                 warn_of_level(self.quantile, y[some] - scores[:, 0], own)
-            return
+            return False
         loss = np.average(self._losses_of(X, y), weights=weights)
         rng, shuffled = np.random.default_rng(0), 0.0
         for _ in range(2):  # of few rows, one random order may be a lucky one
             order = rng.permutation(len(X))[:SHUFFLED]
             twin = self._draft(forgets=False)
-            twin._begin(self.n_features_in_, len(coefficients))
+            twin._begin(self.n_features_in_, scores.shape[1])
             some = order[: len(sample_weight)]
             twin._learn_blocks(X[order], y[order], sample_weight[some])
             losses = twin._losses_of(X, y)
             shuffled = max(shuffled, np.average(losses, weights=weights))
-        warn_of_fit(loss, shuffled, len(order))
+        return warn_of_fit(loss, shuffled, len(order))
+
+    def _doubt_shape(self, X, y, sample_weight):
+        if self._doubts_fit() and self.n_fourier == 0 and self._regression():
+            X, y, _ = _without_zeros(X, y, sample_weight)
+            warn_of_curves(X, y, self._errors(y, self._linear_scores(X))[:, 0])
+
+    def _linear_scores(self, X):
+        """Return the linear predictions of rows, (n_rows, n_outputs)."""
+        coefficients, intercepts = self._raw_coefficients()
+        return X @ coefficients.T + intercepts
 
     def _losses_of(self, X, y):
         """Return the losses of the predictions of rows."""
@@ -617,6 +625,14 @@ class OnlineLinearModel(OnlineEstimator):
         """
         weights = self._state.shares()[:, self._state.curved].sum(axis=1)
         return float(weights[0]) if self._regression() else weights
+
+
+def _without_zeros(X, y, sample_weight):
+    """Return the rows of positive weight."""
+    if not len(sample_weight):
+        return X, y, sample_weight
+    kept = sample_weight > 0.0
+    return X[kept], y[kept], sample_weight[kept]
 
 
 _LEARNERS = {

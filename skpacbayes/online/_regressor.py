@@ -110,6 +110,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         covariance) by exponential weights. Use it for predictions where you do not need
         coefficients: on the streams of the user guide it was at most 0.003 in R2 worse
         than the linear model, and a row costs about two and a half times as much.
+        With 0 and without `forgetting`, a warning is given if a smooth function of the
+        features predicts a quarter of the squared error.
     random_state : int, RandomState instance or None, default=None
         Seed of the random Fourier features, with `n_fourier`.
 

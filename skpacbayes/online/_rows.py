@@ -208,11 +208,13 @@ class OnlineEstimator(StreamingEstimator):
                 self._remembers_rows() and warn_of_passes(state)
             ):
                 pass  # what follows would be due to the copies
-            elif found is None and not self._doubt_change() and matters:
+            elif found is None and self._doubt_change():
+                pass  # errors depend on time, and so on features that do
+            else:
                 rows = self._remembered() if rows is None else rows
-                if rows is not None:
-                    self._doubt_fit(*rows)
-                if self._n_labels():
+                if rows is not None and not (matters and self._doubt_fit(*rows)):
+                    self._doubt_shape(*rows)
+                if matters and self._n_labels():
                     self._doubt_labels()
         return self
 
@@ -234,7 +236,10 @@ class OnlineEstimator(StreamingEstimator):
         """Return rows, targets and weights that span the stream, or None."""
 
     def _doubt_fit(self, X, y, sample_weight):
-        """Warn if rows in random order would improve the fit."""
+        """Warn if rows in random order would improve the fit; return whether so."""
+
+    def _doubt_shape(self, X, y, sample_weight):
+        """Warn if errors are a smooth function of the features."""
 
     def _doubt_labels(self):
         """Warn of a label that stays the same for long."""

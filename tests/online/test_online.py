@@ -400,6 +400,7 @@ def sorted_by_class(classes):
 
 @pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.filterwarnings("ignore:The model is linear")
 def test_forgetting_chooses_itself_under_heavy_tails(covariance):
     """A rate predicts within the range of the targets before the row.
 
@@ -453,6 +454,7 @@ def test_forgetting_chooses_itself_among_labels():
     assert auto < 1.1 * min(fixed)
 
 
+@pytest.mark.filterwarnings("ignore:The model is linear")
 def test_network_learns_what_a_line_cannot():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(4000, 2))

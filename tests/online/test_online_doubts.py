@@ -253,6 +253,7 @@ def test_a_stream_that_changes_is_named(unit, origin):
 
 
 @pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.filterwarnings("ignore:The model is linear")
 def test_a_stream_that_does_not_change_is_not(noise):
     """Whatever its features and noise, and where a line does not fit it.
 
@@ -425,6 +426,7 @@ HARDLY_SPOILT = [
 
 @pytest.mark.parametrize("change", [lambda x: x, lambda x: 1e-3 * x + 1e4])
 @pytest.mark.parametrize("parameters", LOSSES, ids=str)
+@pytest.mark.filterwarnings("ignore:The model is linear")
 def test_a_fit_that_persons_in_turn_have_spoilt_is_named(parameters, change):
     """Whatever the loss: where rows in random order give a better fit by a third.
 
@@ -475,6 +477,7 @@ def test_a_fit_that_persons_in_turn_have_spoilt_is_named(parameters, change):
     ],
     ids=repr,
 )
+@pytest.mark.filterwarnings("ignore:The model is linear")
 def test_a_fit_that_rows_sorted_by_a_feature_have_spoilt_is_named(model):
     """A bent relation; in random order nothing is said."""
     for seed in range(5):

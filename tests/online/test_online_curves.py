@@ -1,0 +1,96 @@
+"""Warnings of relations that a linear model cannot follow."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+
+from skpacbayes.online import OnlineVIRegressor
+from skpacbayes.online._curves import RIDGES, SCALE, curved_share
+
+CURVED = "^The model is linear, and a smooth function"
+MODELS = [
+    OnlineVIRegressor(),
+    OnlineVIRegressor(covariance="diagonal"),
+    OnlineVIRegressor(loss="absolute_error"),
+    OnlineVIRegressor(loss="quantile"),
+    OnlineVIRegressor(loss="poisson"),
+    OnlineVIRegressor(method="sva"),
+    OnlineVIRegressor(prior_scale="auto"),
+]
+
+
+def relation(model, curved, n=600):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (n, 3))
+    score = (X[:, 0] ** 2 if curved else X[:, 0]) + X[:, 1]
+    if model.loss == "poisson":
+        return X, rng.poisson(np.exp(score)).astype(float)
+    return X, score + 0.5 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("unit, origin", [(1.0, 0.0), (1e3, 1e4), (1e-3, -7.0)])
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_a_curve_is_named_and_a_line_is_not(model, unit, origin):
+    for curved in (True, False):
+        X, y = relation(model, curved)
+        X = unit * X + origin
+        if model.loss != "poisson":
+            y = unit * y + origin
+        if not curved:
+            clone(model).fit(X, y)  # a warning is an error
+            continue
+        with pytest.warns(UserWarning, match=CURVED):
+            clone(model).fit(X, y)
+        stream = clone(model)
+        with pytest.warns(UserWarning, match=CURVED):
+            for start in range(0, 600, 7):
+                stream.partial_fit(X[start : start + 7], y[start : start + 7])
+
+
+def test_the_share_is_that_of_a_gaussian_process():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.3 * rng.normal(size=120)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    errors = y - y.mean()
+    errors -= Z @ np.linalg.lstsq(Z, errors, rcond=None)[0]
+    left = []
+    for ridge in RIDGES:
+        process = GaussianProcessRegressor(
+            RBF(np.sqrt(2) / SCALE), alpha=ridge, optimizer=None
+        )
+        predicted = cross_val_predict(process, Z, errors, cv=LeaveOneOut())
+        left.append(np.square(errors - predicted).sum())
+    expected = 1 - min(left) / np.square(errors).sum()
+    assert expected > 0.5
+    np.testing.assert_allclose(curved_share(X, y), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 5, 30])
+def test_noise_is_no_curve(d):
+    """Also where it has heavy tails, and where rows are there several times.
+
+    The share is below 3.5 standard deviations of that of normal noise: 2e-4 each.
+    """
+    for seed in range(5):
+        rng = np.random.default_rng([d, seed])
+        for n in (130, 500):
+            X = rng.normal(size=(n, d))
+            for noise in (rng.normal(size=n), rng.standard_t(2, size=n)):
+                copies = rng.integers(n, size=n)
+                for rows in (slice(None), copies):
+                    assert curved_share(X[rows], noise[rows]) == 0.0
+
+
+def test_noise_that_is_too_small_to_matter_may_be_a_curve():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (300, 2))
+    y = X @ [5.0, 1.0] + 0.1 * X[:, 0] ** 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OnlineVIRegressor().fit(X, y)
