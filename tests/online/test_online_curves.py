@@ -24,6 +24,11 @@ MODELS = [
 ]
 
 
+def learn_in_cuts(model, X, y):
+    for start in range(0, len(y), 7):
+        model.partial_fit(X[start : start + 7], y[start : start + 7])
+
+
 def relation(model, curved, n=600):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (n, 3))
@@ -33,7 +38,7 @@ def relation(model, curved, n=600):
     return X, score + 0.5 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("unit, origin", [(1.0, 0.0), (1e3, 1e4), (1e-3, -7.0)])
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e3, 1e4), (1e-3, -7.0)])
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_a_curve_is_named_and_a_line_is_not(model, unit, origin):
     for curved in (True, False):
@@ -46,10 +51,8 @@ def test_a_curve_is_named_and_a_line_is_not(model, unit, origin):
             continue
         with pytest.warns(UserWarning, match=CURVED):
             clone(model).fit(X, y)
-        stream = clone(model)
         with pytest.warns(UserWarning, match=CURVED):
-            for start in range(0, 600, 7):
-                stream.partial_fit(X[start : start + 7], y[start : start + 7])
+            learn_in_cuts(clone(model), X, y)
 
 
 def test_the_share_is_that_of_a_gaussian_process():
