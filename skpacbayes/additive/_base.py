@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
-from .._sentinels import warn_of_empty_columns, warn_of_sentinels
+from .._sentinels import warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, usual_range, whole_range
-from ._doubts import warn_of_copied_rows, warn_of_far_rows, warn_of_residuals
+from ._doubts import warn_of_far_rows
 from ._posterior import variables_of
 from ._selection import _Selection
 
@@ -259,7 +259,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
 
     def _effect(self, X, term):
         """Return the effect of a variable or pair at rows, and its deviation."""
-        return self._effect_in(self._answer(), X, term)
+        parts = [self._effect_in(part, X, term) for part in self._answer().scores]
+        effects, deviations = zip(*parts, strict=True)
+        return side_by_side(effects), side_by_side(deviations)
 
     def _effect_in(self, found, X, term):
         """Return effect and deviation in one of the scores."""
@@ -274,8 +276,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         return np.sort(values[~np.isnan(values)])
 
     def _decision(self, X):
-        """Return intercept plus effects, at validated rows."""
-        return self._sum_of_effects(X, self._answer())
+        """Return intercept plus effects of each score, at validated rows."""
+        parts = self._answer().scores
+        return side_by_side([self._sum_of_effects(X, part) for part in parts])
 
     def _sum_of_effects(self, X, found):
         """Return intercept plus effects of one of the scores."""
@@ -320,24 +323,6 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         slopes = np.abs(rises / STEPS[:, None]).max(axis=1)
         with np.errstate(over="ignore"):
             return np.einsum("snf,sf->n", beyond, slopes)
-
-    def _warn_of_residuals(self, X, y, predict, *, classes=False):
-        """Warn if residuals depend on a variable, or on a product of two."""
-        warn_of_residuals(
-            X,
-            y,
-            predict,
-            self._categorical(),
-            self.get_support(),
-            additive=self.interactions is None,
-            classes=classes,
-        )
-
-    def _warn_of_rows(self, X, y):
-        """Warn of copied rows of a fit, and of missing values and codes for them."""
-        warn_of_copied_rows(X, y)
-        warn_of_empty_columns(X, vars(self).get("feature_names_in_", ()))
-        self._warn_of_sentinels(X)
 
     def _warn_of_sentinels(self, X):
         """Warn if rows contain codes for missing values."""
@@ -392,3 +377,8 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         if self.prediction == "map":
             return posterior.most_probable()
         return posterior.draw(rng)
+
+
+def side_by_side(scores):
+    """Return a column for each of several scores, or the only one."""
+    return scores[0] if len(scores) == 1 else np.column_stack(scores)

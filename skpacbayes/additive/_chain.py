@@ -417,6 +417,11 @@ class Chain:
         """Number of moves recorded."""
         return self.state.n_moves
 
+    @property
+    def moves(self):
+        """Number of moves that add or delete a variable: tried, and accepted."""
+        return self.state.tried[:2].sum(), self.state.accepted[:2].sum()
+
     def recorded(self):
         """Return the record of the chain.
 

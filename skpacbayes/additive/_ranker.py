@@ -14,6 +14,7 @@ from .._stream import checked_weights
 from .._validation import refuse_missing_labels
 from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
+from ._doubts import warn_of_fit
 from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
@@ -295,8 +296,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         equal = np.ptp(rows.weights) == 0
         if self.inverse_temperature == "pac" and self.loss == "auc" and equal:
             self._risk = self._certified_risk(problem, target, chains, exponents)
-        self._doubt(problem, sample_weight)
-        self._warn_of_rows(rows.X, rows.targets)
+        warn_of_fit(self, rows, sample_weight, problem.among)
         return self
 
     @as_fitted

@@ -20,15 +20,10 @@ from ._chain import (
     WeightedRows,
     log_binomial,
 )
-from ._polya_gamma import polya_gamma
+from ._conditional_draws import INTERCEPT_VARIANCE, multiply, polya_gamma
 
 MOVES = 20  # moves between models per draw of the rates
 N_CANDIDATES = 128  # number of variables that a sweep chooses among
-STEP = 0.5  # of slice sampling of the log norm of the coefficients
-# Largest number of slice-sampling steps to each side. Slices of the posterior are far
-# shorter; the limit prevents an endless loop from a start of nearly zero density.
-MOST_STEPS = 200
-INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
 # All rows of G are computed at once up to this number of functions, or this multiple of
 # the functions in the model: one product is faster than one for each model.
 AT_ONCE, TIMES = 128, 4
@@ -49,18 +44,26 @@ class Draw(NamedTuple):
         order = columns.argsort()
         return cls(columns[order], coefficients[order], intercept)
 
+    def multiplied(self, factor):
+        """Return a draw with multiplied coefficients and intercept."""
+        coefficients, intercept = factor * self.coefficients, factor * self.intercept
+        return Draw(self.columns, coefficients, intercept)
+
 
 class DrawnChain:
     """A chain that keeps its draws, see :func:`skpacbayes._chains.run_chains`.
 
     A subclass defines `sweep`, one iteration; `_record`, which returns the current
-    draw; and `_adapt`, if it adapts itself after each sweep of the burn-in.
+    draw; `_adapt`, if it adapts itself after each sweep of the burn-in; and the `prior`
+    and the number of `moves` tried and accepted.
 
     Attributes
     ----------
     kept : list of Draw
         The draws kept.
     """
+
+    draws = True  # coefficients, which are not integrated out
 
     def __init__(self):
         self.kept = []
@@ -69,6 +72,16 @@ class DrawnChain:
     def n_kept(self):
         """Number of draws kept."""
         return len(self.kept)
+
+    def recorded(self):
+        """Return the draws kept, as :meth:`Chain.recorded`; each counts as a model."""
+        count = len(self.kept)
+        columns = np.full((count, max(len(draw.columns) for draw in self.kept)), -1)
+        coefficients = np.zeros(columns.shape)
+        for row, draw in enumerate(self.kept):
+            columns[row, : len(draw.columns)] = draw.columns
+            coefficients[row, : len(draw.columns)] = draw.coefficients
+        return np.arange(count), columns, coefficients, np.zeros(count)
 
     def advance(self, n_iter, keep=True):
         """Make sweeps, and keep all or none of the draws."""
@@ -419,122 +432,3 @@ class RatedChain(DrawnChain):
         self.effects = coefficients @ self._flat[columns]
         intercept = form.draw_intercept(self.effects, self.rng)
         self.draw = Draw(columns, coefficients, intercept)
-
-
-def log_slab_prior(log_scale):
-    """Return the log prior of the log slab scale, which is 1 plus an exponential [1]_.
-
-    The tail must not be heavier: with separable classes, the posterior mean of the
-    coefficients would not exist under a half-Cauchy scale. A scale near 0 would put
-    variables without effects in the model.
-
-    References
-    ----------
-    .. [1] D. Simpson, H. Rue, A. Riebler, T. G. Martins and S. H. Sørbye (2017).
-       Penalising model component complexity: a principled, practical approach to
-       constructing priors. Statistical Science 32.
-    """
-    return log_scale - math.exp(log_scale) if log_scale >= 0.0 else -math.inf
-
-
-def draw_slab(chains, rng):
-    """Draw the common slab scale of chains, given their coefficients.
-
-    Parameters
-    ----------
-    chains : list of RatedChain
-        The chains, whose scale is set.
-    rng : numpy.random.Generator
-        Source of random numbers.
-    """
-    coefficients = np.concatenate([chain.draw.coefficients for chain in chains])
-    square, count = 0.5 * (coefficients @ coefficients), len(coefficients)
-
-    def log_density(log_scale):
-        fit = square * math.exp(-2 * log_scale) + count * log_scale
-        return log_slab_prior(log_scale) - fit
-
-    start = math.log(chains[0].slab_scale)
-    variance = math.exp(2 * slice_draw(log_density, start, STEP, rng))
-    for chain in chains:
-        chain.prior = chain.prior.rescaled(variance)
-
-
-def multiply(chains, log_likelihood, rng, *, with_slab=False):
-    """Multiply the draws of chains by a common factor, drawn given all else.
-
-    Parameters
-    ----------
-    chains : list of RatedChain
-        Chains with the same prior, whose coefficients and intercepts are multiplied.
-    log_likelihood : callable
-        Log-likelihood of a factor.
-    rng : numpy.random.Generator
-        Source of random numbers.
-    with_slab : bool, default=False
-        Whether the slab's scale is multiplied too.
-    """
-    draws, ridge = [chain.draw for chain in chains], chains[0].prior.ridge
-    dimension, square = len(chains), 0.0
-    if not with_slab:  # otherwise the prior of the coefficients does not change
-        dimension += sum(len(draw.columns) for draw in draws)
-        square = ridge * sum(draw.coefficients @ draw.coefficients for draw in draws)
-    square += sum(draw.intercept**2 for draw in draws) / INTERCEPT_VARIANCE
-
-    def log_density(log_factor):
-        factor = math.exp(log_factor)
-        change = log_likelihood(factor) - 0.5 * factor**2 * square
-        change += dimension * log_factor
-        if with_slab:
-            change += log_slab_prior(log_factor - 0.5 * math.log(ridge))
-        return change
-
-    factor = math.exp(slice_draw(log_density, 0.0, STEP, rng))
-    for chain, draw in zip(chains, draws, strict=True):
-        chain.draw = Draw(
-            draw.columns, factor * draw.coefficients, factor * draw.intercept
-        )
-        chain.effects = factor * chain.effects
-        if with_slab:
-            chain.prior = chain.prior.rescaled(factor**2 / ridge)
-
-
-def slice_draw(log_density, start, step, rng):
-    """Make one step of slice sampling, by stepping out and shrinking [1]_.
-
-    Parameters
-    ----------
-    log_density : callable
-        Log density of a number, up to a constant.
-    start : float
-        The current number.
-    step : float
-        Width of the first interval.
-    rng : numpy.random.Generator
-        Source of random numbers.
-
-    Returns
-    -------
-    number : float
-        The next number.
-
-    References
-    ----------
-    .. [1] R. M. Neal (2003). Slice sampling. Annals of Statistics 31.
-    """
-    level = log_density(start) - rng.standard_exponential()
-    low = start - step * rng.random()
-    high = low + step
-    for _ in range(MOST_STEPS):
-        if not log_density(low) > level:
-            break
-        low -= step
-    for _ in range(MOST_STEPS):
-        if not log_density(high) > level:
-            break
-        high += step
-    while True:
-        number = low + (high - low) * rng.random()
-        if log_density(number) > level or number == start:
-            return number
-        low, high = (number, high) if number < start else (low, number)

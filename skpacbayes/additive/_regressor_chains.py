@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._chains import run_chains
+from .._kernels.standardize import LEAST_SPREAD
 from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
 from ._posterior import (
     Fitted,
@@ -33,24 +34,6 @@ LEAST_FREEDOM = 3.0  # and least degrees of freedom
 LEAST_EXCESS = 0.5  # of degrees of freedom over 2, in the variance of predictions
 
 
-class Settings(NamedTuple):
-    """Parameters of the estimator that the chains use."""
-
-    beta: float
-    slab: str
-    slab_scale: object
-    radius: object
-    inverse_temperature: object
-    gamma: float
-    noise_variance: object
-    sampler: str
-    n_iter: int
-    burn_in: int
-    n_chains: int
-    max_active: object
-    n_jobs: object
-
-
 class Temperature(NamedTuple):
     """Inverse temperature lambda, and quantities derived from it."""
 
@@ -71,8 +54,8 @@ def sample(settings, problem, rng, starts, tasks):
 
     Parameters
     ----------
-    settings : Settings
-        Parameters of the estimator.
+    settings : SparseAdditiveGibbsRegressor
+        The estimator, whose parameters are used.
     problem : Problem
         The regression.
     rng : numpy.random.Generator
@@ -89,6 +72,12 @@ def sample(settings, problem, rng, starts, tasks):
     ends : Starts
         Where the chains ended.
     """
+    if 1e-12 * abs(problem.mean) < problem.largest < LEAST_SPREAD:
+        raise ValueError(
+            f"y must be constant or differ from its mean by at least "
+            f"{LEAST_SPREAD:g}, as its variance must not underflow; it differs "
+            f"by at most {problem.largest:g}: divide it by its scale."
+        )
     setup = Setup(settings, problem, rng)
     models, noise = setup.first_models() if starts is None else starts
     models = list(models)
@@ -124,8 +113,8 @@ class Setup:
 
     Parameters
     ----------
-    settings : Settings
-        Parameters of the estimator.
+    settings : SparseAdditiveGibbsRegressor
+        The estimator, whose parameters are used.
     problem : Problem
         The regression.
     rng : numpy.random.Generator
@@ -136,7 +125,7 @@ class Setup:
         self.settings, self.problem = settings, problem
         self.ranks, self.n_pairs = problem.gram.ranks, len(problem.gram.pairs)
         self.kind = BallChain if settings.slab == "l1ball" else Chain
-        self.radius = ball_radius(settings, problem.largest)
+        self.radius = float(settings.radius or problem.largest or 1.0)  # of the ball
         most = MOST_VARIABLES if settings.max_active is None else settings.max_active
         self.most = min(len(self.ranks), most)
         self._readers = [problem.gram.reader() for _ in range(settings.n_chains)]
@@ -278,14 +267,8 @@ class Setup:
 
     def estimates_noise(self):
         """Return whether the variance of the noise is an estimate of few effects."""
-        settings = self.settings
-        given = settings.noise_variance, settings.slab, settings.inverse_temperature
-        return (
-            given == ("auto", "gaussian", "likelihood")
-            and settings.sampler == "collapsed"
-            and not may_integrate(settings, self.problem)
-            and self.weak is None
-        )
+        few_rows = not may_integrate(self.settings, self.problem)
+        return learns_noise(self.settings) and few_rows and self.weak is None
 
     def every_variable(self, among=None):
         """Return the model of all or some variables, each of order 1."""
@@ -296,18 +279,22 @@ class Setup:
         return among, np.ones_like(among)
 
 
+def learns_noise(settings):
+    """Return whether the noise is unknown, and no other parameter depends on it."""
+    given = settings.noise_variance, settings.slab, settings.inverse_temperature
+    usual = given == ("auto", "gaussian", "likelihood")
+    return usual and settings.sampler == "collapsed"
+
+
 def may_integrate(settings, problem):
     """Return whether the noise variance can be integrated out.
 
-    No other parameter may depend on it, and there must be enough rows for the number of
-    variables and pairs: otherwise a model that fits the noise would make its own
-    variance small.
+    There must be enough rows for the number of variables and pairs: otherwise a model
+    that fits the noise would make its own variance small.
     """
-    given = settings.noise_variance, settings.slab, settings.inverse_temperature
-    usual = given == ("auto", "gaussian", "likelihood")
     n_variables = np.count_nonzero(problem.gram.ranks)
     least = max(LEAST_FREEDOM + 1, ROWS_EACH * n_variables)
-    return usual and settings.sampler == "collapsed" and problem.weight >= least
+    return learns_noise(settings) and problem.weight >= least
 
 
 def integrated(prior, freedom, square):
@@ -332,13 +319,6 @@ def integrated(prior, freedom, square):
     return prior._replace(freedom=freedom, square=square)
 
 
-def ball_radius(settings, largest):
-    """Return the radius of the l1 ball: given, or the largest |y - mean|."""
-    if settings.radius is not None:
-        return float(settings.radius)
-    return largest if largest > 0 else 1.0
-
-
 def expected_noise(chain, problem, unit):
     """Return the mean over a run of residual squares over degrees of freedom."""
     path, columns, means, _ = chain.recorded()
@@ -356,25 +336,16 @@ def summary(chains, setup, temperature):
     """Return the results of the chains, and their final models."""
     problem, prior = setup.problem, chains[0].prior
     shape = problem.gram.diagonal.shape[:2]
-    posterior = Posterior.of_chains(
-        chains,
-        shape,
-        unit=temperature.unit,
-        among=problem.gram.among,
-    )
+    among = problem.gram.among
+    posterior = Posterior(chains, shape, unit=temperature.unit, among=among)
     known = temperature
     if prior.freedom:
         temperature = setup.temperature(posterior.noise_variance)
-    runs = runs_of([chain.recorded() for chain in chains])
-    # Moves that add or delete variables: the first two kinds.
-    tried = sum(chain.state.tried[:2].sum() for chain in chains)
-    accepted = sum(chain.state.accepted[:2].sum() for chain in chains)
-    found = Fitted.of_runs(
+    found = Fitted.of_chains(
         problem,
+        chains,
         posterior,
-        runs,
-        (tried, accepted),
-        prior.most if prior.most < np.count_nonzero(setup.ranks) else None,
+        runs_of([chain.recorded() for chain in chains]),
         intercept=problem.mean,
         inverse_temperature=temperature.inverse_temperature,
         n_variables_needed=setup.n_variables_needed,
@@ -386,6 +357,7 @@ def summary(chains, setup, temperature):
         radius=setup.radius,
         slab_scale=math.sqrt(setup.slab_variance(known.unit)),
         most=prior.most,
+        **problem.tails._asdict(),
     )
     return found, Starts([chain.model for chain in chains], known.noise_variance)
 

@@ -1,6 +1,4 @@
-"""Selection of variables and of pairs: by probability, or by projection."""
-
-from itertools import combinations
+"""Selection of variables: by probability, or by projection."""
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -10,13 +8,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._compat import StrOptions
 from .._extras import extra_module
 from .._validation import refuse_hidden
-from ._chain import NO_PAIRS
 from ._posterior import SELECTED
 
-MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
 NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
 # Of a projection: number of candidates fitted at each step, the best by score tests.
 N_REFITTED = 3
@@ -198,119 +193,6 @@ class _Selection(SelectorMixin):
     def _of_variables(self, terms):
         """Return a copy of an array over terms, for the variables alone."""
         return terms[: self.n_features_in_].copy()
-
-
-class _Interactions:
-    """The parameter `interactions`, and the attributes of the pairs."""
-
-    _parameter_constraints: dict = {
-        "interactions": [None, StrOptions({"auto"}), "array-like"],
-    }
-
-    def interaction_frame(self):
-        """Return the probabilities of interactions as a table, largest first.
-
-        Returns
-        -------
-        table : pandas.DataFrame
-            A row for each pair of `pairs_`: the `first` and the `second` variable, by
-            name or column, the `probability` of the pair, its Monte Carlo `error`, and
-            the `expected_order`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        pandas = extra_module(
-            "pandas", "demo", f"{type(self).__name__}.interaction_frame"
-        )
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        return pandas.DataFrame(sorted_pairs(self._answer(), names[self.pairs_]))
-
-    @property
-    def pairs_(self):
-        """Pairs of variables that may interact."""
-        found = self._answer().pairs
-        return NO_PAIRS.copy() if found is None else found.pairs.copy()
-
-    @property
-    def pair_probabilities_(self):
-        """Probability that each pair is in the model."""
-        return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
-
-    def _candidates(self, orders, probabilities):
-        """Return the given pairs, or those of the most probable variables.
-
-        Parameters
-        ----------
-        orders : ndarray of shape (n_features,)
-            Number of functions of each variable.
-        probabilities : callable
-            Returns inclusion probabilities without interactions.
-        """
-        if not isinstance(self.interactions, str):
-            return given_pairs(self.interactions, self._column)
-        usable = np.flatnonzero(orders)
-        if len(usable) > MOST_PAIRED:
-            best = np.argsort(-probabilities()[usable], kind="stable")
-            usable = usable[best[:MOST_PAIRED]]
-        return every_pair(usable)
-
-
-def every_pair(features):
-    """Return all pairs of some variables, of shape (n_pairs, 2)."""
-    pairs = list(combinations(sorted(map(int, features)), 2))
-    return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
-
-
-def given_pairs(given, column):
-    """Return distinct pairs of variables, as columns.
-
-    Parameters
-    ----------
-    given : array-like of shape (n_pairs, 2)
-        The pairs, by column or name.
-    column : callable
-        Returns the column of a variable.
-    """
-    pairs = set()
-    for pair in given:
-        columns = []
-        if not isinstance(pair, (str, bytes)) and np.ndim(pair) and len(pair) == 2:
-            columns = sorted({column(each) for each in pair})
-        if len(columns) != 2:
-            raise ValueError(
-                f"interactions must be pairs of two different variables, got {pair!r}."
-            )
-        pairs.add(tuple(columns))
-    return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)
-
-
-def sorted_pairs(found, names):
-    """Return the columns of a table of pairs, the most probable pair first.
-
-    Parameters
-    ----------
-    found : Fitted
-        Results of the chains; the last terms are the pairs.
-    names : ndarray of shape (n_pairs, 2)
-        Names of their variables.
-    """
-    first = len(found.errors) - len(names)
-    inclusion = found.posterior.inclusion()[first:]
-    columns = {
-        "first": names[:, 0],
-        "second": names[:, 1],
-        "probability": inclusion[:, 0],
-        "error": found.errors[first:],
-        "expected_order": inclusion.sum(axis=1),
-    }
-    order = np.argsort(-inclusion[:, 0], kind="stable")
-    return {name: column[order] for name, column in columns.items()}
-
-
-# Projection.
 
 
 def projected_support(values, orders, targets, *, logistic, explained):

@@ -24,9 +24,10 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
 )
+from skpacbayes.additive._conditional_draws import slice_draw
 from skpacbayes.additive._drawn_base import Rows
 from skpacbayes.additive._poisson_regressor import PoissonChain, dispersion_of
-from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
+from skpacbayes.additive._rated_chain import ModelSpace
 
 # Chains of few sweeps need not agree.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
