@@ -329,12 +329,15 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         names = vars(self).get("feature_names_in_", ())
         warn_of_sentinels(X, names, self._categorical(), allows_missing=True)
 
-    def _warn_of_far(self, X):
-        """Warn if rows are far beyond the range of a selected variable."""
+    def _new_rows(self, X):
+        """Validate new rows; warn of those far beyond the ranges of the fit."""
+        check_is_fitted(self)
+        X = self._rows(X)
         if self.feature_range is None:
             found = self._answer()
             deviates = isinstance(self, RegressorMixin)
             warn_of_far_rows(X, found.reach, found.dictionary.n_rows, deviates)
+        return X
 
     def _blocks(self, X, features, n_others=0):
         """Yield slices of rows whose values of functions fit into `BLOCK`.
@@ -347,16 +350,12 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
     def _chain_draws(self):
         """Return the terms in the model of each draw, and the series of R-hat."""
         found = self._answer()
-        n_terms, width = found.posterior.shape
         n_draws = min(len(run.path) for run in found.runs)
-        paths = [run.path[:n_draws] for run in found.runs]
-        included = np.array(
-            [
-                variables_of(run.columns, n_terms, width)[path]
-                for run, path in zip(found.runs, paths, strict=True)
-            ]
-        )
-        included, pairs = np.split(included, [self.n_features_in_], axis=2)
+        drawn = []
+        for run in found.runs:
+            present = variables_of(run.columns, *found.posterior.shape)
+            drawn.append(present[run.path[:n_draws]])
+        included, pairs = np.split(np.array(drawn), [self.n_features_in_], axis=2)
         values = np.array([run.values[:n_draws] for run in found.runs])
         posterior = {"included": included, "n_variables": included.sum(axis=2)}
         dims, labels = {"included": ["feature"]}, feature_labels(self)

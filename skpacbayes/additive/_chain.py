@@ -42,7 +42,7 @@ class Gram:
 
     def among(self, columns):
         """Return G among some functions."""
-        return self._rows[np.ix_(columns, columns)]
+        return self._rows[columns[:, None], columns]
 
     def reader(self):
         """Return a `Reader` for one chain, with all rows of G."""

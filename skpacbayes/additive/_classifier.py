@@ -443,11 +443,7 @@ class SparseAdditiveGibbsClassifier(
         return bool(self._answer().classes)
 
     def _rows_to_predict(self, X):
-        """Validate new rows; warn of those far from the rows of the fit."""
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
-        return X
+        return self._new_rows(X)
 
     def _probabilities(self, X):
         """Return the probability of each class, at validated rows."""

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils.validation import check_is_fitted
 
 from .._base import as_fitted, fit_context, warn_user
 from .._compat import StrOptions
@@ -356,9 +355,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         std : ndarray of shape (n_samples,)
             Standard deviations, only if `return_std`.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
+        X = self._new_rows(X)
         mean = self._predicted(X)
         if not return_std:
             return mean

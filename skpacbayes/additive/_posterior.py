@@ -120,7 +120,7 @@ class Posterior:
         columns = self._functions(draws[0])
         return self._of_model(draws[0], self.means[draws, : len(columns)].mean(axis=0))
 
-    def variance(self, values, features=None):
+    def variance(self, values, features):
         """Return the posterior variance of the sum of effects at rows.
 
         Parameters
@@ -128,7 +128,7 @@ class Posterior:
         values : ndarray of shape (n_chosen, max_order, n_samples)
             Values of the functions of the chosen variables.
         features : ndarray of shape (n_chosen,)
-            The variables, ascending; None: all.
+            The variables, ascending.
         """
         width = self.shape[1]
         flat = values.reshape(-1, values.shape[2])

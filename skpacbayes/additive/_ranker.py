@@ -315,10 +315,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
             the second class. With `prediction="mean"` the score is the log odds of the
             mean over draws of the logistic function of their scores.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
-        scores = self._log_odds(X)
+        scores = self._log_odds(self._new_rows(X))
         if self.prediction == "mean":
             return scores - self._answer().threshold
         return scores  # the intercept of the one function has it

@@ -12,14 +12,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
 from ..certificates.additive import precision_factor
-from ._chain import (
-    NO_PAIRS,
-    Chain,
-    Prior,
-    Reader,
-    WeightedRows,
-    log_binomial,
-)
+from ._chain import NO_PAIRS, Chain, Gram, Prior, WeightedRows, log_binomial
 from ._conditional_draws import INTERCEPT_VARIANCE, multiply, polya_gamma
 
 MOVES = 20  # moves between models per draw of the rates
@@ -112,7 +105,28 @@ class ModelSpace(NamedTuple):
         return Prior.of(ranks, self.beta, self.most, variance=self.variance, **counts)
 
 
-class RatedRows(WeightedRows):
+class CenteredRows(WeightedRows):
+    """The matrix G = V W V' - s s' / precision, with the sums s = V W 1."""
+
+    def __init__(self, values, weights, ranks, pairs, precision, sums):
+        super().__init__(values, weights, ranks, pairs)
+        self._precision, self._sums = precision, sums
+        sums = sums.reshape(values.shape[:2])
+        self.diagonal -= sums[:, :, None] * sums[:, None, :] / precision
+
+    def among(self, columns):
+        """Return G among some functions."""
+        sums = self._sums[columns]
+        return super().among(columns) - np.outer(sums, sums / self._precision)
+
+    def rows_of(self, columns):
+        """Return the rows of G of some functions."""
+        rows = super().rows_of(columns)
+        rows -= np.outer(self._sums[columns], self._sums / self._precision)
+        return rows
+
+
+class RatedRows:
     """The quadratic form of the scores, its intercept integrated out.
 
     Parameters
@@ -134,48 +148,22 @@ class RatedRows(WeightedRows):
     """
 
     def __init__(self, values, rates, pulls, ranks, pairs=NO_PAIRS, room=None):
-        p, width, n_samples = values.shape
-        flat = values.reshape(p * width, n_samples)
+        flat = values.reshape(-1, values.shape[2])
+        self.rates, self._pull = rates, pulls.sum()
         self._precision = rates.sum() + 1 / INTERCEPT_VARIANCE
-        self._pull = pulls.sum()
-        self._sums = flat @ rates
-        self._matrix = None
-        if room is not None:
-            self.values, self.weights, self._flat = values, rates, flat
-            self.ranks, self.pairs = ranks, pairs
-            np.multiply(flat, np.sqrt(rates), out=room)
-            self._matrix = room @ room.T
-            self._matrix -= np.outer(self._sums, self._sums / self._precision)
-            every, blocks = np.arange(p), self._matrix.reshape(p, width, p, width)
-            self.diagonal = np.ascontiguousarray(blocks[every, :, every, :])
-        else:
-            super().__init__(values, rates, ranks, pairs)
-            sums = self._sums.reshape(p, width)
-            self.diagonal -= sums[:, :, None] * sums[:, None, :] / self._precision
-        self.linear = flat @ pulls - self._sums * (self._pull / self._precision)
-
-    def reader(self):
-        """Return rows of G for one chain."""
-        if self._matrix is None:
-            return super().reader()
-        return Reader(self, self._matrix, all_ready=True)
-
-    def among(self, columns):
-        """Return G among some functions."""
-        if self._matrix is not None:
-            return self._matrix[columns[:, None], columns]
-        sums = self._sums[columns]
-        return super().among(columns) - np.outer(sums, sums / self._precision)
-
-    def rows_of(self, columns):
-        """Return the rows of G of some functions."""
-        rows = super().rows_of(columns)
-        rows -= np.outer(self._sums[columns], self._sums / self._precision)
-        return rows
+        sums = flat @ rates
+        self.linear = flat @ pulls - sums * (self._pull / self._precision)
+        if room is None:
+            self.gram = CenteredRows(values, rates, ranks, pairs, self._precision, sums)
+            return
+        np.multiply(flat, np.sqrt(rates), out=room)
+        matrix = room @ room.T
+        matrix -= np.outer(sums, sums / self._precision)
+        self.gram = Gram(matrix, ranks, pairs)
 
     def draw_intercept(self, scores, rng):
         """Draw the intercept, given the sum of the effects at each row."""
-        mean = (self._pull - self.weights @ scores) / self._precision
+        mean = (self._pull - self.rates @ scores) / self._precision
         return mean + rng.standard_normal() / math.sqrt(self._precision)
 
 
@@ -290,7 +278,7 @@ class RatedChain(DrawnChain):
         features, orders = self.model
         chosen = self._choice(features)
         form = self._form(chosen, rates, self.offsets)
-        reader = form.reader()
+        reader = form.gram.reader()
         places = chosen.searchsorted(features)
         if self._chain is None:
             self._chain = Chain(reader, form.linear, self.prior, self.rng)
@@ -319,7 +307,7 @@ class RatedChain(DrawnChain):
         effects = coefficients @ self._flat[columns]
         form = self._form(block, rates, self.offsets + effects)
         prior = self._prior_given(np.count_nonzero(~own), self.ranks[block])
-        chain = Chain(form.reader(), form.linear, prior, self.rng)
+        chain = Chain(form.gram.reader(), form.linear, prior, self.rng)
         chain.start(block.searchsorted(features[own]), orders[own])
         chain.advance(n_moves, keep=False)
         self._draw_coefficients(form, block, chain)
@@ -360,7 +348,7 @@ class RatedChain(DrawnChain):
         """
         n_variables = len(self.ranks) - len(self._pairs)
         slopes = form.linear.reshape(len(self.ranks), -1)[n_variables:, 0]
-        gains = slopes**2 / (form.diagonal[n_variables:, 0, 0] + self.prior.ridge)
+        gains = slopes**2 / (form.gram.diagonal[n_variables:, 0, 0] + self.prior.ridge)
         chosen = set()
         for number in np.argsort(-gains, kind="stable"):
             together = {*self._pairs[number].tolist(), n_variables + int(number)}
@@ -424,7 +412,7 @@ class RatedChain(DrawnChain):
         columns = np.sort((features[:, None] * width + np.arange(width))[places])
         coefficients = np.empty(0)
         if len(columns):
-            factor = precision_factor(form.among(columns), self.prior.ridge)
+            factor = precision_factor(form.gram.among(columns), self.prior.ridge)
             whitened, _ = dtrtrs(factor, form.linear[columns], lower=1)
             whitened += self.rng.standard_normal(len(whitened))
             coefficients, _ = dtrtrs(factor, whitened, lower=1, trans=1)

@@ -508,9 +508,7 @@ class SparseAdditiveGibbsRegressor(
         std : ndarray of shape (n_samples,)
             Standard deviations, only if `return_std`.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
+        X = self._new_rows(X)
         mean = self._decision(X)
         if not return_std:
             return mean
@@ -653,10 +651,10 @@ class SparseAdditiveGibbsRegressor(
     def _bounded(self):
         return self.slab == "l1ball"
 
-    def _dictionary(self, rows, whole=False):
+    def _dictionary(self, rows):
         """Return functions on the usual range, or on the whole if clearly better."""
-        usual = super()._dictionary(rows, whole)
-        if whole or self.feature_range is not None or self._bounded():
+        usual = super()._dictionary(rows)
+        if self.feature_range is not None or self._bounded():
             return usual
         far = super()._dictionary(rows, whole=True)
         if (far.low == usual.low).all() and (far.high == usual.high).all():

@@ -272,9 +272,8 @@ class Setup:
 
     def every_variable(self, among=None):
         """Return the model of all or some variables, each of order 1."""
-        among = (
-            np.arange(len(self.problem.functions.orders)) if among is None else among
-        )
+        if among is None:
+            among = np.arange(len(self.problem.functions.orders))
         among = among[self.ranks[among] > 0]
         return among, np.ones_like(among)
 
