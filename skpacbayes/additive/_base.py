@@ -13,6 +13,7 @@ from .._compat import HasMethods, Interval, StrOptions
 from .._sentinels import warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, usual_range, whole_range
+from ._chain import MOST_VARIABLES
 from ._doubts import warn_of_far_rows
 from ._posterior import variables_of
 from ._selection import _Selection
@@ -223,6 +224,10 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
                 "feature_range must be two finite ends, low < high, for all features "
                 f"or for each of {self.n_features_in_}; got {self.feature_range!r}."
             )
+
+    def _most_variables(self):
+        """Return the largest number of variables in a model."""
+        return MOST_VARIABLES if self.max_active is None else self.max_active
 
     def _parts(self, count):
         """Yield the parts of a run, after which callbacks may stop it."""

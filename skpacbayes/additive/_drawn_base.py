@@ -17,7 +17,7 @@ from ..certificates.additive import logistic_normal
 from ..certificates.pac_bayes import catoni_terms
 from ._base import _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, weighted_moments
-from ._chain import MOST_VARIABLES, NO_PAIRS
+from ._chain import NO_PAIRS
 from ._conditional_draws import INTERCEPT_VARIANCE
 from ._interactions import Pairs, with_pairs
 from ._logistic_chains import LogisticChain, SoftmaxChain
@@ -118,7 +118,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
 
     def _chain_of(self, kind, problem, exponents, variance, rng):
         """Return a chain of a kind for likelihoods of the rows raised to exponents."""
-        most = MOST_VARIABLES if self.max_active is None else self.max_active
+        most = self._most_variables()
         pairs = NO_PAIRS if problem.pairs is None else problem.pairs.pairs
         space = ModelSpace(
             problem.values, problem.ranks, self.beta, most, variance, pairs

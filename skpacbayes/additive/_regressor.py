@@ -25,10 +25,9 @@ from .._validation import as_numbers, is_plain, refuse_large
 from ..certificates.additive import certify_regression
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
-from ._chain import MOST_VARIABLES
 from ._doubts import warn_of_doubts, warn_of_fit
 from ._interactions import _Interactions
-from ._regressor_chains import learns_noise, sample
+from ._regressor_chains import sample
 from ._regressor_evidence import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
 
@@ -183,7 +182,7 @@ class SparseAdditiveGibbsRegressor(
 
     See Also
     --------
-    PartialEffectsDisplay : Plots the effects.
+    skpacbayes.plotting.PartialEffectsDisplay : Plots the effects.
     sklearn.linear_model.LassoCV : Selects many irrelevant variables.
     sklearn.ensemble.HistGradientBoostingRegressor : Has no selection of variables.
 
@@ -679,9 +678,6 @@ class SparseAdditiveGibbsRegressor(
         reader = problem.gram.reader()
         return greedy_model(problem, reader, self._most_variables())[-1]
 
-    def _most_variables(self):
-        return MOST_VARIABLES if self.max_active is None else self.max_active
-
     def __sklearn_is_fitted__(self):
         return self._streaming() and self.n_samples_seen_ > 0
 
@@ -703,9 +699,14 @@ class SparseAdditiveGibbsRegressor(
     def _weighed(self, problem):
         """Weight rows as under Student's t noise if the tails are heavy."""
         rows = self._stream.rows
-        if rows is None or not learns_noise(self):
+        if rows is None or not self._learns_noise():
             return problem
         return heavy_tailed(rows, problem, self._most_variables())
+
+    def _learns_noise(self):
+        """Return whether the noise is unknown, and no other parameter depends on it."""
+        given = self.noise_variance, self.slab, self.inverse_temperature, self.sampler
+        return given == ("auto", "gaussian", "likelihood", "collapsed")
 
     def _run(self, sums, starts, n_rows):
         """Run the chains within a stream; return their final models."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._chains import run_chains
 from .._kernels.standardize import LEAST_SPREAD
-from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
+from ._chain import PROMISING, WINDOW, Chain, Prior
 from ._posterior import (
     Fitted,
     Posterior,
@@ -49,12 +49,12 @@ class Starts(NamedTuple):
     noise_variance: float
 
 
-def sample(settings, problem, rng, starts, tasks):
+def sample(estimator, problem, rng, starts, tasks):
     """Run the chains.
 
     Parameters
     ----------
-    settings : SparseAdditiveGibbsRegressor
+    estimator : SparseAdditiveGibbsRegressor
         The estimator, whose parameters are used.
     problem : Problem
         The regression.
@@ -78,42 +78,26 @@ def sample(settings, problem, rng, starts, tasks):
             f"{LEAST_SPREAD:g}, as its variance must not underflow; it differs "
             f"by at most {problem.largest:g}: divide it by its scale."
         )
-    setup = Setup(settings, problem, rng)
-    models, noise = setup.first_models() if starts is None else starts
-    models = list(models)
-    if settings.noise_variance == "auto":
-        models[0], noise = setup.estimated_noise(models[0], noise)
-        if setup.sees_weak_effects():
-            noise = setup.weak.noise_variance
-            if starts is None:
-                models[1:] = [setup.every_variable()] * (len(models) - 1)
-    else:
-        noise = float(settings.noise_variance)
+    setup = Setup(estimator, problem, rng)
+    models, noise = setup.first_state(starts)
     temperature = setup.temperature(noise)
-    chains = [
-        setup.final_chain(number, model, temperature)
-        for number, model in enumerate(models)
-    ]
-    if settings.sampler == "collapsed":
-        setup.choose_among(chains, models[0], temperature)
-    for chain in chains:
-        chain.expect(settings.n_iter)
+    chains = setup.chains(models, temperature)
     run_chains(
         chains,
-        burn_in=settings.burn_in,
-        n_iter=settings.n_iter,
+        burn_in=estimator.burn_in,
+        n_iter=estimator.n_iter,
         tasks=tasks,
-        n_jobs=settings.n_jobs,
+        n_jobs=estimator.n_jobs,
     )
     return summary(chains, setup, temperature)
 
 
 class Setup:
-    """Common settings of the chains of one regression.
+    """The chains of one regression: what they share.
 
     Parameters
     ----------
-    settings : SparseAdditiveGibbsRegressor
+    estimator : SparseAdditiveGibbsRegressor
         The estimator, whose parameters are used.
     problem : Problem
         The regression.
@@ -121,17 +105,29 @@ class Setup:
         Source of random numbers.
     """
 
-    def __init__(self, settings, problem, rng):
-        self.settings, self.problem = settings, problem
+    def __init__(self, estimator, problem, rng):
+        self.estimator, self.problem = estimator, problem
         self.ranks, self.n_pairs = problem.gram.ranks, len(problem.gram.pairs)
-        self.kind = BallChain if settings.slab == "l1ball" else Chain
-        self.radius = float(settings.radius or problem.largest or 1.0)  # of the ball
-        most = MOST_VARIABLES if settings.max_active is None else settings.max_active
-        self.most = min(len(self.ranks), most)
-        self._readers = [problem.gram.reader() for _ in range(settings.n_chains)]
-        self._generators = rng.spawn(settings.n_chains)
+        self.kind = BallChain if estimator.slab == "l1ball" else Chain
+        self.radius = float(estimator.radius or problem.largest or 1.0)  # of the ball
+        self.most = min(len(self.ranks), estimator._most_variables())
+        self._readers = [problem.gram.reader() for _ in range(estimator.n_chains)]
+        self._generators = rng.spawn(estimator.n_chains)
         # Effects: see `sees_weak_effects`.
         self.weak, self.n_variables_needed, self.weak_gain = None, 0, 0.0
+
+    def first_state(self, starts):
+        """Return initial models, and the variance of the noise, given or estimated."""
+        models, noise = self.first_models() if starts is None else starts
+        models, given = list(models), self.estimator.noise_variance
+        if given != "auto":
+            return models, float(given)
+        models[0], noise = self.estimated_noise(models[0], noise)
+        if self.sees_weak_effects():
+            noise = self.weak.noise_variance
+            if starts is None:
+                models[1:] = [self.every_variable()] * (len(models) - 1)
+        return models, noise
 
     def first_models(self):
         """Return initial models: greedy for the first chain, empty for the others.
@@ -141,35 +137,47 @@ class Setup:
         """
         *first, noise, _ = greedy_model(self.problem, self._readers[0], self.most)
         other = self.every_variable(np.unique(self.problem.gram.pairs))
-        return [first] + [other] * (self.settings.n_chains - 1), noise
+        return [first] + [other] * (self.estimator.n_chains - 1), noise
 
     def temperature(self, noise):
         """Return the inverse temperature for a noise variance."""
-        n, kind = self.problem.weight, self.settings.inverse_temperature
+        n, kind = self.problem.weight, self.estimator.inverse_temperature
         if kind == "likelihood":
             value = n / (2 * noise)
         elif kind == "pac":
-            value = n * self.settings.gamma / (4 * noise + 4 * self.radius**2)
+            value = n * self.estimator.gamma / (4 * noise + 4 * self.radius**2)
         else:
             value = float(kind)
         return Temperature(noise, value, math.sqrt(n / (2 * value)))
 
     def prior(self, unit):
         """Return the prior, in units of the noise."""
-        settings = self.settings
-        terms = self.ranks, settings.beta, self.most
-        if settings.slab == "l1ball":
+        estimator = self.estimator
+        terms = self.ranks, estimator.beta, self.most
+        if estimator.slab == "l1ball":
             return Prior.of(*terms, radius=self.radius / unit, n_pairs=self.n_pairs)
         variance = self.slab_variance(unit) / unit**2
         return Prior.of(*terms, variance=variance, n_pairs=self.n_pairs)
 
     def slab_variance(self, unit):
         """Return the prior variance of a coefficient."""
-        if self.settings.slab_scale != "auto":
-            return self.settings.slab_scale**2
+        if self.estimator.slab_scale != "auto":
+            return self.estimator.slab_scale**2
         if self.weak is not None:
             return self.weak.slab_variance
         return self.problem.square / self.problem.weight or unit**2
+
+    def chains(self, models, temperature):
+        """Return the chains, to be recorded, each started at a model."""
+        chains = [
+            self.final_chain(number, model, temperature)
+            for number, model in enumerate(models)
+        ]
+        if self.estimator.sampler == "collapsed":
+            self.choose_among(chains, models[0], temperature)
+        for chain in chains:
+            chain.expect(self.estimator.n_iter)
+        return chains
 
     def chain(self, kind, number, model, temperature, prior=None):
         """Return chain `number` of a class of chains, started at a model."""
@@ -179,15 +187,15 @@ class Setup:
             self.prior(temperature.unit) if prior is None else prior,
             self._generators[number],
         )
-        if self.settings.slab == "gaussian":
+        if self.estimator.slab == "gaussian":
             chain.start(*model)
         return chain
 
     def final_chain(self, number, model, temperature):
         """Return chain `number`, to be recorded, started at a model."""
-        settings, problem, unit = self.settings, self.problem, temperature.unit
-        if not may_integrate(settings, problem):
-            kind = CarlinChibChain if settings.sampler == "carlin_chib" else self.kind
+        estimator, problem, unit = self.estimator, self.problem, temperature.unit
+        if not self.integrates_noise():
+            kind = CarlinChibChain if estimator.sampler == "carlin_chib" else self.kind
             return self.chain(kind, number, model, temperature)
         square = problem.square + problem.weight * least_noise(problem)
         prior = integrated(self.prior(unit), problem.weight - 1, square / unit**2)
@@ -218,14 +226,15 @@ class Setup:
 
     def sees_weak_effects(self):
         """Return whether many weak effects have larger evidence and fit in a model."""
-        settings = self.settings
+        estimator = self.estimator
         usual = "auto", "gaussian", "likelihood"
-        if (settings.slab_scale, settings.slab, settings.inverse_temperature) != usual:
+        given = estimator.slab_scale, estimator.slab, estimator.inverse_temperature
+        if given != usual:
             return False
         found = weak_effects(
             self.problem,
             *self._pilot,
-            settings.beta,
+            estimator.beta,
             self.most,
             least_noise(self.problem),
         )
@@ -250,7 +259,7 @@ class Setup:
             return 0.0
         noise = temperature.noise_variance
         ratio = self.slab_variance(temperature.unit) / noise
-        return nothing_matters(self.problem, posterior, self.settings.beta, ratio)
+        return nothing_matters(self.problem, posterior, self.estimator.beta, ratio)
 
     def variance_factor(self, posterior):
         """Return the factor of predictive variances for the error of the noise.
@@ -267,8 +276,17 @@ class Setup:
 
     def estimates_noise(self):
         """Return whether the variance of the noise is an estimate of few effects."""
-        few_rows = not may_integrate(self.settings, self.problem)
-        return learns_noise(self.settings) and few_rows and self.weak is None
+        free = self.estimator._learns_noise() and self.weak is None
+        return free and not self.integrates_noise()
+
+    def integrates_noise(self):
+        """Return whether the noise variance is integrated out.
+
+        There must be enough rows for the number of variables and pairs: otherwise a
+        model that fits the noise would make its own variance small.
+        """
+        least = max(LEAST_FREEDOM + 1, ROWS_EACH * np.count_nonzero(self.ranks))
+        return self.estimator._learns_noise() and self.problem.weight >= least
 
     def every_variable(self, among=None):
         """Return the model of all or some variables, each of order 1."""
@@ -276,24 +294,6 @@ class Setup:
             among = np.arange(len(self.problem.functions.orders))
         among = among[self.ranks[among] > 0]
         return among, np.ones_like(among)
-
-
-def learns_noise(settings):
-    """Return whether the noise is unknown, and no other parameter depends on it."""
-    given = settings.noise_variance, settings.slab, settings.inverse_temperature
-    usual = given == ("auto", "gaussian", "likelihood")
-    return usual and settings.sampler == "collapsed"
-
-
-def may_integrate(settings, problem):
-    """Return whether the noise variance can be integrated out.
-
-    There must be enough rows for the number of variables and pairs: otherwise a model
-    that fits the noise would make its own variance small.
-    """
-    n_variables = np.count_nonzero(problem.gram.ranks)
-    least = max(LEAST_FREEDOM + 1, ROWS_EACH * n_variables)
-    return learns_noise(settings) and problem.weight >= least
 
 
 def integrated(prior, freedom, square):

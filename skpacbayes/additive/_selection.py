@@ -1,4 +1,4 @@
-"""Selection of variables: by probability, or by projection."""
+"""Selection of variables: by probability, or by projection; their effects."""
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -15,6 +15,7 @@ from ._posterior import SELECTED
 NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
 # Of a projection: number of candidates fitted at each step, the best by score tests.
 N_REFITTED = 3
+N_POINTS, N_POINTS_OF_PAIR = 200, 40  # of grids of effects, along each variable
 RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
 N_NEWTON = 50
 
@@ -166,6 +167,71 @@ class _Selection(SelectorMixin):
         }
         table = pandas.DataFrame(columns, index=names)
         return table.sort_values("probability", ascending=False, kind="stable")
+
+    def _effects_along(self, features, target):
+        """Return effects on grids, for :class:`PartialEffectsDisplay`.
+
+        Parameters
+        ----------
+        features : list of int or str, or of pairs of these, or None
+            Variables and pairs; None: those selected, or the most probable variable.
+        target : label or None
+            Class whose score is meant, if there are more than two.
+
+        Returns
+        -------
+        effects : list of tuple
+            For each variable or pair: its columns and a grid of each; the effect, its
+            standard deviation, and the inclusion probability.
+        """
+        if features is None:
+            features = self._selected_terms()
+        terms = [self._term(feature) for feature in features]
+        found = self._score_of(target)
+        if not terms:
+            raise ValueError("features must name at least one variable, got [].")
+        probabilities = found.posterior.inclusion()[terms, 0].tolist()
+        n_features, effects = self.n_features_in_, []
+        for term, probability in zip(terms, probabilities, strict=True):
+            columns = (term,)
+            if term >= n_features:
+                columns = tuple(found.pairs.pairs[term - n_features].tolist())
+            n_points = N_POINTS if len(columns) == 1 else N_POINTS_OF_PAIR
+            grids = [self._grid(column, n_points) for column in columns]
+            meshes = np.meshgrid(*grids)
+            table = np.zeros((meshes[0].size, n_features))
+            table[:, columns] = np.column_stack([mesh.ravel() for mesh in meshes])
+            parts = self._effect_in(found, table, term)
+            effect, std = (part.reshape(meshes[0].shape) for part in parts)
+            effects.append((columns, grids, effect, std, probability))
+        return effects
+
+    def _selected_terms(self):
+        """Return the selected variables, then pairs, or the most probable variable."""
+        probabilities = self._answer().posterior.inclusion()[:, 0]
+        terms = self.get_support(indices=True).tolist()
+        if not terms:
+            return [int(self.inclusion_probabilities_.argmax())]
+        likely = probabilities[self.n_features_in_ :] >= SELECTED
+        if likely.any():
+            terms += [tuple(pair) for pair in self.pairs_[likely].tolist()]
+        return terms
+
+    def _score_of(self, target):
+        """Return the results for one score: that of a class, if there are several."""
+        found = self._answer()
+        if not found.classes:
+            if target is not None:
+                raise ValueError(
+                    f"target={target!r} needs a classifier of more than two classes."
+                )
+            return found
+        known = self.classes_.tolist()
+        if target not in known:
+            raise ValueError(
+                f"target must be one of the classes {known}, got {target!r}."
+            )
+        return found.classes[known.index(target)]
 
     def _get_support_mask(self):
         return self.get_support()

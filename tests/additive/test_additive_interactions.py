@@ -10,7 +10,6 @@ from scipy.special import comb, logsumexp
 from sklearn.datasets import make_friedman1
 
 from skpacbayes.additive import (
-    PartialEffectsDisplay,
     SparseAdditiveGibbsRegressor,
     _chain,
 )
@@ -18,6 +17,7 @@ from skpacbayes.additive._basis import Dictionary
 from skpacbayes.additive._chain import Prior
 from skpacbayes.additive._interactions import every_pair, smallest_products
 from skpacbayes.additive._regressor_stream import Rows
+from skpacbayes.plotting import PartialEffectsDisplay
 
 PAIRS = every_pair(range(3))
 
