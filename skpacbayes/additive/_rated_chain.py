@@ -145,6 +145,13 @@ class RatedRows:
     room : ndarray of shape (n_functions, n_samples), default=None
         Work array for computing all rows of G at once; None: rows are computed on
         demand.
+
+    Attributes
+    ----------
+    gram : Gram or CenteredRows
+        G.
+    linear : ndarray of shape (n_functions,)
+        The linear terms b.
     """
 
     def __init__(self, values, rates, pulls, ranks, pairs=NO_PAIRS, room=None):

@@ -369,15 +369,16 @@ class SparseAdditiveGibbsRegressor(
         rows = self._checked(X, y, sample_weight, reset=True, least=2)
         self._begin(rows)
         rng = np.random.default_rng(self._seed)
-        problem = self._problem()
+        problem = self._problem()  # the basis over the rows
         if self.interactions is not None:
             problem = self._paired(problem, rng)
+        # The prior, the chains and the posterior.
         self._computed = self._learned(problem, None, rng, self._parts)
         given = self.slab_scale, self.noise_variance, self.inverse_temperature
         usual = given == ("auto", "auto", "likelihood")
         predict = self._decision if usual else None
-        rows = rows.X, rows.y, rows.weights
-        warn_of_fit(self, rows, sample_weight, problem.gram.among, predict)
+        learned = rows.X, rows.y, rows.weights
+        warn_of_fit(self, learned, sample_weight, problem.gram.among, predict)
         return self
 
     @available_if(sums_of("partial_fit"))

@@ -50,7 +50,7 @@ class Starts(NamedTuple):
 
 
 def sample(estimator, problem, rng, starts, tasks):
-    """Run the chains.
+    """Set the prior, run the chains, and return the posterior.
 
     Parameters
     ----------
