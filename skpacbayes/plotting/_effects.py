@@ -40,7 +40,7 @@ class PartialEffectsDisplay:
 
     See Also
     --------
-    SparseAdditiveGibbsRegressor : Finds the effects.
+    skpacbayes.additive.SparseAdditiveGibbsRegressor : Finds the effects.
 
     Examples
     --------
