@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import load_diabetes, load_digits, load_sample_image
 from sklearn.decomposition import PCA
 
-from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsRegressor
+from skpacbayes.additive import SparseAdditiveGibbsRegressor
 from skpacbayes.cluster import PACOClusterer, SSMCKMeansInit
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import StochasticVolatility
@@ -25,7 +25,7 @@ from skpacbayes.hmm import DirichletProcessHMM
 from skpacbayes.likelihood_free import ABCPosteriorKDE, simulate
 from skpacbayes.mixture import TemperedVBGaussianMixture
 from skpacbayes.online import OnlineVIRegressor
-from skpacbayes.plotting import RegimesDisplay
+from skpacbayes.plotting import PartialEffectsDisplay, RegimesDisplay
 
 PICTURE = Path("skpacbayes_demo.png")
 

@@ -28,10 +28,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpacbayes.additive import (
-    PartialEffectsDisplay,
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
 )
+from skpacbayes.plotting import PartialEffectsDisplay
 
 tumours = load_breast_cancer()
 X, X_test, y, y_test = train_test_split(

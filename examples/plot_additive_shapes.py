@@ -13,7 +13,8 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.linear_model import LassoCV
 
-from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsRegressor
+from skpacbayes.additive import SparseAdditiveGibbsRegressor
+from skpacbayes.plotting import PartialEffectsDisplay
 
 rng = np.random.default_rng(0)
 n, p = 200, 400

@@ -10,7 +10,6 @@ __version__ = "0.1.0"
 
 _FAMILIES = {
     "additive": [
-        "PartialEffectsDisplay",
         "SparseAdditiveGibbsClassifier",
         "SparseAdditiveGibbsPoissonRegressor",
         "SparseAdditiveGibbsRanker",
@@ -62,6 +61,7 @@ _FAMILIES = {
         "EllipsesDisplay",
         "EmissionsDisplay",
         "FilterDisplay",
+        "PartialEffectsDisplay",
         "ParticlesDisplay",
         "ProgressiveLossDisplay",
         "RegimesDisplay",

@@ -1,7 +1,6 @@
 # Written by .ci/make_stubs.py.
 
 from skpacbayes import additive as additive
-from skpacbayes.additive import PartialEffectsDisplay as PartialEffectsDisplay
 from skpacbayes.additive import SparseAdditiveGibbsClassifier as SparseAdditiveGibbsClassifier
 from skpacbayes.additive import SparseAdditiveGibbsPoissonRegressor as SparseAdditiveGibbsPoissonRegressor
 from skpacbayes.additive import SparseAdditiveGibbsRanker as SparseAdditiveGibbsRanker
@@ -50,6 +49,7 @@ from skpacbayes.plotting import ClusterCountDisplay as ClusterCountDisplay
 from skpacbayes.plotting import EllipsesDisplay as EllipsesDisplay
 from skpacbayes.plotting import EmissionsDisplay as EmissionsDisplay
 from skpacbayes.plotting import FilterDisplay as FilterDisplay
+from skpacbayes.plotting import PartialEffectsDisplay as PartialEffectsDisplay
 from skpacbayes.plotting import ParticlesDisplay as ParticlesDisplay
 from skpacbayes.plotting import ProgressiveLossDisplay as ProgressiveLossDisplay
 from skpacbayes.plotting import RegimesDisplay as RegimesDisplay

@@ -10,28 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # type:
 from sklearn.feature_selection import SelectorMixin  # type: ignore[import-untyped]
 
 __all__ = [
-    "PartialEffectsDisplay",
     "SparseAdditiveGibbsClassifier",
     "SparseAdditiveGibbsPoissonRegressor",
     "SparseAdditiveGibbsRanker",
     "SparseAdditiveGibbsRegressor",
 ]
-
-class PartialEffectsDisplay:
-    features: list[int] | tuple[int, ...]
-    points: list[NDArray[Any]]
-    effects: list[NDArray[Any]]
-    stds: list[NDArray[Any]]
-    probabilities: list[float]
-    names: list[str] | tuple[str, ...]
-    marks: list[NDArray[Any]]
-    axes_: NDArray[Any]
-    figure_: Any
-    def __init__(self, features: list[int] | tuple[int, ...], points: list[NDArray[Any]], effects: list[NDArray[Any]], stds: list[NDArray[Any]], *, probabilities: list[float], names: list[str] | tuple[str, ...], marks: list[NDArray[Any]] | None = ...) -> None: ...
-    @classmethod
-    def from_estimator(cls, estimator: skpacbayes.SparseAdditiveGibbsRegressor, X: ArrayLike | None = ..., *, features: Any = ..., target: Any = ..., figure: Any = ...) -> Self: ...
-    def plot(self, *, figure: Any = ...) -> Self: ...
-
 
 class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     basis: Any

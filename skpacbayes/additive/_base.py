@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
-from .._sentinels import warn_of_empty_columns, warn_of_sentinels
+from .._sentinels import warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import AUTOMATIC, NAMED, Dictionary, usual_range, whole_range
-from ._doubts import warn_of_copied_rows, warn_of_far_rows, warn_of_residuals
+from ._chain import MOST_VARIABLES
+from ._doubts import warn_of_far_rows
 from ._posterior import variables_of
 from ._selection import _Selection
 
@@ -224,6 +225,10 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
                 f"or for each of {self.n_features_in_}; got {self.feature_range!r}."
             )
 
+    def _most_variables(self):
+        """Return the largest number of variables in a model."""
+        return MOST_VARIABLES if self.max_active is None else self.max_active
+
     def _parts(self, count):
         """Yield the parts of a run, after which callbacks may stop it."""
         return self._tasks(count, "moves")
@@ -259,7 +264,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
 
     def _effect(self, X, term):
         """Return the effect of a variable or pair at rows, and its deviation."""
-        return self._effect_in(self._answer(), X, term)
+        parts = [self._effect_in(part, X, term) for part in self._answer().scores]
+        effects, deviations = zip(*parts, strict=True)
+        return side_by_side(effects), side_by_side(deviations)
 
     def _effect_in(self, found, X, term):
         """Return effect and deviation in one of the scores."""
@@ -274,8 +281,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         return np.sort(values[~np.isnan(values)])
 
     def _decision(self, X):
-        """Return intercept plus effects, at validated rows."""
-        return self._sum_of_effects(X, self._answer())
+        """Return intercept plus effects of each score, at validated rows."""
+        parts = self._answer().scores
+        return side_by_side([self._sum_of_effects(X, part) for part in parts])
 
     def _sum_of_effects(self, X, found):
         """Return intercept plus effects of one of the scores."""
@@ -321,35 +329,20 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         with np.errstate(over="ignore"):
             return np.einsum("snf,sf->n", beyond, slopes)
 
-    def _warn_of_residuals(self, X, y, predict, *, classes=False):
-        """Warn if residuals depend on a variable, or on a product of two."""
-        warn_of_residuals(
-            X,
-            y,
-            predict,
-            self._categorical(),
-            self.get_support(),
-            additive=self.interactions is None,
-            classes=classes,
-        )
-
-    def _warn_of_rows(self, X, y):
-        """Warn of copied rows of a fit, and of missing values and codes for them."""
-        warn_of_copied_rows(X, y)
-        warn_of_empty_columns(X, vars(self).get("feature_names_in_", ()))
-        self._warn_of_sentinels(X)
-
     def _warn_of_sentinels(self, X):
         """Warn if rows contain codes for missing values."""
         names = vars(self).get("feature_names_in_", ())
         warn_of_sentinels(X, names, self._categorical(), allows_missing=True)
 
-    def _warn_of_far(self, X):
-        """Warn if rows are far beyond the range of a selected variable."""
+    def _new_rows(self, X):
+        """Validate new rows; warn of those far beyond the ranges of the fit."""
+        check_is_fitted(self)
+        X = self._rows(X)
         if self.feature_range is None:
             found = self._answer()
             deviates = isinstance(self, RegressorMixin)
             warn_of_far_rows(X, found.reach, found.dictionary.n_rows, deviates)
+        return X
 
     def _blocks(self, X, features, n_others=0):
         """Yield slices of rows whose values of functions fit into `BLOCK`.
@@ -362,16 +355,12 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
     def _chain_draws(self):
         """Return the terms in the model of each draw, and the series of R-hat."""
         found = self._answer()
-        n_terms, width = found.posterior.shape
         n_draws = min(len(run.path) for run in found.runs)
-        paths = [run.path[:n_draws] for run in found.runs]
-        included = np.array(
-            [
-                variables_of(run.columns, n_terms, width)[path]
-                for run, path in zip(found.runs, paths, strict=True)
-            ]
-        )
-        included, pairs = np.split(included, [self.n_features_in_], axis=2)
+        drawn = []
+        for run in found.runs:
+            present = variables_of(run.columns, *found.posterior.shape)
+            drawn.append(present[run.path[:n_draws]])
+        included, pairs = np.split(np.array(drawn), [self.n_features_in_], axis=2)
         values = np.array([run.values[:n_draws] for run in found.runs])
         posterior = {"included": included, "n_variables": included.sum(axis=2)}
         dims, labels = {"included": ["feature"]}, feature_labels(self)
@@ -392,3 +381,8 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         if self.prediction == "map":
             return posterior.most_probable()
         return posterior.draw(rng)
+
+
+def side_by_side(scores):
+    """Return a column for each of several scores, or the only one."""
+    return scores[0] if len(scores) == 1 else np.column_stack(scores)

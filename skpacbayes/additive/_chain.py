@@ -42,7 +42,7 @@ class Gram:
 
     def among(self, columns):
         """Return G among some functions."""
-        return self._rows[np.ix_(columns, columns)]
+        return self._rows[columns[:, None], columns]
 
     def reader(self):
         """Return a `Reader` for one chain, with all rows of G."""
@@ -416,6 +416,11 @@ class Chain:
     def n_kept(self):
         """Number of moves recorded."""
         return self.state.n_moves
+
+    @property
+    def moves(self):
+        """Number of moves that add or delete a variable: tried, and accepted."""
+        return self.state.tried[:2].sum(), self.state.accepted[:2].sum()
 
     def recorded(self):
         """Return the record of the chain.

@@ -12,9 +12,9 @@ from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
-from ._doubts import is_settled
+from ._doubts import warn_of_fit
 from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
-from ._selection import _Interactions
+from ._interactions import _Interactions
 
 
 class SparseAdditiveGibbsClassifier(
@@ -318,16 +318,10 @@ class SparseAdditiveGibbsClassifier(
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
-        plausible = self._doubt(problem, sample_weight)
-        if plausible and self._chose_freely():
-            targets = np.atleast_2d(rows.targets).T.astype(float)
-            self._warn_of_residuals(
-                rows.X,
-                targets,
-                lambda X: self._probabilities(X)[:, -targets.shape[1] :],
-                classes=True,
-            )
-        self._warn_of_rows(rows.X, rows.targets)
+        given = self.inverse_temperature, self.class_weight
+        usual = given == ("likelihood", None) and self.slab_scale in ("auto", 1.0)
+        predict = self._targets_predicted if usual else None
+        warn_of_fit(self, rows, sample_weight, problem.among, predict)
         return self
 
     def predict(self, X):
@@ -435,11 +429,8 @@ class SparseAdditiveGibbsClassifier(
     @property
     def class_inclusion_probabilities_(self):
         """Probability that each variable is in the score of each class."""
-        found = self._answer()
-        parts = found.classes or (found,)
-        return np.array(
-            [self._of_variables(part.posterior.inclusion()[:, 0]) for part in parts]
-        )
+        parts = [part.posterior.inclusion()[:, 0] for part in self._answer().scores]
+        return np.array([self._of_variables(part) for part in parts])
 
     @property
     def slab_scale_(self):
@@ -452,11 +443,7 @@ class SparseAdditiveGibbsClassifier(
         return bool(self._answer().classes)
 
     def _rows_to_predict(self, X):
-        """Validate new rows; warn of those far from the rows of the fit."""
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
-        return X
+        return self._new_rows(X)
 
     def _probabilities(self, X):
         """Return the probability of each class, at validated rows."""
@@ -464,6 +451,11 @@ class SparseAdditiveGibbsClassifier(
             return np.exp(self._log_probabilities(X))
         log_odds = self._log_odds(X)
         return expit(np.column_stack([-log_odds, log_odds]))
+
+    def _targets_predicted(self, X):
+        """Return the probability of the second class, or those of several classes."""
+        probabilities = self._probabilities(X)
+        return probabilities if self._several else probabilities[:, 1]
 
     @as_fitted
     def _log_probabilities(self, X):
@@ -478,24 +470,6 @@ class SparseAdditiveGibbsClassifier(
             sums = logsumexp(log_softmax(scores, axis=0), axis=1)
             result[rows] = (sums - math.log(scores.shape[1])).T
         return result
-
-    def _decision(self, X):
-        """Return the score, or the scores of several classes, at validated rows."""
-        if not self._several:
-            return super()._decision(X)
-        parts = self._answer().classes
-        return np.column_stack([self._sum_of_effects(X, part) for part in parts])
-
-    def _effect(self, X, term):
-        """Return the effect of a variable at validated rows, and its deviation.
-
-        With several classes there is a column for each.
-        """
-        if not self._several:
-            return super()._effect(X, term)
-        parts = [self._effect_in(part, X, term) for part in self._answer().classes]
-        effects, deviations = zip(*parts, strict=True)
-        return np.column_stack(effects), np.column_stack(deviations)
 
     def _drawn(self, rng):
         """Draw coefficients, of all classes in one draw."""
@@ -522,12 +496,6 @@ class SparseAdditiveGibbsClassifier(
                 "interactions needs inverse_temperature='likelihood' or a number, got "
                 "'pac', under which the prior must not depend on the rows."
             )
-
-    def _chose_freely(self):
-        """Return whether structure in residuals can only come from the functions."""
-        given = self.inverse_temperature, self.class_weight
-        usual = given == ("likelihood", None) and self.slab_scale in ("auto", 1.0)
-        return usual and self.max_order > 1 and is_settled(self._answer())
 
     def _slab_variance(self, rows):
         """Return the prior variance of a coefficient; None if the chains draw it."""

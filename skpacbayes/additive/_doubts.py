@@ -1,14 +1,15 @@
-"""Warnings of a fit: of its chains, its selection, its rows and its residuals."""
+"""Warnings of a fit: of its weights, chains and selection, residuals and rows."""
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT, warn_unmixed
-from .._sentinels import beyond_the_range
+from .._sentinels import beyond_the_range, warn_of_empty_columns
 from ._posterior import SELECTED
-from ._residuals import TELLS_APART, closest_product, roughest, without_copies
+from ._residuals import TELLS_APART, warn_of_residuals
 
 N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
 SAME = 0.95  # correlation from which variables are nearly equal
@@ -18,15 +19,50 @@ FEWEST, MOST = 0.1, 20.0  # mean weights that may be numbers of rows
 LEAST_EFFECTIVE = 0.1  # least effective number of rows, as a share
 LEAST_NOTHING = 0.05  # probability of no variable from which selections are doubtful
 POOLED = 0.05  # share of the rows in pooled categories
-LEVEL = 1e-3  # of the joint test of all variables
-FEWEST_ROWS, MOST_ROWS = 20, 2000  # rows whose residuals are tested
 FEWEST_DISTINCT = 5  # distinct rows from which copies are looked for
 MANY_DISTINCT = 50  # from here one column shows that equal rows are copies; else two
-MOST_TESTED = 300  # variables whose products are compared with residuals
 FEW_DISTINCT = 0.4  # share of distinct rows below which most rows are copies
-FEW_WRONG = 0.03  # share of rows of a wrong class up to which classes are separated
 NEAR_RANGE = 0.9  # lengths of a range, from the limits of far rows back to it
-PER_LEVEL = 3  # least rows per value of a variable that may be a category
+
+
+def warn_of_fit(estimator, rows, sample_weight, products, predict=None):
+    """Warn of what makes a fit doubtful.
+
+    Parameters
+    ----------
+    estimator : estimator of the family
+        The fitted estimator.
+    rows : tuple of ndarray
+        Rows of positive weight, their targets, of shape (n_samples,) or (n_outputs,
+        n_samples), and their weights.
+    sample_weight : array-like or None
+        Weights as given by the user.
+    products : callable
+        Returns sums over the rows of products of the functions of the given columns.
+    predict : callable, default=None
+        Returns predictions at rows. None: residuals are not tested, as structure in
+        them may come from given scales or temperatures.
+    """
+    (X, y, weights), found = rows, estimator._answer()
+    plausible = warn_of_weights(sample_weight, weights)
+    warn_of_doubts(found, estimator.n_features_in_, products)
+    # A linear model of weak effects may leave structure, too, and so do unmixed chains.
+    settled = found.r_hat <= R_HAT_LIMIT and not (
+        found.full or found.n_variables_needed
+    )
+    if predict is not None and plausible and settled and estimator.max_order > 1:
+        warn_of_residuals(
+            X,
+            y,
+            predict,
+            estimator._categorical(),
+            found.selected,
+            additive=estimator.interactions is None,
+            classes=isinstance(estimator, ClassifierMixin),
+        )
+    warn_of_copied_rows(X, y)
+    warn_of_empty_columns(X, getattr(estimator, "feature_names_in_", ()))
+    estimator._warn_of_sentinels(X)
 
 
 def warn_of_doubts(found, n_features, products):
@@ -92,11 +128,6 @@ def warn_of_doubts(found, n_features, products):
             f"A chain reached the largest number of variables in a model, "
             f"{found.full}: increase max_active."
         )
-
-
-def is_settled(found):
-    """Return whether chains agree and did not reach the largest model size."""
-    return found.r_hat <= R_HAT_LIMIT and not (found.full or found.n_variables_needed)
 
 
 def _warn_of_selection(found, n_features):
@@ -290,66 +321,3 @@ def warn_of_copied_rows(X, y):
             "independent rows, effects follow the noise, and intervals are too narrow. "
             "Remove the copies."
         )
-
-
-def warn_of_residuals(
-    X, y, predict, categorical, selected, *, additive=True, classes=False
-):
-    """Warn of residuals that depend on a variable, or on a product of two.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The rows of the fit.
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Their targets, or a column for each class.
-    predict : callable
-        Returns the predictions at rows, in the shape of y.
-    categorical : sequence of int
-        Categorical variables, which are not tested.
-    selected : ndarray of bool of shape (n_features,)
-        Variables in the model. Half of the level of the test of products is that of
-        products of two of them, which are few.
-    additive : bool, default=True
-        Whether the model has no interactions; only then are products tested.
-    classes : bool, default=False
-        Whether y are indicators of classes. If nearly all rows are on the right side of
-        one half, residuals are those of shrinkage, and nothing is tested.
-    """
-    step = -(-len(X) // MOST_ROWS)
-    X, y = X[::step], y[::step]
-    distinct = without_copies(X, y)
-    X, y = X[distinct], y[distinct]
-    if len(X) < FEWEST_ROWS or not np.ptp(y, axis=0).any():
-        return  # of a constant target, residuals are rounding
-    residuals = (y - predict(X)).reshape(len(X), -1)
-    if classes and (abs(residuals) > 0.5).any(axis=1).mean() <= FEW_WRONG:
-        return
-    widths = y.reshape(len(X), -1).std(axis=0)
-    level, parts = LEVEL / len(widths), list(zip(residuals.T, widths, strict=True))
-    feature = max(roughest(X, *part, level, categorical) for part in parts)
-    if feature >= 0:
-        _warn_of_roughness(X, feature)
-    elif additive and 2 <= X.shape[1] <= MOST_TESTED:
-        found = (
-            closest_product(X, *part, level, categorical, selected) for part in parts
-        )
-        pair = next(filter(None, found), None)
-        if pair:
-            warn_user(
-                f"Residuals depend on the product of features {pair[0]} and {pair[1]}: "
-                "their effects are not additive. Set interactions='auto', or to a list "
-                "of pairs."
-            )
-
-
-def _warn_of_roughness(X, feature):
-    """Warn of the variable along which residuals are most similar."""
-    column = X[:, feature][~np.isnan(X[:, feature])]
-    advice = "larger max_order, basis='auto', or its ranks in its place"
-    if PER_LEVEL * len(np.unique(column)) <= len(column):
-        advice += ", or categorical_features if its numbers stand for categories"
-    warn_user(
-        f"Rows that are neighbors in feature {feature} have similar residuals: its "
-        f"effect may be rougher than its functions. Try a {advice}."
-    )

@@ -16,12 +16,13 @@ from ..certificates import Certificate
 from ..certificates.additive import logistic_normal
 from ..certificates.pac_bayes import catoni_terms
 from ._base import _SparseAdditiveGibbs
-from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
-from ._chain import MOST_VARIABLES, NO_PAIRS
-from ._doubts import warn_of_doubts, warn_of_weights
+from ._basis import Dictionary, Orthonormal, weighted_moments
+from ._chain import NO_PAIRS
+from ._conditional_draws import INTERCEPT_VARIANCE
+from ._interactions import Pairs, with_pairs
 from ._logistic_chains import LogisticChain, SoftmaxChain
 from ._posterior import Fitted, Posterior, Run
-from ._rated_chain import INTERCEPT_VARIANCE, ModelSpace
+from ._rated_chain import ModelSpace
 
 LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # range of the total weight
 N_FIRST = 300  # draws without interactions that determine the candidate pairs
@@ -49,6 +50,12 @@ class Problem(NamedTuple):
     weights: np.ndarray
     ranks: np.ndarray  # number of functions of each variable, then of each pair
     pairs: Pairs | None = None  # pairs of variables, numbered after the variables
+
+    def among(self, columns):
+        """Return sums over the rows of products of some functions."""
+        width = self.values.shape[1]
+        values = self.values[columns // width, columns % width]
+        return (values * self.weights) @ values.T
 
 
 class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
@@ -97,7 +104,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             chain.advance(self.burn_in, keep=False)
             chain.advance(min(N_FIRST, self.n_iter))
             shape = problem.values.shape[:2]
-            return Posterior.of_draws(chain.kept, shape).inclusion()[:, 0]
+            return Posterior([chain], shape).inclusion()[:, 0]
 
         pairs = self._candidates(problem.functions.orders, probabilities)
         found, values, ranks = with_pairs(
@@ -111,7 +118,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
 
     def _chain_of(self, kind, problem, exponents, variance, rng):
         """Return a chain of a kind for likelihoods of the rows raised to exponents."""
-        most = MOST_VARIABLES if self.max_active is None else self.max_active
+        most = self._most_variables()
         pairs = NO_PAIRS if problem.pairs is None else problem.pairs.pairs
         space = ModelSpace(
             problem.values, problem.ranks, self.beta, most, variance, pairs
@@ -130,63 +137,43 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
 
     def _fitted(self, problem, chains, inverse_temperature, rng):
         """Return the results of the chains, with several classes for each score."""
-        most = chains[0].prior.most
-        found = self._put_together(problem, most, chains, inverse_temperature)
         several = problem.targets.ndim == 2
-        parts = [found]
+        scores = [chains]
         if several:
-            parts = [
-                self._put_together(problem, most, of_class, inverse_temperature)
-                for of_class in zip(*(chain.classes for chain in chains), strict=True)
-            ]
+            scores = zip(*(chain.classes for chain in chains), strict=True)
+        parts = [
+            self._put_together(problem, own, inverse_temperature) for own in scores
+        ]
         chosen = self._chosen_draws([part.posterior for part in parts], rng)
         parts = [part.predicting_by(chosen) for part in parts]
-        if several:
-            found = found._replace(
-                classes=tuple(parts),
-                coefficients=np.array([part.coefficients for part in parts]),
-                intercept=np.array([part.intercept for part in parts]),
-                r_hat=max(part.r_hat for part in [found, *parts]),
-                full=max(part.full for part in parts),
-            )
-        else:
-            found = parts[0]
-        return found.reaching()
+        if not several:
+            return parts[0]
+        found = self._put_together(problem, chains, inverse_temperature)
+        return found._replace(
+            classes=tuple(parts),
+            coefficients=np.array([part.coefficients for part in parts]),
+            intercept=np.array([part.intercept for part in parts]),
+            r_hat=max(part.r_hat for part in [found, *parts]),
+            full=max(part.full for part in parts),
+        )
 
-    def _put_together(self, problem, most, chains, inverse_temperature):
+    def _put_together(self, problem, chains, inverse_temperature):
         """Return the results of chains of one score."""
-        shape = problem.values.shape[:2]
+        posterior = Posterior(chains, problem.values.shape[:2])
         draws = [draw for chain in chains for draw in chain.kept]
-        posterior = Posterior.of_draws(draws, shape)
-        columns = posterior.columns
-        runs, start = [], 0
-        for chain in chains:
-            losses = np.array([draw.loss for draw in chain.kept])
-            path = np.arange(len(losses))
-            runs.append(Run(path, columns[start : start + len(losses)], losses))
-            start += len(losses)
-        return Fitted.of_runs(
+        runs = [
+            Run(*chain.recorded()[:2], np.array([draw.loss for draw in chain.kept]))
+            for chain in chains
+        ]
+        return Fitted.of_chains(
             problem,
+            chains,
             posterior,
             runs,
-            np.sum([chain.moves for chain in chains], axis=0),
-            most if most < np.count_nonzero(problem.ranks) else None,
             inverse_temperature=inverse_temperature,
             intercepts=np.array([draw.intercept for draw in draws]),
             slab_scale=float(np.mean([draw.slab_scale for draw in draws])),
         )
-
-    def _doubt(self, problem, sample_weight):
-        """Warn of weights, chains and selections; return if weights are plausible."""
-
-        def products(columns):
-            width = problem.values.shape[1]
-            values = problem.values[columns // width, columns % width]
-            return (values * problem.weights) @ values.T
-
-        plausible = warn_of_weights(sample_weight, problem.weights)
-        warn_of_doubts(self._computed, self.n_features_in_, products)
-        return plausible
 
     def _scores_of_draws(self, X):
         """Yield slices of validated rows, and their scores for all draws.
@@ -195,7 +182,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         n_rows).
         """
         found = self._answer()
-        parts, width = found.classes or (found,), found.posterior.shape[1]
+        parts, width = found.scores, found.posterior.shape[1]
         visited = np.concatenate([part.posterior.visited for part in parts])
         features = np.unique(visited // width)
         tables = [_coefficients_of_draws(part.posterior, features) for part in parts]

@@ -9,14 +9,8 @@ from scipy.special import expit, log_expit
 
 from ..certificates.additive import precision_factor
 from ._chain import log_binomial
-from ._rated_chain import (
-    INTERCEPT_VARIANCE,
-    Draw,
-    DrawnChain,
-    RatedChain,
-    draw_slab,
-    multiply,
-)
+from ._conditional_draws import INTERCEPT_VARIANCE, draw_slab, multiply
+from ._rated_chain import Draw, DrawnChain, RatedChain
 
 LOG_2_PI = math.log(2 * math.pi)
 # Of moves between models without rates: decrement of the log density at which Newton's

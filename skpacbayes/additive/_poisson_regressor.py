@@ -6,18 +6,17 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils.validation import check_is_fitted
 
 from .._base import as_fitted, fit_context, warn_user
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import SCALE
-from ._doubts import is_settled
+from ._conditional_draws import polya_gamma
+from ._doubts import warn_of_fit
 from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
-from ._polya_gamma import polya_gamma
+from ._interactions import _Interactions
 from ._rated_chain import MOVES, RatedChain
-from ._selection import _Interactions
 
 # Number of short runs that estimate the dispersion, and of sweeps of each, at most
 # those of the chains.
@@ -322,7 +321,6 @@ class SparseAdditiveGibbsPoissonRegressor(
         dispersion = dispersion_of(rows, means, n_functions)
         total = float(rows.weights.sum())
         self._computed = found._replace(dispersion=dispersion, total_weight=total)
-        plausible = self._doubt(problem, None if are_counts(rows) else sample_weight)
         if self.inverse_temperature == "likelihood":
             warn_of_dispersion(dispersion, error_of_dispersion(rows, means))
         if not rows.targets.any():
@@ -330,9 +328,10 @@ class SparseAdditiveGibbsPoissonRegressor(
                 f"All of the {len(rows.X)} counts are zero: no variable is selected, "
                 "and how small the predicted rates are depends on their prior."
             )
-        if plausible and self._chose_freely():
-            self._warn_of_residuals(rows.X, rows.targets, self._predicted)
-        self._warn_of_rows(rows.X, rows.targets)
+        usual = isinstance(self.inverse_temperature, str) and self.slab_scale == 1.0
+        predict = self._predicted if usual else None
+        weights = None if are_counts(rows) else sample_weight
+        warn_of_fit(self, rows, weights, problem.among, predict)
         return self
 
     def predict(self, X, return_std=False):
@@ -356,9 +355,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         std : ndarray of shape (n_samples,)
             Standard deviations, only if `return_std`.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
+        X = self._new_rows(X)
         mean = self._predicted(X)
         if not return_std:
             return mean
@@ -443,12 +440,6 @@ class SparseAdditiveGibbsPoissonRegressor(
                 n_functions += len(pilot.draw.columns) / n_sweeps
             dispersion = max(1.0, dispersion_of(problem, means, n_functions))
         return float(total / dispersion)
-
-    def _chose_freely(self):
-        """Return whether structure in residuals can only come from the functions."""
-        given = isinstance(self.inverse_temperature, str), self.slab_scale
-        usual = given == (True, 1.0) and self.max_order > 1
-        return usual and is_settled(self._answer())
 
     def _variation(self):
         """Return the dispersion implied by the inverse temperature."""

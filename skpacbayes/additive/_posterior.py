@@ -8,7 +8,8 @@ from scipy.linalg import solve_triangular
 
 from .._chains import r_hat
 from ..certificates.additive import precision_factor
-from ._basis import Dictionary, Orthonormal, Pairs
+from ._basis import Dictionary, Orthonormal
+from ._interactions import Pairs
 
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
 BLOCK = 2**20  # largest number of entries of the matrices solved at a time
@@ -24,61 +25,37 @@ class Posterior:
 
     Parameters
     ----------
+    chains : list of Chain or of DrawnChain
+        Chains with equal numbers of recorded moves.
+    shape : tuple of int
+        Number of variables, and of functions per variable.
+    unit : float, default=1.0
+        Unit of the coefficients.
+    among : callable, default=None
+        Returns G among some functions; not used if the chains draw coefficients.
+
+    Attributes
+    ----------
     weights : ndarray of shape (n_models,)
-        Probabilities of the models.
+        Probabilities of the models, the most probable first.
     columns : ndarray of shape (n_models, largest)
         Functions of each model, ascending, padded with -1.
     means : ndarray of shape (n_models, largest)
-                Conditional means of the coefficients, padded with 0.
+        Conditional means of the coefficients, padded with 0.
     log_weights : ndarray of shape (n_models,)
         Log posterior weights, up to a constant.
-    shape : tuple of int
-        Number of variables, and of functions per variable.
     variances : ndarray of shape (n_models,)
         Mean of the noise variance given each model. The covariance of the coefficients
         is this times (G + ridge I)^-1.
     ridge : float or None
         Ridge of the prior; None if coefficients are known.
-    among : callable
-        Returns G among some functions.
-    freedom : float, default=0.0
+    freedom : float
         Degrees of freedom of Student's t distribution; 0: normal.
+    visited : ndarray of int
+        All functions of any model.
     """
 
-    def __init__(
-        self,
-        weights,
-        columns,
-        means,
-        log_weights,
-        shape,
-        *,
-        variances,
-        ridge,
-        among,
-        freedom=0.0,
-    ):
-        order = np.argsort(-weights, kind="stable")
-        self.weights, self.columns = weights[order], columns[order]
-        self.means, self.log_weights = means[order], log_weights[order]
-        self.shape, self.freedom = shape, freedom
-        self.variances, self.ridge = variances[order], ridge
-        self.visited = np.unique(columns[columns >= 0])
-        self._gram = None if ridge is None else among(self.visited)
-
-    @classmethod
-    def of_chains(cls, chains, shape, *, unit, among):
-        """Return the posterior from the records of chains.
-
-        Parameters
-        ----------
-        chains : list of Chain
-            Chains with equal numbers of recorded moves.
-        shape, among
-            See the class.
-        unit : float
-            Unit of the coefficients.
-        """
+    def __init__(self, chains, shape, *, unit=1.0, among=None):
         parts = [chain.recorded() for chain in chains]
         largest = max(columns.shape[1] for _, columns, _, _ in parts)
         counts = np.concatenate(
@@ -87,56 +64,23 @@ class Posterior:
         columns = np.concatenate([padded(part[1], largest, -1) for part in parts])
         means = unit * np.concatenate([padded(part[2], largest, 0.0) for part in parts])
         log_weights = np.concatenate([part[3] for part in parts])
-        prior, linear = chains[0].prior, chains[0].linear
-        if chains[0].draws:
-            ridge, factors = None, np.ones(len(columns))
-        else:
+        prior = chains[0].prior
+        self.ridge, self._gram, factors = None, None, np.ones(len(columns))
+        self.visited = np.unique(columns[columns >= 0])
+        if not chains[0].draws:
             first, group = distinct(columns)
             counts = np.bincount(group, weights=counts)
             columns, log_weights = columns[first], log_weights[first]
-            ridge = prior.ridge
-            means = conditional_means(columns, among, linear, ridge)
+            self.ridge, linear = prior.ridge, chains[0].linear
+            means = conditional_means(columns, among, linear, self.ridge)
             fits = (means * np.append(linear, 0.0)[columns]).sum(axis=1)
             factors, means = noise_factors(prior, fits), unit * means
-        return cls(
-            counts / counts.sum(),
-            columns,
-            means,
-            log_weights,
-            shape,
-            variances=unit**2 * factors,
-            ridge=ridge,
-            among=among,
-            freedom=prior.freedom,
-        )
-
-    @classmethod
-    def of_draws(cls, draws, shape):
-        """Return the posterior of equally weighted draws, with known coefficients.
-
-        Parameters
-        ----------
-        draws : list of Draw
-            Functions of the models, with their coefficients.
-        shape
-            See the class.
-        """
-        largest = max(len(draw.columns) for draw in draws)
-        columns = np.full((len(draws), largest), -1)
-        means = np.zeros((len(draws), largest))
-        for row, draw in enumerate(draws):
-            columns[row, : len(draw.columns)] = draw.columns
-            means[row, : len(draw.columns)] = draw.coefficients
-        return cls(
-            np.full(len(draws), 1 / len(draws)),
-            columns,
-            means,
-            np.zeros(len(draws)),
-            shape,
-            variances=np.ones(len(draws)),
-            ridge=None,
-            among=None,
-        )
+            self._gram = among(self.visited)
+        order = np.argsort(-counts, kind="stable")
+        self.weights, self.columns = (counts / counts.sum())[order], columns[order]
+        self.means, self.log_weights = means[order], log_weights[order]
+        self.variances = (unit**2 * factors)[order]
+        self.shape, self.freedom = shape, prior.freedom
 
     @property
     def noise_variance(self):
@@ -176,7 +120,7 @@ class Posterior:
         columns = self._functions(draws[0])
         return self._of_model(draws[0], self.means[draws, : len(columns)].mean(axis=0))
 
-    def variance(self, values, features=None):
+    def variance(self, values, features):
         """Return the posterior variance of the sum of effects at rows.
 
         Parameters
@@ -184,7 +128,7 @@ class Posterior:
         values : ndarray of shape (n_chosen, max_order, n_samples)
             Values of the functions of the chosen variables.
         features : ndarray of shape (n_chosen,)
-            The variables, ascending; None: all.
+            The variables, ascending.
         """
         width = self.shape[1]
         flat = values.reshape(-1, values.shape[2])
@@ -309,16 +253,8 @@ class Run(NamedTuple):
     values: np.ndarray  # (n_draws,): a quantity whose R-hat is reported
 
 
-class Mixing(NamedTuple):
-    """Diagnostics of chains."""
-
-    r_hat: float  # largest R-hat
-    errors: np.ndarray  # (n_features,): Monte Carlo errors of inclusion probabilities
-    runs: tuple  # `Run` of each chain
-
-
 def mixing(runs, inclusion, width):
-    """Return the diagnostics of chains.
+    """Return the largest R-hat of chains, and errors of inclusion probabilities.
 
     R-hat is that of the values, and of the presence of each variable whose inclusion
     probability is between .05 and .95. The Monte Carlo errors are those of the means of
@@ -335,38 +271,37 @@ def mixing(runs, inclusion, width):
 
     Returns
     -------
-    found : Mixing
-        The largest R-hat, the errors and the paths.
+    largest : float
+        The largest R-hat.
+    errors : ndarray of shape (n_features,)
+        Monte Carlo errors of the inclusion probabilities.
     """
     n_draws = min(len(run.path) for run in runs)
     low, high = UNCERTAIN
+    present = [variables_of(run.columns, len(inclusion), width) for run in runs]
     series = [[run.values[:n_draws] for run in runs]]
     for feature in np.flatnonzero((inclusion > low) & (inclusion < high)):
-        first = feature * width  # first function of the variable
-        series.append(
-            [
-                (run.columns == first).any(axis=1)[run.path[:n_draws]].astype(float)
-                for run in runs
-            ]
-        )
-    means = [batch_means(run, len(inclusion), width) for run in runs]
+        paths = zip(present, runs, strict=True)
+        series.append([own[run.path[:n_draws], feature] for own, run in paths])
     errors = np.full(len(inclusion), np.inf)
     if n_draws >= N_BATCHES:
-        means = np.concatenate(means)
+        means = map(batch_means, present, (run.path for run in runs))
+        means = np.concatenate(list(means))
         errors = means.std(axis=0, ddof=1) / np.sqrt(len(means))
-    return Mixing(float(r_hat(np.array(series)).max()), errors, tuple(runs))
+    return float(r_hat(np.array(series, dtype=float)).max()), errors
 
 
-def batch_means(run, n_features, width):
-    """Return batch means of the presence of variables, (n_batches, n_features)."""
-    features, places = np.divmod(run.columns, width)
-    firsts = (run.columns >= 0) & (places == 0)
-    models = np.nonzero(firsts)[0]
-    means = np.zeros((N_BATCHES, n_features))
-    for number, batch in enumerate(np.array_split(run.path, N_BATCHES)):
-        counts = np.bincount(batch, minlength=len(run.columns))
+def batch_means(present, path):
+    """Return batch means of the presence of variables, (n_batches, n_features).
+
+    `present` is the mask of the variables of each model.
+    """
+    models, features = np.nonzero(present)
+    means = np.zeros((N_BATCHES, present.shape[1]))
+    for number, batch in enumerate(np.array_split(path, N_BATCHES)):
+        counts = np.bincount(batch, minlength=len(present))
         shares = counts[models] / max(len(batch), 1)
-        means[number] = np.bincount(features[firsts], shares, minlength=n_features)
+        means[number] = np.bincount(features, shares, minlength=len(means[number]))
     return means
 
 
@@ -415,45 +350,50 @@ class Fitted(NamedTuple):
     classes: tuple = ()  # with several classes, a `Fitted` for each score
 
     @classmethod
-    def of_runs(cls, problem, posterior, runs, moves, limit, **others):
+    def of_chains(cls, problem, chains, posterior, runs, **others):
         """Return the results of chains.
 
         Parameters
         ----------
         problem : Problem
-            Has the `dictionary`, the `functions` and the `pairs`.
+            Has the `dictionary`, the `functions`, the `ranks` and the `pairs`.
+        chains : list of Chain or of DrawnChain
+            The chains: their `prior`, and the numbers of `moves` tried and accepted.
         posterior : Posterior
             The posterior.
         runs : list of Run
             Paths of the chains.
-        moves : tuple of int
-            Number of moves tried, and accepted.
-        limit : int or None
-            Largest number of variables in a model; None: that of all usable variables.
         **others
             Further fields.
         """
-        agreement = mixing(runs, posterior.inclusion()[:, 0], posterior.shape[1])
-        tried, accepted = moves
-        sizes = (posterior.orders() > 0).sum(axis=1)
-        return cls(
+        largest, errors = mixing(runs, posterior.inclusion()[:, 0], posterior.shape[1])
+        tried, accepted = np.sum([chain.moves for chain in chains], axis=0)
+        most = chains[0].prior.most
+        full = most in (posterior.orders() > 0).sum(axis=1)
+        found = cls(
             dictionary=problem.dictionary,
             functions=problem.functions,
             posterior=posterior,
             acceptance_rate=float(accepted / max(tried, 1)),
-            r_hat=agreement.r_hat,
-            errors=agreement.errors,
-            runs=agreement.runs,
-            full=limit if limit is not None and limit in sizes else 0,
+            r_hat=largest,
+            errors=errors,
+            runs=tuple(runs),
+            full=most if full and most < np.count_nonzero(problem.ranks) else 0,
             pairs=problem.pairs,
             **others,
         )
+        return found._replace(reach=found.dictionary.reach(found.selected))
 
-    def reaching(self):
-        """Return a copy with `reach`, for the selected variables."""
+    @property
+    def selected(self):
+        """Mask of the variables of inclusion probability 1/2 or more."""
         n_features = len(self.dictionary.low)
-        selected = self.posterior.inclusion()[:n_features, 0] >= SELECTED
-        return self._replace(reach=self.dictionary.reach(selected))
+        return self.posterior.inclusion()[:n_features, 0] >= SELECTED
+
+    @property
+    def scores(self):
+        """Results for each score: one, or one for each of several classes."""
+        return self.classes or (self,)
 
     def predicting_by(self, draws):
         """Return a copy with the mean coefficients of some draws; None: all."""

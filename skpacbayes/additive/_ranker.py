@@ -14,6 +14,7 @@ from .._stream import checked_weights
 from .._validation import refuse_missing_labels
 from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
+from ._doubts import warn_of_fit
 from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
@@ -295,8 +296,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         equal = np.ptp(rows.weights) == 0
         if self.inverse_temperature == "pac" and self.loss == "auc" and equal:
             self._risk = self._certified_risk(problem, target, chains, exponents)
-        self._doubt(problem, sample_weight)
-        self._warn_of_rows(rows.X, rows.targets)
+        warn_of_fit(self, rows, sample_weight, problem.among)
         return self
 
     @as_fitted
@@ -315,10 +315,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
             the second class. With `prediction="mean"` the score is the log odds of the
             mean over draws of the logistic function of their scores.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
-        scores = self._log_odds(X)
+        scores = self._log_odds(self._new_rows(X))
         if self.prediction == "mean":
             return scores - self._answer().threshold
         return scores  # the intercept of the one function has it

@@ -35,7 +35,8 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr, ndtri_exp
 
 from .._kernels import ranking as kernels
-from ._rated_chain import INTERCEPT_VARIANCE, Draw, DrawnChain
+from ._conditional_draws import INTERCEPT_VARIANCE
+from ._rated_chain import Draw, DrawnChain
 
 HOT, PERIOD = 0.5, 2  # of tempered proposals: factor of the exponents; period
 # Number of proposals in the burn-in after which blocks are halved if the acceptance
@@ -62,6 +63,8 @@ class RankingTarget:
         Weights of the rows; the weight of a pair is their product.
     variance : float
         Prior variance of a coefficient.
+
+    A subclass defines `_risk`, the risks of scores of positive and of negative rows.
 
     Attributes
     ----------
@@ -111,6 +114,51 @@ class RankingTarget:
         log_open = self._log_open(draw, self._mode(draw, effects, exponents))
         return log_open - inverse_temperature * risk, risk
 
+    def _n_open(self, draw):
+        """Return the number of coefficients whose norm the risk does not determine."""
+        return len(draw.coefficients) if self.of_direction else 0
+
+    def _mode(self, draw, effects, exponents):
+        """Return the mode of the intercept and, given the direction, of the norm."""
+        count = self._n_open(draw)
+        length = (_length(draw) if count else 0.0) or 1.0
+        out = np.array([length, draw.intercept, 0.0, 0.0, 0.0, 0.0])
+        kernels.logistic_mode(
+            effects / length,
+            self.positive,
+            exponents,
+            count,
+            self.variance,
+            INTERCEPT_VARIANCE,
+            out,
+        )
+        if count:  # normalised density of the norm
+            out[5] -= (count / 2 - 1) * math.log(2) + gammaln(count / 2)
+            out[5] -= count / 2 * math.log(self.variance)
+        return out
+
+    def _log_determinant(self, draw, mode):
+        """Return log det of minus the Hessian, over that without functions."""
+        if not self._n_open(draw):
+            return math.log(mode[4])
+        return math.log(mode[2] * mode[4] - mode[3] ** 2) - LOG_2_PI
+
+    def _log_open(self, draw, mode):
+        """Return the log density of norm and intercept, over the prior of the norm."""
+        slope, intercept, h_rr, h_rb, h_bb, _ = mode
+        b, count = draw.intercept - intercept, self._n_open(draw)
+        if count == 0:
+            return 0.5 * math.log(h_bb) - 0.5 * h_bb * b**2
+        length = _length(draw)
+        r, determinant = length - slope, h_rr * h_bb - h_rb**2
+        log_density = 0.5 * math.log(determinant) - 0.5 * LOG_2_PI
+        log_density -= 0.5 * (h_rr * r**2 + 2 * h_rb * r * b + h_bb * b**2)
+        log_density -= log_ndtr(slope * math.sqrt(determinant / h_bb))  # length > 0
+        log_prior = (count - 1) * math.log(length) - 0.5 * length**2 / self.variance
+        log_prior -= (count / 2 - 1) * math.log(2) + gammaln(count / 2)
+        log_prior -= count / 2 * math.log(self.variance)
+        return log_density - log_prior
+
 
 class Misranked(RankingTarget):
     """The share of pairs in the wrong order, 1 - AUC.
@@ -133,24 +181,6 @@ class Misranked(RankingTarget):
         kernels.misranked(positive, negative, weights, self._total, risks)
         return risks
 
-    def _mode(self, draw, effects, exponents):
-        """Return the mode of norm and intercept, given the direction."""
-        count, length = len(draw.coefficients), _length(draw) or 1.0
-        out, direction = _ascent_from(length, draw.intercept), effects / length
-        kernels.logistic_mode(
-            direction,
-            self.positive,
-            exponents,
-            count,
-            self.variance,
-            INTERCEPT_VARIANCE,
-            out,
-        )
-        if count:  # normalised density of the norm
-            out[5] -= (count / 2 - 1) * math.log(2) + gammaln(count / 2)
-            out[5] -= count / 2 * math.log(self.variance)
-        return out
-
     def complete(self, draw, effects, exponents, rng):
         """Return a draw and effects, with norm and intercept drawn given all else."""
         length = _length(draw) or 1.0
@@ -165,29 +195,6 @@ class Misranked(RankingTarget):
             effects = drawn / length * effects
         intercept += rng.standard_normal() / math.sqrt(h_bb)
         return draw._replace(intercept=intercept), effects
-
-    def _log_determinant(self, draw, mode):
-        """Return log det of minus the Hessian, over that without functions."""
-        if len(draw.coefficients) == 0:
-            return math.log(mode[4])
-        return math.log(mode[2] * mode[4] - mode[3] ** 2) - LOG_2_PI
-
-    def _log_open(self, draw, mode):
-        """Return the log density of norm and intercept, over the prior of the norm."""
-        slope, intercept, h_rr, h_rb, h_bb, _ = mode
-        b = draw.intercept - intercept
-        count = len(draw.coefficients)
-        if count == 0:
-            return 0.5 * math.log(h_bb) - 0.5 * h_bb * b**2
-        length = _length(draw)
-        r, determinant = length - slope, h_rr * h_bb - h_rb**2
-        log_density = 0.5 * math.log(determinant) - 0.5 * LOG_2_PI
-        log_density -= 0.5 * (h_rr * r**2 + 2 * h_rb * r * b + h_bb * b**2)
-        log_density -= log_ndtr(slope * math.sqrt(determinant / h_bb))  # length > 0
-        log_prior = (count - 1) * math.log(length) - 0.5 * length**2 / self.variance
-        log_prior -= (count / 2 - 1) * math.log(2) + gammaln(count / 2)
-        log_prior -= count / 2 * math.log(self.variance)
-        return log_density - log_prior
 
 
 class PairwiseLogistic(RankingTarget):
@@ -219,30 +226,9 @@ class PairwiseLogistic(RankingTarget):
         )
         return risks
 
-    def _mode(self, draw, effects, exponents):
-        """Return the mode of the intercept, given the coefficients."""
-        out = _ascent_from(1.0, draw.intercept)
-        kernels.logistic_mode(
-            effects, self.positive, exponents, 0, 1.0, INTERCEPT_VARIANCE, out
-        )
-        return out
-
-    def _log_determinant(self, draw, mode):
-        return math.log(mode[4])
-
-    def _log_open(self, draw, mode):
-        """Return the log density of the intercept."""
-        b = draw.intercept - mode[1]
-        return 0.5 * math.log(mode[4]) - 0.5 * mode[4] * b**2
-
 
 def _length(draw):
     return math.sqrt(draw.coefficients @ draw.coefficients)
-
-
-def _ascent_from(slope, intercept):
-    """Return an array for the mode, with the start of the ascent."""
-    return np.array([slope, intercept, 0.0, 0.0, 0.0, 0.0])
 
 
 def _in_order(scores, weights):

@@ -12,23 +12,11 @@ import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
 from ..certificates.additive import precision_factor
-from ._chain import (
-    NO_PAIRS,
-    Chain,
-    Prior,
-    Reader,
-    WeightedRows,
-    log_binomial,
-)
-from ._polya_gamma import polya_gamma
+from ._chain import NO_PAIRS, Chain, Gram, Prior, WeightedRows, log_binomial
+from ._conditional_draws import INTERCEPT_VARIANCE, multiply, polya_gamma
 
 MOVES = 20  # moves between models per draw of the rates
 N_CANDIDATES = 128  # number of variables that a sweep chooses among
-STEP = 0.5  # of slice sampling of the log norm of the coefficients
-# Largest number of slice-sampling steps to each side. Slices of the posterior are far
-# shorter; the limit prevents an endless loop from a start of nearly zero density.
-MOST_STEPS = 200
-INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
 # All rows of G are computed at once up to this number of functions, or this multiple of
 # the functions in the model: one product is faster than one for each model.
 AT_ONCE, TIMES = 128, 4
@@ -49,18 +37,26 @@ class Draw(NamedTuple):
         order = columns.argsort()
         return cls(columns[order], coefficients[order], intercept)
 
+    def multiplied(self, factor):
+        """Return a draw with multiplied coefficients and intercept."""
+        coefficients, intercept = factor * self.coefficients, factor * self.intercept
+        return Draw(self.columns, coefficients, intercept)
+
 
 class DrawnChain:
     """A chain that keeps its draws, see :func:`skpacbayes._chains.run_chains`.
 
     A subclass defines `sweep`, one iteration; `_record`, which returns the current
-    draw; and `_adapt`, if it adapts itself after each sweep of the burn-in.
+    draw; `_adapt`, if it adapts itself after each sweep of the burn-in; and the `prior`
+    and the number of `moves` tried and accepted.
 
     Attributes
     ----------
     kept : list of Draw
         The draws kept.
     """
+
+    draws = True  # coefficients, which are not integrated out
 
     def __init__(self):
         self.kept = []
@@ -69,6 +65,16 @@ class DrawnChain:
     def n_kept(self):
         """Number of draws kept."""
         return len(self.kept)
+
+    def recorded(self):
+        """Return the draws kept, as :meth:`Chain.recorded`; each counts as a model."""
+        count = len(self.kept)
+        columns = np.full((count, max(len(draw.columns) for draw in self.kept)), -1)
+        coefficients = np.zeros(columns.shape)
+        for row, draw in enumerate(self.kept):
+            columns[row, : len(draw.columns)] = draw.columns
+            coefficients[row, : len(draw.columns)] = draw.coefficients
+        return np.arange(count), columns, coefficients, np.zeros(count)
 
     def advance(self, n_iter, keep=True):
         """Make sweeps, and keep all or none of the draws."""
@@ -99,7 +105,28 @@ class ModelSpace(NamedTuple):
         return Prior.of(ranks, self.beta, self.most, variance=self.variance, **counts)
 
 
-class RatedRows(WeightedRows):
+class CenteredRows(WeightedRows):
+    """The matrix G = V W V' - s s' / precision, with the sums s = V W 1."""
+
+    def __init__(self, values, weights, ranks, pairs, precision, sums):
+        super().__init__(values, weights, ranks, pairs)
+        self._precision, self._sums = precision, sums
+        sums = sums.reshape(values.shape[:2])
+        self.diagonal -= sums[:, :, None] * sums[:, None, :] / precision
+
+    def among(self, columns):
+        """Return G among some functions."""
+        sums = self._sums[columns]
+        return super().among(columns) - np.outer(sums, sums / self._precision)
+
+    def rows_of(self, columns):
+        """Return the rows of G of some functions."""
+        rows = super().rows_of(columns)
+        rows -= np.outer(self._sums[columns], self._sums / self._precision)
+        return rows
+
+
+class RatedRows:
     """The quadratic form of the scores, its intercept integrated out.
 
     Parameters
@@ -118,51 +145,32 @@ class RatedRows(WeightedRows):
     room : ndarray of shape (n_functions, n_samples), default=None
         Work array for computing all rows of G at once; None: rows are computed on
         demand.
+
+    Attributes
+    ----------
+    gram : Gram or CenteredRows
+        G.
+    linear : ndarray of shape (n_functions,)
+        The linear terms b.
     """
 
     def __init__(self, values, rates, pulls, ranks, pairs=NO_PAIRS, room=None):
-        p, width, n_samples = values.shape
-        flat = values.reshape(p * width, n_samples)
+        flat = values.reshape(-1, values.shape[2])
+        self.rates, self._pull = rates, pulls.sum()
         self._precision = rates.sum() + 1 / INTERCEPT_VARIANCE
-        self._pull = pulls.sum()
-        self._sums = flat @ rates
-        self._matrix = None
-        if room is not None:
-            self.values, self.weights, self._flat = values, rates, flat
-            self.ranks, self.pairs = ranks, pairs
-            np.multiply(flat, np.sqrt(rates), out=room)
-            self._matrix = room @ room.T
-            self._matrix -= np.outer(self._sums, self._sums / self._precision)
-            every, blocks = np.arange(p), self._matrix.reshape(p, width, p, width)
-            self.diagonal = np.ascontiguousarray(blocks[every, :, every, :])
-        else:
-            super().__init__(values, rates, ranks, pairs)
-            sums = self._sums.reshape(p, width)
-            self.diagonal -= sums[:, :, None] * sums[:, None, :] / self._precision
-        self.linear = flat @ pulls - self._sums * (self._pull / self._precision)
-
-    def reader(self):
-        """Return rows of G for one chain."""
-        if self._matrix is None:
-            return super().reader()
-        return Reader(self, self._matrix, all_ready=True)
-
-    def among(self, columns):
-        """Return G among some functions."""
-        if self._matrix is not None:
-            return self._matrix[columns[:, None], columns]
-        sums = self._sums[columns]
-        return super().among(columns) - np.outer(sums, sums / self._precision)
-
-    def rows_of(self, columns):
-        """Return the rows of G of some functions."""
-        rows = super().rows_of(columns)
-        rows -= np.outer(self._sums[columns], self._sums / self._precision)
-        return rows
+        sums = flat @ rates
+        self.linear = flat @ pulls - sums * (self._pull / self._precision)
+        if room is None:
+            self.gram = CenteredRows(values, rates, ranks, pairs, self._precision, sums)
+            return
+        np.multiply(flat, np.sqrt(rates), out=room)
+        matrix = room @ room.T
+        matrix -= np.outer(sums, sums / self._precision)
+        self.gram = Gram(matrix, ranks, pairs)
 
     def draw_intercept(self, scores, rng):
         """Draw the intercept, given the sum of the effects at each row."""
-        mean = (self._pull - self.weights @ scores) / self._precision
+        mean = (self._pull - self.rates @ scores) / self._precision
         return mean + rng.standard_normal() / math.sqrt(self._precision)
 
 
@@ -277,7 +285,7 @@ class RatedChain(DrawnChain):
         features, orders = self.model
         chosen = self._choice(features)
         form = self._form(chosen, rates, self.offsets)
-        reader = form.reader()
+        reader = form.gram.reader()
         places = chosen.searchsorted(features)
         if self._chain is None:
             self._chain = Chain(reader, form.linear, self.prior, self.rng)
@@ -306,7 +314,7 @@ class RatedChain(DrawnChain):
         effects = coefficients @ self._flat[columns]
         form = self._form(block, rates, self.offsets + effects)
         prior = self._prior_given(np.count_nonzero(~own), self.ranks[block])
-        chain = Chain(form.reader(), form.linear, prior, self.rng)
+        chain = Chain(form.gram.reader(), form.linear, prior, self.rng)
         chain.start(block.searchsorted(features[own]), orders[own])
         chain.advance(n_moves, keep=False)
         self._draw_coefficients(form, block, chain)
@@ -347,7 +355,7 @@ class RatedChain(DrawnChain):
         """
         n_variables = len(self.ranks) - len(self._pairs)
         slopes = form.linear.reshape(len(self.ranks), -1)[n_variables:, 0]
-        gains = slopes**2 / (form.diagonal[n_variables:, 0, 0] + self.prior.ridge)
+        gains = slopes**2 / (form.gram.diagonal[n_variables:, 0, 0] + self.prior.ridge)
         chosen = set()
         for number in np.argsort(-gains, kind="stable"):
             together = {*self._pairs[number].tolist(), n_variables + int(number)}
@@ -411,7 +419,7 @@ class RatedChain(DrawnChain):
         columns = np.sort((features[:, None] * width + np.arange(width))[places])
         coefficients = np.empty(0)
         if len(columns):
-            factor = precision_factor(form.among(columns), self.prior.ridge)
+            factor = precision_factor(form.gram.among(columns), self.prior.ridge)
             whitened, _ = dtrtrs(factor, form.linear[columns], lower=1)
             whitened += self.rng.standard_normal(len(whitened))
             coefficients, _ = dtrtrs(factor, whitened, lower=1, trans=1)
@@ -419,122 +427,3 @@ class RatedChain(DrawnChain):
         self.effects = coefficients @ self._flat[columns]
         intercept = form.draw_intercept(self.effects, self.rng)
         self.draw = Draw(columns, coefficients, intercept)
-
-
-def log_slab_prior(log_scale):
-    """Return the log prior of the log slab scale, which is 1 plus an exponential [1]_.
-
-    The tail must not be heavier: with separable classes, the posterior mean of the
-    coefficients would not exist under a half-Cauchy scale. A scale near 0 would put
-    variables without effects in the model.
-
-    References
-    ----------
-    .. [1] D. Simpson, H. Rue, A. Riebler, T. G. Martins and S. H. Sørbye (2017).
-       Penalising model component complexity: a principled, practical approach to
-       constructing priors. Statistical Science 32.
-    """
-    return log_scale - math.exp(log_scale) if log_scale >= 0.0 else -math.inf
-
-
-def draw_slab(chains, rng):
-    """Draw the common slab scale of chains, given their coefficients.
-
-    Parameters
-    ----------
-    chains : list of RatedChain
-        The chains, whose scale is set.
-    rng : numpy.random.Generator
-        Source of random numbers.
-    """
-    coefficients = np.concatenate([chain.draw.coefficients for chain in chains])
-    square, count = 0.5 * (coefficients @ coefficients), len(coefficients)
-
-    def log_density(log_scale):
-        fit = square * math.exp(-2 * log_scale) + count * log_scale
-        return log_slab_prior(log_scale) - fit
-
-    start = math.log(chains[0].slab_scale)
-    variance = math.exp(2 * slice_draw(log_density, start, STEP, rng))
-    for chain in chains:
-        chain.prior = chain.prior.rescaled(variance)
-
-
-def multiply(chains, log_likelihood, rng, *, with_slab=False):
-    """Multiply the draws of chains by a common factor, drawn given all else.
-
-    Parameters
-    ----------
-    chains : list of RatedChain
-        Chains with the same prior, whose coefficients and intercepts are multiplied.
-    log_likelihood : callable
-        Log-likelihood of a factor.
-    rng : numpy.random.Generator
-        Source of random numbers.
-    with_slab : bool, default=False
-        Whether the slab's scale is multiplied too.
-    """
-    draws, ridge = [chain.draw for chain in chains], chains[0].prior.ridge
-    dimension, square = len(chains), 0.0
-    if not with_slab:  # otherwise the prior of the coefficients does not change
-        dimension += sum(len(draw.columns) for draw in draws)
-        square = ridge * sum(draw.coefficients @ draw.coefficients for draw in draws)
-    square += sum(draw.intercept**2 for draw in draws) / INTERCEPT_VARIANCE
-
-    def log_density(log_factor):
-        factor = math.exp(log_factor)
-        change = log_likelihood(factor) - 0.5 * factor**2 * square
-        change += dimension * log_factor
-        if with_slab:
-            change += log_slab_prior(log_factor - 0.5 * math.log(ridge))
-        return change
-
-    factor = math.exp(slice_draw(log_density, 0.0, STEP, rng))
-    for chain, draw in zip(chains, draws, strict=True):
-        chain.draw = Draw(
-            draw.columns, factor * draw.coefficients, factor * draw.intercept
-        )
-        chain.effects = factor * chain.effects
-        if with_slab:
-            chain.prior = chain.prior.rescaled(factor**2 / ridge)
-
-
-def slice_draw(log_density, start, step, rng):
-    """Make one step of slice sampling, by stepping out and shrinking [1]_.
-
-    Parameters
-    ----------
-    log_density : callable
-        Log density of a number, up to a constant.
-    start : float
-        The current number.
-    step : float
-        Width of the first interval.
-    rng : numpy.random.Generator
-        Source of random numbers.
-
-    Returns
-    -------
-    number : float
-        The next number.
-
-    References
-    ----------
-    .. [1] R. M. Neal (2003). Slice sampling. Annals of Statistics 31.
-    """
-    level = log_density(start) - rng.standard_exponential()
-    low = start - step * rng.random()
-    high = low + step
-    for _ in range(MOST_STEPS):
-        if not log_density(low) > level:
-            break
-        low -= step
-    for _ in range(MOST_STEPS):
-        if not log_density(high) > level:
-            break
-        high += step
-    while True:
-        number = low + (high - low) * rng.random()
-        if log_density(number) > level or number == start:
-            return number
-        low, high = (number, high) if number < start else (low, number)

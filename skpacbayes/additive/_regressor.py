@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import as_fitted, fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
-from .._kernels.standardize import LARGEST, LEAST_SPREAD
+from .._kernels.standardize import LARGEST
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -25,12 +25,11 @@ from .._validation import as_numbers, is_plain, refuse_large
 from ..certificates.additive import certify_regression
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
-from ._chain import MOST_VARIABLES, NO_PAIRS
-from ._doubts import is_settled, warn_of_doubts, warn_of_weights
-from ._regressor_chains import Settings, sample
-from ._regressor_evidence import NORMAL, greedy_model, heavy_tailed
+from ._doubts import warn_of_doubts, warn_of_fit
+from ._interactions import _Interactions
+from ._regressor_chains import sample
+from ._regressor_evidence import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
-from ._selection import _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
@@ -183,7 +182,7 @@ class SparseAdditiveGibbsRegressor(
 
     See Also
     --------
-    PartialEffectsDisplay : Plots the effects.
+    skpacbayes.plotting.PartialEffectsDisplay : Plots the effects.
     sklearn.linear_model.LassoCV : Selects many irrelevant variables.
     sklearn.ensemble.HistGradientBoostingRegressor : Has no selection of variables.
 
@@ -370,15 +369,16 @@ class SparseAdditiveGibbsRegressor(
         rows = self._checked(X, y, sample_weight, reset=True, least=2)
         self._begin(rows)
         rng = np.random.default_rng(self._seed)
-        problem, tails = self._problem()
+        problem = self._problem()  # the basis over the rows
         if self.interactions is not None:
-            problem, tails = self._paired(problem, rng)
-        self._computed = self._learned(problem, tails, None, rng, self._parts)
-        plausible = warn_of_weights(sample_weight, rows.weights)
-        warn_of_doubts(self._computed, self.n_features_in_, problem.gram.among)
-        if plausible and self._chose_freely():
-            self._warn_of_residuals(rows.X, rows.y, self._decision)
-        self._warn_of_rows(rows.X, rows.y)
+            problem = self._paired(problem, rng)
+        # The prior, the chains and the posterior.
+        self._computed = self._learned(problem, None, rng, self._parts)
+        given = self.slab_scale, self.noise_variance, self.inverse_temperature
+        usual = given == ("auto", "auto", "likelihood")
+        predict = self._decision if usual else None
+        learned = rows.X, rows.y, rows.weights
+        warn_of_fit(self, learned, sample_weight, problem.gram.among, predict)
         return self
 
     @available_if(sums_of("partial_fit"))
@@ -508,9 +508,7 @@ class SparseAdditiveGibbsRegressor(
         std : ndarray of shape (n_samples,)
             Standard deviations, only if `return_std`.
         """
-        check_is_fitted(self)
-        X = self._rows(X)
-        self._warn_of_far(X)
+        X = self._new_rows(X)
         mean = self._decision(X)
         if not return_std:
             return mean
@@ -653,10 +651,10 @@ class SparseAdditiveGibbsRegressor(
     def _bounded(self):
         return self.slab == "l1ball"
 
-    def _dictionary(self, rows, whole=False):
+    def _dictionary(self, rows):
         """Return functions on the usual range, or on the whole if clearly better."""
-        usual = super()._dictionary(rows, whole)
-        if whole or self.feature_range is not None or self._bounded():
+        usual = super()._dictionary(rows)
+        if self.feature_range is not None or self._bounded():
             return usual
         far = super()._dictionary(rows, whole=True)
         if (far.low == usual.low).all() and (far.high == usual.high).all():
@@ -681,9 +679,6 @@ class SparseAdditiveGibbsRegressor(
         reader = problem.gram.reader()
         return greedy_model(problem, reader, self._most_variables())[-1]
 
-    def _most_variables(self):
-        return MOST_VARIABLES if self.max_active is None else self.max_active
-
     def __sklearn_is_fitted__(self):
         return self._streaming() and self.n_samples_seen_ > 0
 
@@ -692,75 +687,46 @@ class SparseAdditiveGibbsRegressor(
     def _compute(self):
         """Run the chains on all rows so far."""
         rng = np.random.default_rng(self._seed)
-        problem, tails = self._problem()
-        found = self._learned(problem, tails, self._stream.ends, rng, range)
+        problem = self._problem()
+        found = self._learned(problem, self._stream.ends, rng, range)
         warn_of_doubts(found, self.n_features_in_, problem.gram.among)
         return found
 
     def _problem(self):
-        """Return the regression on all rows so far, and its tails."""
+        """Return the regression on all rows so far."""
         problem = self._stream.problem(self._dictionary, self._bounded())
         return self._weighed(problem)
 
     def _weighed(self, problem):
         """Weight rows as under Student's t noise if the tails are heavy."""
-        usual = "auto", "gaussian", "likelihood", "collapsed"
-        given = self.noise_variance, self.slab, self.inverse_temperature, self.sampler
         rows = self._stream.rows
-        if rows is None or given != usual:
-            return problem, NORMAL
-        dictionary = problem.dictionary
-        pairs = NO_PAIRS if problem.pairs is None else problem.pairs.pairs
+        if rows is None or not self._learns_noise():
+            return problem
+        return heavy_tailed(rows, problem, self._most_variables())
 
-        def rebuild(reweighted):
-            return reweighted.problem(dictionary, False, pairs)
-
-        return heavy_tailed(rows, problem, rebuild, self._most_variables())
+    def _learns_noise(self):
+        """Return whether the noise is unknown, and no other parameter depends on it."""
+        given = self.noise_variance, self.slab, self.inverse_temperature, self.sampler
+        return given == ("auto", "gaussian", "likelihood", "collapsed")
 
     def _run(self, sums, starts, n_rows):
         """Run the chains within a stream; return their final models."""
         rng = np.random.default_rng([self._seed, n_rows])
         problem = sums.problem(self._bounded())
-        return sample(self._settings(problem), problem, rng, starts, range)[1]
+        return sample(self, problem, rng, starts, range)[1]
 
     def _paired(self, problem, rng):
         """Add functions of pairs: those given, or of the most probable variables."""
 
         def probabilities():
-            settings, first = self._settings(problem), rng.spawn(1)[0]
-            found, _ = sample(settings, problem, first, None, range)
+            found, _ = sample(self, problem, rng.spawn(1)[0], None, range)
             return found.posterior.inclusion()[:, 0]
 
         pairs = self._candidates(problem.functions.orders, probabilities)
         rows, dictionary = self._stream.rows, problem.dictionary
         return self._weighed(rows.problem(dictionary, False, pairs))
 
-    def _chose_freely(self):
-        """Return whether structure in residuals can only come from the functions.
-
-        Given scales and temperatures, or a linear model of weak effects, may leave
-        structure in the residuals, too.
-        """
-        given = self.slab_scale, self.noise_variance, self.inverse_temperature
-        usual = given == ("auto", "auto", "likelihood")
-        return usual and self.max_order > 1 and is_settled(self._answer())
-
-    def _settings(self, problem):
-        """Return the parameters of the chains; raise ValueError if y hardly varies."""
-        if 1e-12 * abs(problem.mean) < problem.largest < LEAST_SPREAD:
-            raise ValueError(
-                f"y must be constant or differ from its mean by at least "
-                f"{LEAST_SPREAD:g}, as its variance must not underflow; it differs "
-                f"by at most {problem.largest:g}: divide it by its scale."
-            )
-        return Settings(**{name: getattr(self, name) for name in Settings._fields})
-
-    def _learned(self, problem, tails, starts, rng, tasks):
+    def _learned(self, problem, starts, rng, tasks):
         """Run the chains; return the results for predictions."""
-        found, _ = sample(self._settings(problem), problem, rng, starts, tasks)
-        return found._replace(
-            coefficients=self._chosen(found.posterior, rng),
-            freedom=tails.freedom,
-            residual_variance=tails.variance,
-            far_rows=tails.far_rows,
-        ).reaching()
+        found, _ = sample(self, problem, rng, starts, tasks)
+        return found._replace(coefficients=self._chosen(found.posterior, rng))

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._chains import run_chains
-from ._chain import MOST_VARIABLES, PROMISING, WINDOW, Chain, Prior
+from .._kernels.standardize import LEAST_SPREAD
+from ._chain import PROMISING, WINDOW, Chain, Prior
 from ._posterior import (
     Fitted,
     Posterior,
@@ -33,24 +34,6 @@ LEAST_FREEDOM = 3.0  # and least degrees of freedom
 LEAST_EXCESS = 0.5  # of degrees of freedom over 2, in the variance of predictions
 
 
-class Settings(NamedTuple):
-    """Parameters of the estimator that the chains use."""
-
-    beta: float
-    slab: str
-    slab_scale: object
-    radius: object
-    inverse_temperature: object
-    gamma: float
-    noise_variance: object
-    sampler: str
-    n_iter: int
-    burn_in: int
-    n_chains: int
-    max_active: object
-    n_jobs: object
-
-
 class Temperature(NamedTuple):
     """Inverse temperature lambda, and quantities derived from it."""
 
@@ -66,13 +49,13 @@ class Starts(NamedTuple):
     noise_variance: float
 
 
-def sample(settings, problem, rng, starts, tasks):
-    """Run the chains.
+def sample(estimator, problem, rng, starts, tasks):
+    """Set the prior, run the chains, and return the posterior.
 
     Parameters
     ----------
-    settings : Settings
-        Parameters of the estimator.
+    estimator : SparseAdditiveGibbsRegressor
+        The estimator, whose parameters are used.
     problem : Problem
         The regression.
     rng : numpy.random.Generator
@@ -89,60 +72,62 @@ def sample(settings, problem, rng, starts, tasks):
     ends : Starts
         Where the chains ended.
     """
-    setup = Setup(settings, problem, rng)
-    models, noise = setup.first_models() if starts is None else starts
-    models = list(models)
-    if settings.noise_variance == "auto":
-        models[0], noise = setup.estimated_noise(models[0], noise)
-        if setup.sees_weak_effects():
-            noise = setup.weak.noise_variance
-            if starts is None:
-                models[1:] = [setup.every_variable()] * (len(models) - 1)
-    else:
-        noise = float(settings.noise_variance)
+    if 1e-12 * abs(problem.mean) < problem.largest < LEAST_SPREAD:
+        raise ValueError(
+            f"y must be constant or differ from its mean by at least "
+            f"{LEAST_SPREAD:g}, as its variance must not underflow; it differs "
+            f"by at most {problem.largest:g}: divide it by its scale."
+        )
+    setup = Setup(estimator, problem, rng)
+    models, noise = setup.first_state(starts)
     temperature = setup.temperature(noise)
-    chains = [
-        setup.final_chain(number, model, temperature)
-        for number, model in enumerate(models)
-    ]
-    if settings.sampler == "collapsed":
-        setup.choose_among(chains, models[0], temperature)
-    for chain in chains:
-        chain.expect(settings.n_iter)
+    chains = setup.chains(models, temperature)
     run_chains(
         chains,
-        burn_in=settings.burn_in,
-        n_iter=settings.n_iter,
+        burn_in=estimator.burn_in,
+        n_iter=estimator.n_iter,
         tasks=tasks,
-        n_jobs=settings.n_jobs,
+        n_jobs=estimator.n_jobs,
     )
     return summary(chains, setup, temperature)
 
 
 class Setup:
-    """Common settings of the chains of one regression.
+    """The chains of one regression: what they share.
 
     Parameters
     ----------
-    settings : Settings
-        Parameters of the estimator.
+    estimator : SparseAdditiveGibbsRegressor
+        The estimator, whose parameters are used.
     problem : Problem
         The regression.
     rng : numpy.random.Generator
         Source of random numbers.
     """
 
-    def __init__(self, settings, problem, rng):
-        self.settings, self.problem = settings, problem
+    def __init__(self, estimator, problem, rng):
+        self.estimator, self.problem = estimator, problem
         self.ranks, self.n_pairs = problem.gram.ranks, len(problem.gram.pairs)
-        self.kind = BallChain if settings.slab == "l1ball" else Chain
-        self.radius = ball_radius(settings, problem.largest)
-        most = MOST_VARIABLES if settings.max_active is None else settings.max_active
-        self.most = min(len(self.ranks), most)
-        self._readers = [problem.gram.reader() for _ in range(settings.n_chains)]
-        self._generators = rng.spawn(settings.n_chains)
+        self.kind = BallChain if estimator.slab == "l1ball" else Chain
+        self.radius = float(estimator.radius or problem.largest or 1.0)  # of the ball
+        self.most = min(len(self.ranks), estimator._most_variables())
+        self._readers = [problem.gram.reader() for _ in range(estimator.n_chains)]
+        self._generators = rng.spawn(estimator.n_chains)
         # Effects: see `sees_weak_effects`.
         self.weak, self.n_variables_needed, self.weak_gain = None, 0, 0.0
+
+    def first_state(self, starts):
+        """Return initial models, and the variance of the noise, given or estimated."""
+        models, noise = self.first_models() if starts is None else starts
+        models, given = list(models), self.estimator.noise_variance
+        if given != "auto":
+            return models, float(given)
+        models[0], noise = self.estimated_noise(models[0], noise)
+        if self.sees_weak_effects():
+            noise = self.weak.noise_variance
+            if starts is None:
+                models[1:] = [self.every_variable()] * (len(models) - 1)
+        return models, noise
 
     def first_models(self):
         """Return initial models: greedy for the first chain, empty for the others.
@@ -152,35 +137,47 @@ class Setup:
         """
         *first, noise, _ = greedy_model(self.problem, self._readers[0], self.most)
         other = self.every_variable(np.unique(self.problem.gram.pairs))
-        return [first] + [other] * (self.settings.n_chains - 1), noise
+        return [first] + [other] * (self.estimator.n_chains - 1), noise
 
     def temperature(self, noise):
         """Return the inverse temperature for a noise variance."""
-        n, kind = self.problem.weight, self.settings.inverse_temperature
+        n, kind = self.problem.weight, self.estimator.inverse_temperature
         if kind == "likelihood":
             value = n / (2 * noise)
         elif kind == "pac":
-            value = n * self.settings.gamma / (4 * noise + 4 * self.radius**2)
+            value = n * self.estimator.gamma / (4 * noise + 4 * self.radius**2)
         else:
             value = float(kind)
         return Temperature(noise, value, math.sqrt(n / (2 * value)))
 
     def prior(self, unit):
         """Return the prior, in units of the noise."""
-        settings = self.settings
-        terms = self.ranks, settings.beta, self.most
-        if settings.slab == "l1ball":
+        estimator = self.estimator
+        terms = self.ranks, estimator.beta, self.most
+        if estimator.slab == "l1ball":
             return Prior.of(*terms, radius=self.radius / unit, n_pairs=self.n_pairs)
         variance = self.slab_variance(unit) / unit**2
         return Prior.of(*terms, variance=variance, n_pairs=self.n_pairs)
 
     def slab_variance(self, unit):
         """Return the prior variance of a coefficient."""
-        if self.settings.slab_scale != "auto":
-            return self.settings.slab_scale**2
+        if self.estimator.slab_scale != "auto":
+            return self.estimator.slab_scale**2
         if self.weak is not None:
             return self.weak.slab_variance
         return self.problem.square / self.problem.weight or unit**2
+
+    def chains(self, models, temperature):
+        """Return the chains, to be recorded, each started at a model."""
+        chains = [
+            self.final_chain(number, model, temperature)
+            for number, model in enumerate(models)
+        ]
+        if self.estimator.sampler == "collapsed":
+            self.choose_among(chains, models[0], temperature)
+        for chain in chains:
+            chain.expect(self.estimator.n_iter)
+        return chains
 
     def chain(self, kind, number, model, temperature, prior=None):
         """Return chain `number` of a class of chains, started at a model."""
@@ -190,15 +187,15 @@ class Setup:
             self.prior(temperature.unit) if prior is None else prior,
             self._generators[number],
         )
-        if self.settings.slab == "gaussian":
+        if self.estimator.slab == "gaussian":
             chain.start(*model)
         return chain
 
     def final_chain(self, number, model, temperature):
         """Return chain `number`, to be recorded, started at a model."""
-        settings, problem, unit = self.settings, self.problem, temperature.unit
-        if not may_integrate(settings, problem):
-            kind = CarlinChibChain if settings.sampler == "carlin_chib" else self.kind
+        estimator, problem, unit = self.estimator, self.problem, temperature.unit
+        if not self.integrates_noise():
+            kind = CarlinChibChain if estimator.sampler == "carlin_chib" else self.kind
             return self.chain(kind, number, model, temperature)
         square = problem.square + problem.weight * least_noise(problem)
         prior = integrated(self.prior(unit), problem.weight - 1, square / unit**2)
@@ -229,14 +226,15 @@ class Setup:
 
     def sees_weak_effects(self):
         """Return whether many weak effects have larger evidence and fit in a model."""
-        settings = self.settings
+        estimator = self.estimator
         usual = "auto", "gaussian", "likelihood"
-        if (settings.slab_scale, settings.slab, settings.inverse_temperature) != usual:
+        given = estimator.slab_scale, estimator.slab, estimator.inverse_temperature
+        if given != usual:
             return False
         found = weak_effects(
             self.problem,
             *self._pilot,
-            settings.beta,
+            estimator.beta,
             self.most,
             least_noise(self.problem),
         )
@@ -261,7 +259,7 @@ class Setup:
             return 0.0
         noise = temperature.noise_variance
         ratio = self.slab_variance(temperature.unit) / noise
-        return nothing_matters(self.problem, posterior, self.settings.beta, ratio)
+        return nothing_matters(self.problem, posterior, self.estimator.beta, ratio)
 
     def variance_factor(self, posterior):
         """Return the factor of predictive variances for the error of the noise.
@@ -278,36 +276,24 @@ class Setup:
 
     def estimates_noise(self):
         """Return whether the variance of the noise is an estimate of few effects."""
-        settings = self.settings
-        given = settings.noise_variance, settings.slab, settings.inverse_temperature
-        return (
-            given == ("auto", "gaussian", "likelihood")
-            and settings.sampler == "collapsed"
-            and not may_integrate(settings, self.problem)
-            and self.weak is None
-        )
+        free = self.estimator._learns_noise() and self.weak is None
+        return free and not self.integrates_noise()
+
+    def integrates_noise(self):
+        """Return whether the noise variance is integrated out.
+
+        There must be enough rows for the number of variables and pairs: otherwise a
+        model that fits the noise would make its own variance small.
+        """
+        least = max(LEAST_FREEDOM + 1, ROWS_EACH * np.count_nonzero(self.ranks))
+        return self.estimator._learns_noise() and self.problem.weight >= least
 
     def every_variable(self, among=None):
         """Return the model of all or some variables, each of order 1."""
-        among = (
-            np.arange(len(self.problem.functions.orders)) if among is None else among
-        )
+        if among is None:
+            among = np.arange(len(self.problem.functions.orders))
         among = among[self.ranks[among] > 0]
         return among, np.ones_like(among)
-
-
-def may_integrate(settings, problem):
-    """Return whether the noise variance can be integrated out.
-
-    No other parameter may depend on it, and there must be enough rows for the number of
-    variables and pairs: otherwise a model that fits the noise would make its own
-    variance small.
-    """
-    given = settings.noise_variance, settings.slab, settings.inverse_temperature
-    usual = given == ("auto", "gaussian", "likelihood")
-    n_variables = np.count_nonzero(problem.gram.ranks)
-    least = max(LEAST_FREEDOM + 1, ROWS_EACH * n_variables)
-    return usual and settings.sampler == "collapsed" and problem.weight >= least
 
 
 def integrated(prior, freedom, square):
@@ -332,13 +318,6 @@ def integrated(prior, freedom, square):
     return prior._replace(freedom=freedom, square=square)
 
 
-def ball_radius(settings, largest):
-    """Return the radius of the l1 ball: given, or the largest |y - mean|."""
-    if settings.radius is not None:
-        return float(settings.radius)
-    return largest if largest > 0 else 1.0
-
-
 def expected_noise(chain, problem, unit):
     """Return the mean over a run of residual squares over degrees of freedom."""
     path, columns, means, _ = chain.recorded()
@@ -356,25 +335,16 @@ def summary(chains, setup, temperature):
     """Return the results of the chains, and their final models."""
     problem, prior = setup.problem, chains[0].prior
     shape = problem.gram.diagonal.shape[:2]
-    posterior = Posterior.of_chains(
-        chains,
-        shape,
-        unit=temperature.unit,
-        among=problem.gram.among,
-    )
+    among = problem.gram.among
+    posterior = Posterior(chains, shape, unit=temperature.unit, among=among)
     known = temperature
     if prior.freedom:
         temperature = setup.temperature(posterior.noise_variance)
-    runs = runs_of([chain.recorded() for chain in chains])
-    # Moves that add or delete variables: the first two kinds.
-    tried = sum(chain.state.tried[:2].sum() for chain in chains)
-    accepted = sum(chain.state.accepted[:2].sum() for chain in chains)
-    found = Fitted.of_runs(
+    found = Fitted.of_chains(
         problem,
+        chains,
         posterior,
-        runs,
-        (tried, accepted),
-        prior.most if prior.most < np.count_nonzero(setup.ranks) else None,
+        runs_of([chain.recorded() for chain in chains]),
         intercept=problem.mean,
         inverse_temperature=temperature.inverse_temperature,
         n_variables_needed=setup.n_variables_needed,
@@ -386,6 +356,7 @@ def summary(chains, setup, temperature):
         radius=setup.radius,
         slab_scale=math.sqrt(setup.slab_variance(known.unit)),
         most=prior.most,
+        **problem.tails._asdict(),
     )
     return found, Starts([chain.model for chain in chains], known.noise_variance)
 

@@ -126,7 +126,7 @@ class Tails(NamedTuple):
     """Student's t distribution, fitted to residuals."""
 
     freedom: float  # degrees of freedom
-    variance: float  # of the residuals
+    residual_variance: float
     far_rows: tuple = ()  # weights of far rows above and below, if most are on one side
 
 
@@ -141,7 +141,7 @@ class Fit(NamedTuple):
     price: float  # penalty of the model, in log-likelihood
 
 
-def heavy_tailed(rows, problem, rebuild, most):
+def heavy_tailed(rows, problem, most):
     """Weight rows as under Student's t noise, if that is clearly more probable.
 
     A greedy model is fitted with the current weights, and Student's t distribution to
@@ -162,17 +162,13 @@ def heavy_tailed(rows, problem, rebuild, most):
         The rows.
     problem : Problem
         The regression on the rows.
-    rebuild : callable
-        Returns the regression on reweighted rows.
     most : int
         Largest number of variables in a model.
 
     Returns
     -------
     problem : Problem
-        The regression on the rows, reweighted or not.
-    tails : Tails
-        The fitted tails; `NORMAL` if the rows are not reweighted.
+        The regression on the rows, with `tails` if they are reweighted or doubtful.
 
     References
     ----------
@@ -181,19 +177,20 @@ def heavy_tailed(rows, problem, rebuild, most):
     """
     total, unit = rows.weights.sum(), problem.largest
     if not unit > 0:
-        return problem, NORMAL
+        return problem
     price = MARGIN + 0.5 * math.log(total)
     usual = greedy_fit(rows, problem, most, unit)
     if usual.variance * unit**2 <= least_noise(problem):
-        return problem, NORMAL
+        return problem
     (median,) = weighted_quantiles(rows.y[:, None], rows.weights[:, None], [0.5])
     alone = (rows.y - median) / unit
     if not any(gain(each, rows.weights) > price for each in (usual.residuals, alone)):
-        return problem, NORMAL
+        return problem
     *_, factors = fit_student(alone, rows.weights)
     for _ in range(N_ROUNDS):
         weights = rows.weights * factors
-        found = rebuild(rows.reweighted(weights * (total / weights.sum())))
+        reweighted = rows.reweighted(weights * (total / weights.sum()))
+        found = reweighted.problem(problem.dictionary, False, problem.gram.pairs)
         fit, before = greedy_fit(rows, found, most, unit), factors
         value, freedom, scale, factors = fit_student(fit.residuals, rows.weights)
         if np.allclose(factors, before, rtol=0.05):
@@ -201,18 +198,18 @@ def heavy_tailed(rows, problem, rebuild, most):
     least = normal_log_likelihood(usual.residuals, rows.weights) - usual.price + price
     predictions = rows.y / unit - fit.residuals
     if not value - fit.price > least:
-        return problem, NORMAL
+        return problem
     if is_biased(fit.residuals, predictions, rows.weights, scale):
         above, below = (
             float(rows.weights[side * fit.residuals > DOUBTFUL * scale].sum())
             for side in (1, -1)
         )
         if abs(above - below) >= FEW and len(np.unique(rows.y)) > MOST_LEVELS:
-            return problem, NORMAL._replace(far_rows=(above, below))
-        return problem, NORMAL
+            return problem._replace(tails=NORMAL._replace(far_rows=(above, below)))
+        return problem
     if not value > sloped_log_likelihood(fit.residuals, predictions, rows.weights):
-        return problem, NORMAL
-    return found, Tails(freedom, fit.variance * unit**2)
+        return problem
+    return found._replace(tails=Tails(freedom, fit.variance * unit**2))
 
 
 def greedy_fit(rows, problem, most, unit):

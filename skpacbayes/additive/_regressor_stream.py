@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
+from ._basis import Dictionary, Orthonormal, weighted_moments
 from ._chain import NO_PAIRS, Gram, WeightedRows
+from ._interactions import Pairs, with_pairs
+from ._regressor_evidence import NORMAL, Tails
 
 BLOCK = 256  # number of rows whose products are summed at a time
 SCALE = 1e-9  # relative size of rounding errors
@@ -44,6 +46,12 @@ class Problem(NamedTuple):
     weight: float  # of the rows
     largest: float  # largest absolute value of y minus its mean
     pairs: Pairs | None = None  # pairs of variables, numbered after the variables
+    tails: Tails = NORMAL  # of the noise
+
+    @property
+    def ranks(self):
+        """Number of functions of each variable, then of each pair."""
+        return self.gram.ranks
 
 
 class Rows:

@@ -1,16 +1,86 @@
-"""Whether residuals depend on a variable, or on the product of two."""
+"""Residuals of a fit: whether they depend on a variable, or on a product of two."""
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm, rankdata
 from scipy.stats import t as student
 
+from .._base import warn_user
+
+LEVEL = 1e-3  # of the joint test of all variables
+FEWEST_ROWS, MOST_ROWS = 20, 2000  # rows whose residuals are tested
+MOST_TESTED = 300  # variables whose products are compared with residuals
+FEW_WRONG = 0.03  # share of rows of a wrong class up to which classes are separated
+PER_LEVEL = 3  # least rows per value of a variable that may be a category
 LEAST_GAIN = 0.01  # least share of the variance of y explained by the dependence
 # Rows before each row, in the order of a variable, that are compared: one for each
 # ROWS_PER_NEIGHBOR rows of the table, at most N_NEIGHBORS.
 N_NEIGHBORS, ROWS_PER_NEIGHBOR = 5, 20
 TELLS_APART = 0.9  # share of distinct rows or targets: equal rows are copies
 NORMAL_RATIO = 1.0  # of a sum of terms of random signs: below, nearly normal
+
+
+def warn_of_residuals(
+    X, y, predict, categorical, selected, *, additive=True, classes=False
+):
+    """Warn of residuals that depend on a variable, or on a product of two.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows of the fit.
+    y : ndarray of shape (n_samples,) or (n_outputs, n_samples)
+        Their targets, or a row for each class.
+    predict : callable
+        Returns the predictions at rows, (n_samples,) or (n_samples, n_outputs).
+    categorical : sequence of int
+        Categorical variables, which are not tested.
+    selected : ndarray of bool of shape (n_features,)
+        Variables in the model. Half of the level of the test of products is that of
+        products of two of them, which are few.
+    additive : bool, default=True
+        Whether the model has no interactions; only then are products tested.
+    classes : bool, default=False
+        Whether y are indicators of classes. If nearly all rows are on the right side of
+        one half, residuals are those of shrinkage, and nothing is tested.
+    """
+    step, y = -(-len(X) // MOST_ROWS), np.atleast_2d(y).T.astype(float)
+    X, y = X[::step], y[::step]
+    distinct = without_copies(X, y)
+    X, y = X[distinct], y[distinct]
+    if len(X) < FEWEST_ROWS or not np.ptp(y, axis=0).any():
+        return  # of a constant target, residuals are rounding
+    residuals = y - predict(X).reshape(len(X), -1)
+    if classes and (abs(residuals) > 0.5).any(axis=1).mean() <= FEW_WRONG:
+        return
+    level, widths = LEVEL / y.shape[1], y.std(axis=0)
+    parts = list(zip(residuals.T, widths, strict=True))
+    feature = max(roughest(X, *part, level, categorical) for part in parts)
+    if feature >= 0:
+        _warn_of_roughness(X, feature)
+    elif additive and 2 <= X.shape[1] <= MOST_TESTED:
+        found = (
+            closest_product(X, *part, level, categorical, selected) for part in parts
+        )
+        pair = next(filter(None, found), None)
+        if pair:
+            warn_user(
+                f"Residuals depend on the product of features {pair[0]} and {pair[1]}: "
+                "their effects are not additive. Set interactions='auto', or to a list "
+                "of pairs."
+            )
+
+
+def _warn_of_roughness(X, feature):
+    """Warn of the variable along which residuals are most similar."""
+    column = X[:, feature][~np.isnan(X[:, feature])]
+    advice = "larger max_order, basis='auto', or its ranks in its place"
+    if PER_LEVEL * len(np.unique(column)) <= len(column):
+        advice += ", or categorical_features if its numbers stand for categories"
+    warn_user(
+        f"Rows that are neighbors in feature {feature} have similar residuals: its "
+        f"effect may be rougher than its functions. Try a {advice}."
+    )
 
 
 def without_copies(X, y):

@@ -1,6 +1,4 @@
-"""Selection of variables and of pairs: by probability, or by projection."""
-
-from itertools import combinations
+"""Selection of variables: by probability, or by projection; their effects."""
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -10,16 +8,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._compat import StrOptions
 from .._extras import extra_module
 from .._validation import refuse_hidden
-from ._chain import NO_PAIRS
 from ._posterior import SELECTED
 
-MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
 NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
 # Of a projection: number of candidates fitted at each step, the best by score tests.
 N_REFITTED = 3
+N_POINTS, N_POINTS_OF_PAIR = 200, 40  # of grids of effects, along each variable
 RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
 N_NEWTON = 50
 
@@ -172,6 +168,71 @@ class _Selection(SelectorMixin):
         table = pandas.DataFrame(columns, index=names)
         return table.sort_values("probability", ascending=False, kind="stable")
 
+    def _effects_along(self, features, target):
+        """Return effects on grids, for :class:`PartialEffectsDisplay`.
+
+        Parameters
+        ----------
+        features : list of int or str, or of pairs of these, or None
+            Variables and pairs; None: those selected, or the most probable variable.
+        target : label or None
+            Class whose score is meant, if there are more than two.
+
+        Returns
+        -------
+        effects : list of tuple
+            For each variable or pair: its columns and a grid of each; the effect, its
+            standard deviation, and the inclusion probability.
+        """
+        if features is None:
+            features = self._selected_terms()
+        terms = [self._term(feature) for feature in features]
+        found = self._score_of(target)
+        if not terms:
+            raise ValueError("features must name at least one variable, got [].")
+        probabilities = found.posterior.inclusion()[terms, 0].tolist()
+        n_features, effects = self.n_features_in_, []
+        for term, probability in zip(terms, probabilities, strict=True):
+            columns = (term,)
+            if term >= n_features:
+                columns = tuple(found.pairs.pairs[term - n_features].tolist())
+            n_points = N_POINTS if len(columns) == 1 else N_POINTS_OF_PAIR
+            grids = [self._grid(column, n_points) for column in columns]
+            meshes = np.meshgrid(*grids)
+            table = np.zeros((meshes[0].size, n_features))
+            table[:, columns] = np.column_stack([mesh.ravel() for mesh in meshes])
+            parts = self._effect_in(found, table, term)
+            effect, std = (part.reshape(meshes[0].shape) for part in parts)
+            effects.append((columns, grids, effect, std, probability))
+        return effects
+
+    def _selected_terms(self):
+        """Return the selected variables, then pairs, or the most probable variable."""
+        probabilities = self._answer().posterior.inclusion()[:, 0]
+        terms = self.get_support(indices=True).tolist()
+        if not terms:
+            return [int(self.inclusion_probabilities_.argmax())]
+        likely = probabilities[self.n_features_in_ :] >= SELECTED
+        if likely.any():
+            terms += [tuple(pair) for pair in self.pairs_[likely].tolist()]
+        return terms
+
+    def _score_of(self, target):
+        """Return the results for one score: that of a class, if there are several."""
+        found = self._answer()
+        if not found.classes:
+            if target is not None:
+                raise ValueError(
+                    f"target={target!r} needs a classifier of more than two classes."
+                )
+            return found
+        known = self.classes_.tolist()
+        if target not in known:
+            raise ValueError(
+                f"target must be one of the classes {known}, got {target!r}."
+            )
+        return found.classes[known.index(target)]
+
     def _get_support_mask(self):
         return self.get_support()
 
@@ -198,119 +259,6 @@ class _Selection(SelectorMixin):
     def _of_variables(self, terms):
         """Return a copy of an array over terms, for the variables alone."""
         return terms[: self.n_features_in_].copy()
-
-
-class _Interactions:
-    """The parameter `interactions`, and the attributes of the pairs."""
-
-    _parameter_constraints: dict = {
-        "interactions": [None, StrOptions({"auto"}), "array-like"],
-    }
-
-    def interaction_frame(self):
-        """Return the probabilities of interactions as a table, largest first.
-
-        Returns
-        -------
-        table : pandas.DataFrame
-            A row for each pair of `pairs_`: the `first` and the `second` variable, by
-            name or column, the `probability` of the pair, its Monte Carlo `error`, and
-            the `expected_order`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        pandas = extra_module(
-            "pandas", "demo", f"{type(self).__name__}.interaction_frame"
-        )
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        return pandas.DataFrame(sorted_pairs(self._answer(), names[self.pairs_]))
-
-    @property
-    def pairs_(self):
-        """Pairs of variables that may interact."""
-        found = self._answer().pairs
-        return NO_PAIRS.copy() if found is None else found.pairs.copy()
-
-    @property
-    def pair_probabilities_(self):
-        """Probability that each pair is in the model."""
-        return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
-
-    def _candidates(self, orders, probabilities):
-        """Return the given pairs, or those of the most probable variables.
-
-        Parameters
-        ----------
-        orders : ndarray of shape (n_features,)
-            Number of functions of each variable.
-        probabilities : callable
-            Returns inclusion probabilities without interactions.
-        """
-        if not isinstance(self.interactions, str):
-            return given_pairs(self.interactions, self._column)
-        usable = np.flatnonzero(orders)
-        if len(usable) > MOST_PAIRED:
-            best = np.argsort(-probabilities()[usable], kind="stable")
-            usable = usable[best[:MOST_PAIRED]]
-        return every_pair(usable)
-
-
-def every_pair(features):
-    """Return all pairs of some variables, of shape (n_pairs, 2)."""
-    pairs = list(combinations(sorted(map(int, features)), 2))
-    return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
-
-
-def given_pairs(given, column):
-    """Return distinct pairs of variables, as columns.
-
-    Parameters
-    ----------
-    given : array-like of shape (n_pairs, 2)
-        The pairs, by column or name.
-    column : callable
-        Returns the column of a variable.
-    """
-    pairs = set()
-    for pair in given:
-        columns = []
-        if not isinstance(pair, (str, bytes)) and np.ndim(pair) and len(pair) == 2:
-            columns = sorted({column(each) for each in pair})
-        if len(columns) != 2:
-            raise ValueError(
-                f"interactions must be pairs of two different variables, got {pair!r}."
-            )
-        pairs.add(tuple(columns))
-    return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)
-
-
-def sorted_pairs(found, names):
-    """Return the columns of a table of pairs, the most probable pair first.
-
-    Parameters
-    ----------
-    found : Fitted
-        Results of the chains; the last terms are the pairs.
-    names : ndarray of shape (n_pairs, 2)
-        Names of their variables.
-    """
-    first = len(found.errors) - len(names)
-    inclusion = found.posterior.inclusion()[first:]
-    columns = {
-        "first": names[:, 0],
-        "second": names[:, 1],
-        "probability": inclusion[:, 0],
-        "error": found.errors[first:],
-        "expected_order": inclusion.sum(axis=1),
-    }
-    order = np.argsort(-inclusion[:, 0], kind="stable")
-    return {name: column[order] for name, column in columns.items()}
-
-
-# Projection.
 
 
 def projected_support(values, orders, targets, *, logistic, explained):

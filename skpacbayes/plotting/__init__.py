@@ -1,11 +1,12 @@
 """Displays of fitted estimators, by scikit-learn's Display convention.
 
-Displays for several families are here; they use public attributes, and import no
-family.
+They import no family, and use public attributes, or a private method that a family has
+for its display.
 """
 
 from ._choice import ChoiceDisplay
 from ._clusters import ClusterCountDisplay, StreamDisplay
+from ._effects import PartialEffectsDisplay
 from ._ellipses import EllipsesDisplay
 from ._emissions import EmissionsDisplay
 from ._filter import FilterDisplay
@@ -20,6 +21,7 @@ __all__ = [
     "EllipsesDisplay",
     "EmissionsDisplay",
     "FilterDisplay",
+    "PartialEffectsDisplay",
     "ParticlesDisplay",
     "ProgressiveLossDisplay",
     "RegimesDisplay",

@@ -13,6 +13,7 @@ __all__ = [
     "EllipsesDisplay",
     "EmissionsDisplay",
     "FilterDisplay",
+    "PartialEffectsDisplay",
     "ParticlesDisplay",
     "ProgressiveLossDisplay",
     "RegimesDisplay",
@@ -89,6 +90,22 @@ class FilterDisplay:
     @classmethod
     def from_estimator(cls, estimator: skpacbayes.ClusteredParticleFilter, X: ArrayLike, *, smooth: bool = ..., state: int = ..., times: ArrayLike | None = ..., n_stds: float = ..., rows: bool = ..., function: Callable[..., Any] | None = ..., inputs: ArrayLike | None = ..., ax: Any = ...) -> Self: ...
     def plot(self, *, ax: Any = ...) -> Self: ...
+
+
+class PartialEffectsDisplay:
+    features: list[int] | tuple[int, ...]
+    points: list[NDArray[Any]]
+    effects: list[NDArray[Any]]
+    stds: list[NDArray[Any]]
+    probabilities: list[float]
+    names: list[str] | tuple[str, ...]
+    marks: list[NDArray[Any]]
+    axes_: NDArray[Any]
+    figure_: Any
+    def __init__(self, features: list[int] | tuple[int, ...], points: list[NDArray[Any]], effects: list[NDArray[Any]], stds: list[NDArray[Any]], *, probabilities: list[float], names: list[str] | tuple[str, ...], marks: list[NDArray[Any]] | None = ...) -> None: ...
+    @classmethod
+    def from_estimator(cls, estimator: skpacbayes.SparseAdditiveGibbsRegressor, X: ArrayLike | None = ..., *, features: Any = ..., target: Any = ..., figure: Any = ...) -> Self: ...
+    def plot(self, *, figure: Any = ...) -> Self: ...
 
 
 class ParticlesDisplay:

@@ -13,9 +13,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsRegressor
+from skpacbayes.additive import SparseAdditiveGibbsRegressor
 from skpacbayes.additive._basis import usual_range
 from skpacbayes.certificates import additive_risk_terms
+from skpacbayes.plotting import PartialEffectsDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore:Another seed may select")  # short runs
 

@@ -18,6 +18,7 @@ from scipy.special import log_expit, logsumexp
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
+    _conditional_draws,
     _rated_chain,
 )
 from skpacbayes.additive._chain import Prior
@@ -208,7 +209,8 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(
 
 def test_geweke_joint_distribution(monkeypatch):
     """Labels drawn from the scores, scores from the labels: the prior must come out."""
-    monkeypatch.setattr(_rated_chain, "INTERCEPT_VARIANCE", 1.0)
+    for module in (_conditional_draws, _rated_chain):
+        monkeypatch.setattr(module, "INTERCEPT_VARIANCE", 1.0)
     values, positive, _, ranks = cells()
     rng = np.random.default_rng(0)
     space = ModelSpace(values, ranks, BETA, 2, VARIANCE)

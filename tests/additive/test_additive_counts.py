@@ -20,13 +20,14 @@ from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score
 
 from skpacbayes.additive import (
-    PartialEffectsDisplay,
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
 )
+from skpacbayes.additive._conditional_draws import slice_draw
 from skpacbayes.additive._drawn_base import Rows
 from skpacbayes.additive._poisson_regressor import PoissonChain, dispersion_of
-from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
+from skpacbayes.additive._rated_chain import ModelSpace
+from skpacbayes.plotting import PartialEffectsDisplay
 
 # Chains of few sweeps need not agree.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -358,7 +358,7 @@ def test_the_probability_of_nothing_is_that_of_an_enumeration():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)
-    found, (problem, _) = model._answer(), model._problem()
+    found, problem = model._answer(), model._problem()
     assert len(found.posterior.columns) == 4
     values, ratio = problem.gram.values[:, 0], 1 / found.noise_variance
     ratio *= found.slab_scale**2

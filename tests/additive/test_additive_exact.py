@@ -106,7 +106,7 @@ def test_carlin_chib_draws_the_coefficients():
 
 def posterior_of(chain, problem):
     shape = problem[0].shape[:2]
-    return Posterior.of_chains([chain], shape, unit=1.0, among=problem[1].among)
+    return Posterior([chain], shape, unit=1.0, among=problem[1].among)
 
 
 def ball_weight(problem, model, beta, radius, rng, n_draws=4000):

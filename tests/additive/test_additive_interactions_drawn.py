@@ -17,13 +17,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp
 
 from skpacbayes.additive import (
-    PartialEffectsDisplay,
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsPoissonRegressor,
 )
 from skpacbayes.additive._logistic_chains import LogisticChain
 from skpacbayes.additive._poisson_regressor import PoissonChain
 from skpacbayes.additive._rated_chain import ModelSpace
+from skpacbayes.plotting import PartialEffectsDisplay
 
 # Chains of few sweeps need not agree.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

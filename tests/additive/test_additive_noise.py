@@ -119,7 +119,7 @@ def test_cutting_the_run_changes_nothing(problem):
 def test_moments_are_those_of_students_t(problem, exact, chain):
     """Noise variance and effects: exact means; draws have the stated variance."""
     values, gram, y = problem
-    posterior = Posterior.of_chains([chain], (3, 2), unit=1.0, among=gram.among)
+    posterior = Posterior([chain], (3, 2), unit=1.0, among=gram.among)
     noise, mean = 0.0, np.zeros(6)
     for model, weight in exact.items():
         columns = columns_of(model, 2)

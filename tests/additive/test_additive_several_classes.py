@@ -23,9 +23,10 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 
-from skpacbayes.additive import PartialEffectsDisplay, SparseAdditiveGibbsClassifier
+from skpacbayes.additive import SparseAdditiveGibbsClassifier
 from skpacbayes.additive._logistic_chains import SoftmaxChain
 from skpacbayes.additive._rated_chain import ModelSpace
+from skpacbayes.plotting import PartialEffectsDisplay
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
 N_CLASSES = 3

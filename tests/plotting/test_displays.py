@@ -288,6 +288,7 @@ LACKING = {  # what each display misses of an online regressor
     "EllipsesDisplay": "means_",
     "EmissionsDisplay": "emission_density",
     "FilterDisplay": "fit_smooth",
+    "PartialEffectsDisplay": "partial_effects",
     "ParticlesDisplay": "particles_",
     "ProgressiveLossDisplay": "cumulative_loss_",
     "RegimesDisplay": "predict_proba",

@@ -3,9 +3,7 @@
 import numpy as np
 
 from .._extras import extra_module
-from ._posterior import SELECTED
-
-N_POINTS, N_POINTS_OF_PAIR = 200, 40
+from ._base import feature_name, needs_matplotlib, refuse_others
 
 
 class PartialEffectsDisplay:
@@ -42,17 +40,14 @@ class PartialEffectsDisplay:
 
     See Also
     --------
-    SparseAdditiveGibbsRegressor : Finds the effects.
+    skpacbayes.additive.SparseAdditiveGibbsRegressor : Finds the effects.
 
     Examples
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> import numpy as np
-    >>> from skpacbayes.additive import (
-    ...     PartialEffectsDisplay,
-    ...     SparseAdditiveGibbsRegressor,
-    ... )
+    >>> from skpacbayes import PartialEffectsDisplay, SparseAdditiveGibbsRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(200, 10))
     >>> y = np.sin(3 * X[:, 0]) + X[:, 7] ** 2 + 0.1 * rng.normal(size=200)
@@ -99,32 +94,19 @@ class PartialEffectsDisplay:
         ValueError
             If there is no variable, or a target is missing, unknown, or not asked for.
         """
-        extra_module("matplotlib", "plot", f"{cls.__name__}.from_estimator")
-        if features is None:
-            features = likely_terms(estimator)
-        terms = [estimator._term(feature) for feature in features]
-        found = found_of(estimator, target)
-        if not terms:
-            raise ValueError("features must name at least one variable, got [].")
-        n_features = estimator.n_features_in_
-        names = getattr(
-            estimator, "feature_names_in_", [f"x{j}" for j in range(n_features)]
-        )
+        needs_matplotlib(cls)
+        usual = "SparseAdditiveGibbsRegressor"
+        refuse_others(cls, estimator, "partial_effects", such_as=usual)
+        found = estimator._effects_along(features, target)
         rows = None if X is None else estimator._rows(X)
-        probabilities = found.posterior.inclusion()[terms, 0]
-        columns, points, effects, stds = [], [], [], []
-        for term in terms:
-            columns.append(columns_of(estimator, term))
-            effect = effect_along(estimator, found, term, columns[-1])
-            for values, parts in zip(effect, (points, effects, stds), strict=True):
-                parts.append(values)
+        columns, points, effects, stds, probabilities = zip(*found, strict=True)
         return cls(
             [alone(own) for own in columns],
-            points,
-            effects,
-            stds,
-            probabilities=probabilities.tolist(),
-            names=[alone(tuple(str(names[j]) for j in own)) for own in columns],
+            [alone(own) for own in points],
+            list(effects),
+            list(stds),
+            probabilities=list(probabilities),
+            names=[alone([feature_name(estimator, j) for j in own]) for own in columns],
             marks=None if rows is None else [alone(rows.T[[*own]]) for own in columns],
         ).plot(figure=figure)
 
@@ -202,56 +184,8 @@ class PartialEffectsDisplay:
         axes.set_ylabel(self.names[place][1])
 
 
-def found_of(estimator, target):
-    """Return the results for the score of the target."""
-    found = estimator._answer()
-    if not found.classes:
-        if target is not None:
-            raise ValueError(
-                f"target={target!r} needs a classifier of more than two classes."
-            )
-        return found
-    known = estimator.classes_.tolist()
-    if target not in known:
-        raise ValueError(f"target must be one of the classes {known}, got {target!r}.")
-    return found.classes[known.index(target)]
-
-
-def likely_terms(estimator):
-    """Return variables, then pairs, of probability 1/2 or more, or the best one.
-
-    A variable is given by its column, a pair by two.
-    """
-    terms = estimator.get_support(indices=True).tolist()
-    if not terms:
-        return [int(estimator.inclusion_probabilities_.argmax())]
-    pairs = getattr(estimator, "pairs_", [])
-    if len(pairs):
-        likely = estimator.pair_probabilities_ >= SELECTED
-        terms += [tuple(pair) for pair in pairs[likely].tolist()]
-    return terms
-
-
-def columns_of(estimator, term):
-    """Return the columns of a term: one for a variable, two for a pair."""
-    if term < estimator.n_features_in_:
-        return (term,)
-    return tuple(estimator.pairs_[term - estimator.n_features_in_].tolist())
-
-
 def alone(parts):
     """Return the only element, or all if there are several."""
-    return parts[0] if len(parts) == 1 else parts
-
-
-def effect_along(estimator, found, term, columns):
-    """Return values of the columns of a term, with its effect and deviation."""
-    n_points = N_POINTS if len(columns) == 1 else N_POINTS_OF_PAIR
-    grids = [estimator._grid(column, n_points) for column in columns]
-    meshes = np.meshgrid(*grids)
-    table = np.zeros((meshes[0].size, estimator.n_features_in_))
-    for column, mesh in zip(columns, meshes, strict=True):
-        table[:, column] = mesh.ravel()
-    effect, std = estimator._effect_in(found, table, term)
-    points = alone(tuple(grids))
-    return points, effect.reshape(meshes[0].shape), std.reshape(meshes[0].shape)
+    if len(parts) == 1:
+        return parts[0]
+    return parts if isinstance(parts, np.ndarray) else tuple(parts)
