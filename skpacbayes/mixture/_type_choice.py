@@ -11,8 +11,9 @@ import numpy as np
 
 from .._chains import in_threads
 from ._answers import log_densities
+from ._diagnostics import components_of
 from ._dual import in_dual_form, lifted
-from ._search import best_fit, restarts
+from ._search import from_labels
 from ._selection import with_best_prior
 from ._temperature import N_FOLDS, blocks_of
 
@@ -54,8 +55,9 @@ def best_on_held_out_rows(learner, fits, X, sample_weight):
     """Return the number of the fit whose kind is best on held-out rows.
 
     In each fold, the mixture of each fit is begun anew, with the prior of the rows that
-    are not held out and as many components. With fewer blocks of rows than folds it is
-    the first.
+    are not held out, and from their components in that fit. Held-out rows so influence
+    the start, and perhaps which maximum is reached; this is the same for all kinds.
+    With fewer blocks of rows than folds it is the first.
 
     Parameters
     ----------
@@ -66,30 +68,28 @@ def best_on_held_out_rows(learner, fits, X, sample_weight):
     if blocks.max() + 1 < N_FOLDS:
         return 0
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
+    labels = [components_of(fit, fit.mixture.family.encoded(X)) for fit in fits]
     held_out = [blocks % N_FOLDS == fold for fold in range(N_FOLDS)]
-    calls = [(scores_of, learner, fits, X, sample_weight, rows) for rows in held_out]
+    calls = [(scores_of, learner, fits, labels, X, weight, rows) for rows in held_out]
     scores = np.empty((len(fits), len(X)))
     for rows, found in zip(held_out, in_threads(learner.n_jobs, calls), strict=True):
         scores[:, rows] = found
     return int((scores @ weight).argmax())
 
 
-def scores_of(learner, fits, X, sample_weight, held_out):
+def scores_of(learner, fits, labels, X, weight, held_out):
     """Return the log densities of the rows held out, (n_fits, n_held_out)."""
-    weight = None if sample_weight is None else sample_weight[~held_out]
-    rows = X[~held_out], weight
+    rows = X[~held_out], weight[~held_out]
     mixtures = learner.mixtures(*rows, fits[0].mixture.inverse_temperature)
     begun = {each.family.covariance_type: each for each in mixtures}
     to = {**learner.to, "tol": COARSE * learner.to["tol"]}
     found = []
-    for fit in fits:
+    for fit, components in zip(fits, labels, strict=True):
         mixture = begun[fit.mixture.family.covariance_type]
         mixture = in_dual_form(mixture, *rows)
-        n_components, seeds = fit.n_components, [learner.seed]
-        own_rows = mixture.family.encoded(rows[0]), weight
-        starts = restarts(
-            mixture, n_components, seeds, *own_rows, tasks=range, n_jobs=None, **to
-        )
-        own = lifted(with_best_prior(best_fit(starts), *own_rows, **to), *rows)
+        own_rows = mixture.family.encoded(rows[0]), rows[1]
+        own = from_labels(mixture, fit.n_components, *own_rows, components[~held_out])
+        own = mixture.ascend(own, *own_rows, **to)
+        own = lifted(with_best_prior(own, *own_rows, **to), *rows)
         found.append(log_densities(own.mixture.family, own.state, X[held_out]))
     return found
