@@ -223,9 +223,8 @@ def with_reshaped_prior(fit):
 
 def best_by_number(paths):
     """Return the best fit of each number of components."""
-    most = max(map(len, paths))
-    fits = {K: [path[K] for path in paths if K in path] for K in range(most, 0, -1)}
-    return {K: best_fit(each) for K, each in fits.items()}
+    numbers = sorted(set().union(*paths), reverse=True)
+    return {K: best_fit([path[K] for path in paths if K in path]) for K in numbers}
 
 
 def few_more(n_components):
