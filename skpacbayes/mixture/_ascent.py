@@ -117,10 +117,13 @@ class TemperedMixture:
 
     def divergence(self, state):
         """Return KL(rho, pi)."""
+        weights = self.weights_divergence(state)
+        return weights + self.family.divergence(state.components)
+
+    def weights_divergence(self, state):
+        """Return the divergence of the weights from their prior."""
         prior = np.full(len(state.concentration), float(self.concentration))
-        return dirichlet_divergence(
-            state.concentration, prior
-        ) + self.family.divergence(state.components)
+        return dirichlet_divergence(state.concentration, prior)
 
     def bound(self, state, log_normalizer, settled=None):
         """Return the evidence bound of rows with the given log-normaliser.

@@ -301,12 +301,22 @@ class Learner:
         return max(fits.values(), key=self.choice.of)
 
     def searched(
-        self, mixture, most, X, weight, tasks, known=None, n_init=None, first=AT_LEAST
+        self,
+        mixture,
+        most,
+        X,
+        weight,
+        tasks,
+        known=None,
+        n_init=None,
+        first=AT_LEAST,
+        **to,
     ):
         """Return fits by number of components: paths of merges, or the best start.
 
         The paths begin with `first` components, or more where these are few. The bound
         chooses the prior of the best start. Results in `known` are not computed again.
+        Other options are those of `Choice.paths`.
         """
         n_init = n_init or self.n_init
         known = {} if known is None else known
@@ -314,7 +324,8 @@ class Learner:
         seeds = np.random.default_rng(self.seed).integers(2**31 - 1, size=n_init)
         search = {"tasks": tasks, "n_jobs": self.n_jobs, "known": known}
         if self.chooses:
-            return self.choice.paths(mixture, first, most, seeds, X, weight, **search)
+            rows = X, weight
+            return self.choice.paths(mixture, first, most, seeds, *rows, **search, **to)
         fits = restarts(mixture, most, seeds, X, weight, **search, **self.to)
         best = best_fit(fits)
         return [

@@ -1,5 +1,6 @@
 """Choice of the number of components by paths of mergers."""
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
@@ -39,15 +40,27 @@ class Choice:
         self.of_stream = of_stream
 
     def paths(
-        self, mixture, first, most, seeds, X, sample_weight, *, tasks, n_jobs, known
+        self,
+        mixture,
+        first,
+        most,
+        seeds,
+        X,
+        sample_weight,
+        *,
+        tasks,
+        n_jobs,
+        known,
+        least=-np.inf,
     ):
         """Return a path for each seed: fits of some number and all fewer components.
 
         One path begins with `first` components, the others with few more than the best
         number of that path, all with at most `most`. More paths follow as long
         as the best number so far asks for more components. The bound chooses the prior
-        at each start; its scale then follows each merger. Results in `known` are not
-        computed again.
+        at each start; its scale then follows each merger. A path ends where mergers
+        can hardly reach the criterion `least`. Results in `known` are not computed
+        again.
         """
         rows = X, sample_weight
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
@@ -63,6 +76,8 @@ class Choice:
             fit = chosen.ascend(state, *rows, **brief)
             fits = {n_components: fit}
             for K in range(n_components - 1, 0, -1):
+                if self.of(fit) + self.most_by_mergers(fit) < least:
+                    break
                 state, _ = best_merge(fit, *rows)
                 fit = fit.mixture.ascend(state, *rows, **brief)
                 fits[K] = fit = with_reshaped_prior(fit)
@@ -79,9 +94,21 @@ class Choice:
         more = needed(run(one))
         starts = [one, *((more, seed) for seed in seeds[1:])]
         paths = in_rounds(run, starts, tasks, n_jobs)
-        while max(map(len, paths)) < needed(best_by_number(paths)):
-            paths.append(run((needed(best_by_number(paths)), seeds[0])))
+        fits = best_by_number(paths)
+        while max(fits) < needed(fits):
+            paths.append(run((needed(fits), seeds[0])))
+            fits = best_by_number(paths)
         return paths
+
+    def most_by_mergers(self, fit):
+        """Return how much mergers can raise the criterion.
+
+        They save the divergences of components, and rows are described no better.
+        """
+        K, state = fit.n_components, fit.state
+        saved = fit.mixture.family.divergences(state.components)
+        saved = saved.sum() - saved.min() + fit.mixture.weights_divergence(state)
+        return saved + self.surprise(K) - self.surprise(1)
 
     def best_of(self, paths, X, sample_weight):
         """Improve the two best fits, and return the best one and all criteria.
