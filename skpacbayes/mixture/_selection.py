@@ -201,9 +201,10 @@ class Choice:
             return
         second, best = sorted(criteria, key=criteria.get)[-2:]
         margin = criteria[best] - criteria[second]
+        paths = [path for path in paths if best in path]  # others began with too few
         found = {max(path, key=lambda K: self.of(path[K])) for path in paths}
         numbers = sorted(found | {best})
-        values = [self.of(path[best]) for path in paths if best in path]
+        values = [self.of(path[best]) for path in paths]
         spread = gain + max(values) - min(values)
         needed = max(spread, DECISIVE) if best > 1 else 0.0  # no local maxima
         if len(numbers) == 1 and margin > needed:
