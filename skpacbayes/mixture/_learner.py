@@ -26,13 +26,17 @@ from ._diagnostics import (
     warn_of_underflow,
 )
 from ._dual import in_dual_form, lifted
+from ._held_out import (
+    TEMPERATURES,
+    TemperatureChoice,
+    best_on_held_out_rows,
+    undecided,
+)
 from ._merged_groups import warn_of_merged_groups
 from ._moves import best_merge, best_split, exchange_components, limited
 from ._row_order import warn_of_order
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import AT_LEAST, Choice, best_by_number, few_more, with_best_prior
-from ._temperature import TEMPERATURES, TemperatureChoice
-from ._type_choice import best_on_held_out_rows, undecided
 
 NEARLY = 0.01  # deficit of another family after one start, in nats per row
 
