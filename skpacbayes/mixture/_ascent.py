@@ -117,10 +117,13 @@ class TemperedMixture:
 
     def divergence(self, state):
         """Return KL(rho, pi)."""
+        weights = self.weights_divergence(state)
+        return weights + self.family.divergence(state.components)
+
+    def weights_divergence(self, state):
+        """Return the divergence of the weights from their prior."""
         prior = np.full(len(state.concentration), float(self.concentration))
-        return dirichlet_divergence(
-            state.concentration, prior
-        ) + self.family.divergence(state.components)
+        return dirichlet_divergence(state.concentration, prior)
 
     def bound(self, state, log_normalizer, settled=None):
         """Return the evidence bound of rows with the given log-normaliser.
@@ -229,12 +232,12 @@ class TemperedMixture:
             mixture = mixture.with_family(family)
         return mixture, state
 
-    def with_best_prior(self, fit, X, sample_weight, **to):
-        """Return the fit, or a better one with an alternative prior of the family.
+    def best_prior(self, fit, X, sample_weight, tol):
+        """Return the mixture with the best prior of its family for a fit, and a state.
 
-        The priors are compared at the statistics of the fit; the ascent then continues.
+        The priors are compared at the statistics of the fit.
         """
-        enough = self.enough(X, sample_weight, 10 * to["tol"])
+        enough = self.enough(X, sample_weight, 10 * tol)
         mixture, state, statistics = fit.mixture, fit.state, fit.statistics
         best = mixture.bound(state, 0.0, statistics)
         found = True
@@ -247,6 +250,11 @@ class TemperedMixture:
                 if bound > best + enough:
                     best, mixture, state, found = bound, other, own, True
                     break
+        return mixture, state
+
+    def with_best_prior(self, fit, X, sample_weight, **to):
+        """Return the fit, or a better one with an alternative prior of the family."""
+        mixture, state = self.best_prior(fit, X, sample_weight, to["tol"])
         if mixture is fit.mixture:
             return fit
         better = mixture.ascend(state, X, sample_weight, **to)

@@ -14,12 +14,11 @@ from ._ascent import Fit
 from ._default_priors import BLUR, NormalF
 from ._dual import DualMatrixF, in_dual_form, lifted
 from ._gaussian_families import are_few, covariance, variances
-from ._learner import few_more
 from ._matrix_f import NormalMatrixF
 from ._missing import column_means
 from ._moves import limited
 from ._normal_columns import DEGREES, Normal
-from ._selection import START_SWEEPS, with_best_prior
+from ._selection import START_SWEEPS, best_by_number, few_more, with_best_prior
 
 UPDATES = 10  # M-steps and prior updates at fixed statistics
 CLEARLY = 0.3  # nats per row; on new rows the gain is a third smaller, or more
@@ -30,6 +29,7 @@ FEW = 2  # largest number of components for a search of more, which costs time
 MOST_COLUMNS = 50  # for one component with full covariances, which costs time
 APART = 3.0  # least distance of the means of separate components, in their deviations
 FEWEST = 5  # least number of rows of a group
+WITHIN = 0.5  # share of the rise that is needed from which it is improved
 NAMES = {
     "tied": "one covariance for all",
     "diag": "independent features",
@@ -176,13 +176,15 @@ def searched(fit, others, most, X, weight, learner):
     for other, rows, gain, advice in descriptions(fit, others, X, weight):
         mixture = in_dual_form(fit.mixture.with_family(other), rows, weight)
         up_to = 1 if other.covariance_type == "full" else most
-        paths = learner.searched(mixture, up_to, rows, weight, range, n_init=1)
-        best, rise = best_and_rise(paths[0], fit, learner.choice, gain)
-        if 0 < rise <= needed(fit, other):  # the improvement may still decide
+        least = needed(fit, other)
+        one = {"n_init": 1, "least": learner.choice.of(fit) - gain + WITHIN * least}
+        paths = learner.searched(mixture, up_to, rows, weight, range, **one)
+        best, rise = best_and_rise(best_by_number(paths), fit, learner.choice, gain)
+        if WITHIN * least < rise <= least:  # the improvement may still decide
             own_rows = mixture.family.encoded(rows)
             fits, _ = learner.choice.improved(paths, own_rows, weight)
             best, rise = best_and_rise(fits, fit, learner.choice, gain)
-        if rise > needed(fit, other):
+        if rise > least:
             best = lifted(best, rows, weight)
         found.append((rise, best, advice))
     return found

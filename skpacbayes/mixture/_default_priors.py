@@ -52,10 +52,9 @@ def half_scales(scatter, counts, prior_degrees, scale_degrees):
     """
     linear = scatter + counts - scale_degrees
     product = (scale_degrees + prior_degrees) * scatter
-    root = np.sqrt(linear**2 + 4 * product)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        below = 2 * product / (linear + root)
-    return np.maximum(np.where(linear > 0, below, 0.5 * (root - linear)), 1e-30)
+    root = np.sqrt(linear**2 + 4 * product) + np.abs(linear)
+    below = 2 * product / np.maximum(root, np.finfo(float).tiny)
+    return np.maximum(np.where(linear > 0, below, 0.5 * root), 1e-30)
 
 
 class FollowsTheData:

@@ -26,16 +26,18 @@ from ._diagnostics import (
     warn_of_underflow,
 )
 from ._dual import in_dual_form, lifted
+from ._held_out import (
+    TEMPERATURES,
+    TemperatureChoice,
+    best_on_held_out_rows,
+    undecided,
+)
 from ._merged_groups import warn_of_merged_groups
 from ._moves import best_merge, best_split, exchange_components, limited
 from ._row_order import warn_of_order
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
-from ._selection import Choice, best_by_number, with_best_prior
-from ._temperature import TEMPERATURES, TemperatureChoice
-from ._type_choice import best_on_held_out_rows, undecided
+from ._selection import AT_LEAST, Choice, best_by_number, few_more, with_best_prior
 
-MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried,
-AT_LEAST = 10  # or so many: paths from fewer miss groups beside broad directions
 NEARLY = 0.01  # deficit of another family after one start, in nats per row
 
 
@@ -263,14 +265,15 @@ class Learner:
         if len(mixtures) == 1:
             return mixtures[0], self.searched(mixtures[0], K, *rows, tasks)
 
-        def first_fits(mixture, most):
-            first = self.searched(mixture, most, *rows, range, known, n_init=1)
-            return best_by_number(first)
+        def first_fits(mixture, most, first=AT_LEAST):
+            one = {"n_init": 1, "first": first}
+            paths = self.searched(mixture, most, *rows, range, known, **one)
+            return best_by_number(paths)
 
         found = [first_fits(mixtures[0], K)]
         if self.chooses:
             K = min(K, few_more(self.best_of(found[0]).n_components))
-        found += [first_fits(each, K) for each in mixtures[1:]]
+        found += [first_fits(each, K, K) for each in mixtures[1:]]
         fits = [self.best_of(each) for each in found]
         best = [self.choice.of(fit) for fit in fits]
         near = max(best) - mixtures[0].enough(X, weight, NEARLY)
@@ -281,9 +284,15 @@ class Learner:
         if len(rivals) > 1:
             tried = [fits[i] for i in rivals]
             kept = [rivals[best_on_held_out_rows(self, tried, X, weight)]]
+        firsts = [AT_LEAST] + [K] * len(mixtures[1:])
         paths = [
             self.searched(
-                mixtures[i], mosts[i], *rows, tasks if i == kept[0] else range, known
+                mixtures[i],
+                mosts[i],
+                *rows,
+                tasks if i == kept[0] else range,
+                known,
+                first=firsts[i],
             )
             for i in kept
         ]
@@ -295,11 +304,23 @@ class Learner:
         """Return the fit with the largest criterion, of a dict."""
         return max(fits.values(), key=self.choice.of)
 
-    def searched(self, mixture, most, X, weight, tasks, known=None, n_init=None):
+    def searched(
+        self,
+        mixture,
+        most,
+        X,
+        weight,
+        tasks,
+        known=None,
+        n_init=None,
+        first=AT_LEAST,
+        **to,
+    ):
         """Return fits by number of components: paths of merges, or the best start.
 
-        The bound chooses the prior of the best start. Results in `known` are not
-        computed again.
+        The paths begin with `first` components, or more where these are few. The bound
+        chooses the prior of the best start. Results in `known` are not computed again.
+        Other options are those of `Choice.paths`.
         """
         n_init = n_init or self.n_init
         known = {} if known is None else known
@@ -307,7 +328,8 @@ class Learner:
         seeds = np.random.default_rng(self.seed).integers(2**31 - 1, size=n_init)
         search = {"tasks": tasks, "n_jobs": self.n_jobs, "known": known}
         if self.chooses:
-            return self.choice.paths(mixture, most, seeds, X, weight, **search)
+            rows = X, weight
+            return self.choice.paths(mixture, first, most, seeds, *rows, **search, **to)
         fits = restarts(mixture, most, seeds, X, weight, **search, **self.to)
         best = best_fit(fits)
         return [
@@ -368,11 +390,6 @@ class Learner:
         """Warn if "auto" chose the largest number, and one more is better."""
         if self.chooses and fit.n_components == self.max_components:
             self.choice.warn_if_more(fit, X, weight, settled)
-
-
-def few_more(n_components):
-    """Return the largest number that is tried where a search has found this one."""
-    return max(AT_LEAST, MORE * n_components + MORE**2)
 
 
 def surprises(component_prior, most):

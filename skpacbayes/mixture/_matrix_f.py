@@ -184,11 +184,10 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             The inverse scales, factors of the expected precisions, and these.
         """
         many = self.n_features >= MANY_COLUMNS
-        may_be_low = many and self.steepness <= STEEPEST * self.scale_factor
-        roots = [
-            self.low_root(*each) if may_be_low else None
-            for each in zip(scatter, counts, blurred, strict=True)
-        ]
+        if not many or self.steepness > STEEPEST * self.scale_factor:
+            return self.solved_whole(scatter, counts, blurred)
+        each_matrix = zip(scatter, counts, blurred, strict=True)
+        roots = [self.low_root(*each) for each in each_matrix]
         whole = [k for k, root in enumerate(roots) if root is None]
         if len(whole) == len(roots):
             return self.solved_whole(scatter, counts, blurred)

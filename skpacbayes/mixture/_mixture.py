@@ -66,7 +66,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         overdispersion. In a stream it is chosen on the first rows. A fit takes two to
         three times as long.
     max_components : int, default=20
-        Largest number of components that "auto" tries.
+        Largest number of components that "auto" tries; numbers far above those that
+        turn out well are left out.
     component_prior : {"geometric", "uniform"}, default="geometric"
         Prior on the number of components: pi_K = 2^-K, or 1 / `max_components`.
     weight_concentration_prior : float, default=1.0
@@ -78,8 +79,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         the family continuous.
     n_init : int, default=3
         Number of starts, of which the best is kept; with `n_components="auto"`, number
-        of paths of mergers from `max_components` down. Split-merge moves then try to
-        improve the best solution.
+        of paths of mergers, of which the first begins with ten components, and the
+        others with twice the best number and four more, up to `max_components`.
+        Split-merge moves then try to improve the best solution.
     max_iter : int, default=300
         Largest number of iterations of a start, and of a split-merge move.
     tol : float, default=1e-5

@@ -148,10 +148,12 @@ class QuadraticDensity:
             products = precisions[:, self.first, self.second]
         else:
             linear, products = precisions * gaps, precisions
-        twice = np.where(self.first == self.second, 0.5, 1.0)
-        offset = constants - 0.5 * (linear * gaps).sum(axis=1)
-        self.coefficients = np.column_stack([offset, linear, -twice * products])
-        self.width = self.coefficients.shape[1]
+        n_linear, self.width = 1 + len(origin), 1 + len(origin) + len(self.first)
+        self.coefficients = np.empty((len(constants), self.width))
+        self.coefficients[:, 0] = constants - 0.5 * (linear * gaps).sum(axis=1)
+        self.coefficients[:, 1:n_linear] = linear
+        twice = np.where(self.first == self.second, -0.5, -1.0)
+        np.multiply(twice, products, out=self.coefficients[:, n_linear:])
         self.n_losses = 2 if full else 0
         self._features = np.empty((self.width, 0))
 

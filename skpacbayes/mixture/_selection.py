@@ -1,16 +1,19 @@
 """Choice of the number of components by paths of mergers."""
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from ._ascent import Fit
 from ._moves import best_merge, best_split, exchange_components, followed, limited
-from ._search import best_fit, family_start, in_rounds, remembered, restarts
+from ._search import best_fit, family_start, in_rounds, remembered, start
 
 PATH_TOLERANCE = 10  # multiple of `tol` for the fits of a path
 PATH_RISE = 0.05  # smallest total rise of the bound in a sweep of a path, in nats
-START_SWEEPS = 50  # sweeps before the first merger of a path
+START_SWEEPS = 15  # sweeps before the first merger of a path
 PATH_SWEEPS = 6  # sweeps after each merger of a path
+MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried,
+AT_LEAST = 10  # or so many: paths from fewer miss groups beside broad directions
 DECISIVE = 3.0  # nats: odds of 20 to 1
 CUTS_TRIED = 4  # number of splits tried beyond the largest number of components
 
@@ -36,11 +39,28 @@ class Choice:
         self.options = options
         self.of_stream = of_stream
 
-    def paths(self, mixture, most, seeds, X, sample_weight, *, tasks, n_jobs, known):
-        """Return a path for each seed: fits of `most` and all fewer components.
+    def paths(
+        self,
+        mixture,
+        first,
+        most,
+        seeds,
+        X,
+        sample_weight,
+        *,
+        tasks,
+        n_jobs,
+        known,
+        least=-np.inf,
+    ):
+        """Return a path for each seed: fits of some number and all fewer components.
 
-        All begin with the prior chosen by the bound at the best start; its scale then
-        follows each merger. Results in `known` are not computed again.
+        One path begins with `first` components, the others with few more than the best
+        number of that path, all with at most `most`. More paths follow as long
+        as the best number so far asks for more components. The bound chooses the prior
+        at each start; its scale then follows each merger. A path ends where mergers
+        can hardly reach the criterion `least`. Results in `known` are not computed
+        again.
         """
         rows = X, sample_weight
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
@@ -48,28 +68,47 @@ class Choice:
         to = {**self.options, "tol": PATH_TOLERANCE * tol}
         to["tol"] = max(to["tol"], min(100 * tol, PATH_RISE / total))
         short, brief = limited(to, START_SWEEPS), limited(to, PATH_SWEEPS)
-        search = {"tasks": range, "n_jobs": n_jobs, "known": known}
-        starts = restarts(mixture, most, seeds, *rows, **search, **short)
-        best = best_fit(starts)
-        mixture = remembered(
-            known,
-            ("best prior", id(best)),
-            lambda: best.mixture.with_best_prior(best, *rows, **short).mixture,
-        )
 
-        def run(start):
-            return remembered(known, (id(mixture), id(start)), lambda: path(start))
-
-        def path(start):
-            fit = mixture.ascend(start.state, *rows, **brief)
-            fits = {most: fit}
-            for K in range(most - 1, 0, -1):
+        def path(n_components, seed):
+            state = start(mixture, n_components, *rows, seed=int(seed))
+            fit = mixture.ascend(state, *rows, **short)
+            chosen, state = mixture.best_prior(fit, *rows, short["tol"])
+            fit = chosen.ascend(state, *rows, **brief)
+            fits = {n_components: fit}
+            for K in range(n_components - 1, 0, -1):
+                if self.of(fit) + self.most_by_mergers(fit) < least:
+                    break
                 state, _ = best_merge(fit, *rows)
                 fit = fit.mixture.ascend(state, *rows, **brief)
                 fits[K] = fit = with_reshaped_prior(fit)
             return fits
 
-        return in_rounds(run, starts, tasks, n_jobs)
+        def run(start):
+            key = id(mixture), *start
+            return remembered(known, key, lambda: path(*start))
+
+        def needed(fits):
+            return min(most, few_more(max(fits, key=lambda K: self.of(fits[K]))))
+
+        one = min(first, most), seeds[0]
+        more = needed(run(one))
+        starts = [one, *((more, seed) for seed in seeds[1:])]
+        paths = in_rounds(run, starts, tasks, n_jobs)
+        fits = best_by_number(paths)
+        while max(fits) < needed(fits):
+            paths.append(run((needed(fits), seeds[0])))
+            fits = best_by_number(paths)
+        return paths
+
+    def most_by_mergers(self, fit):
+        """Return how much mergers can raise the criterion.
+
+        They save the divergences of components, and rows are described no better.
+        """
+        K, state = fit.n_components, fit.state
+        saved = fit.mixture.family.divergences(state.components)
+        saved = saved.sum() - saved.min() + fit.mixture.weights_divergence(state)
+        return saved + self.surprise(K) - self.surprise(1)
 
     def best_of(self, paths, X, sample_weight):
         """Improve the two best fits, and return the best one and all criteria.
@@ -162,6 +201,7 @@ class Choice:
             return
         second, best = sorted(criteria, key=criteria.get)[-2:]
         margin = criteria[best] - criteria[second]
+        paths = [path for path in paths if best in path]  # others began with too few
         found = {max(path, key=lambda K: self.of(path[K])) for path in paths}
         numbers = sorted(found | {best})
         values = [self.of(path[best]) for path in paths]
@@ -211,7 +251,13 @@ def with_reshaped_prior(fit):
 
 def best_by_number(paths):
     """Return the best fit of each number of components."""
-    return {K: best_fit([path[K] for path in paths]) for K in paths[0]}
+    numbers = sorted(set().union(*paths), reverse=True)
+    return {K: best_fit([path[K] for path in paths if K in path]) for K in numbers}
+
+
+def few_more(n_components):
+    """Return the largest number that is tried where a search has found this one."""
+    return max(AT_LEAST, MORE * n_components + MORE**2)
 
 
 def with_best_prior(fit, X, sample_weight, **to):

@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 
 from skpacbayes.mixture import TemperedVBGaussianMixture, _dual
 from skpacbayes.mixture._ascent import TemperedMixture
+from skpacbayes.mixture._held_out import TEMPERATURES
 from skpacbayes.mixture._matrix_f import NormalMatrixF
 from skpacbayes.mixture._search import statistics_of
-from skpacbayes.mixture._temperature import TEMPERATURES
 
 SHAPES = [(9, 14), (16, 12), (30, 12)]  # rows and columns
 

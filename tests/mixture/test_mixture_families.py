@@ -35,10 +35,10 @@ from skpacbayes.mixture import (
 )
 from skpacbayes.mixture._default_priors import NormalF
 from skpacbayes.mixture._diagonal_families import KnownVariance, NormalInverseGamma
+from skpacbayes.mixture._held_out import TEMPERATURES
 from skpacbayes.mixture._matrix_f import NormalMatrixF
 from skpacbayes.mixture._product import FAMILIES
 from skpacbayes.mixture._rates import log_factorials
-from skpacbayes.mixture._temperature import TEMPERATURES
 from skpacbayes.mixture._wishart import NormalWishart
 
 

@@ -272,3 +272,37 @@ def test_too_small_a_largest_number_is_named(family):
 def names_the_largest(warning):
     """Whether it says that more components than the largest number are better."""
     return "the largest number that it tries" in str(warning.message)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+@pytest.mark.parametrize(
+    "family", ["full", "diag", "normal", "poisson", ["poisson", "normal"]]
+)
+def test_a_search_does_not_depend_on_room_that_it_does_not_need(family, unit):
+    """The number of a few groups is found as fast with any `max_components`."""
+    rng, labels = np.random.default_rng(5), np.arange(120) % 3
+    X = rng.poisson(4.0 + 30.0 * (labels[:, None] == [1, 2]), (120, 2)).astype(float)
+    X = X if "poisson" in family else (X + rng.uniform(size=X.shape)) * unit
+    options = {"n_init": 2, "random_state": 0}
+    found = []
+    for most in (10, 50):
+        options["max_components"] = most
+        if family in ("full", "diag"):
+            options["covariance_type"] = family
+            mixture = TemperedVBGaussianMixture("auto", **options)
+        else:
+            mixture = TemperedVBMixture(family, "auto", **options)
+        found.append(mixture.fit(X))
+    few, many = found
+    assert few.n_components_ == many.n_components_ == 3
+    assert few.elbo_path_ == many.elbo_path_
+    assert_array_equal(few.predict(X), many.predict(X))
+
+
+@pytest.mark.parametrize("kind", ["full", "spherical"])
+def test_more_groups_than_a_search_begins_with_are_found(kind):
+    rng, labels = np.random.default_rng(1), np.arange(480) % 24
+    X = rng.normal(size=(480, 2)) + 12.0 * np.column_stack([labels % 5, labels // 5])
+    options = {"covariance_type": kind, "n_init": 1, "random_state": 0}
+    mixture = TemperedVBGaussianMixture("auto", max_components=40, **options).fit(X)
+    assert mixture.n_components_ == 24

@@ -12,7 +12,7 @@ from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMultinomialMixture,
 )
-from skpacbayes.mixture._temperature import (
+from skpacbayes.mixture._held_out import (
     N_BLOCKS,
     TEMPERATURES,
     TemperatureChoice,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skpacbayes.mixture import TemperedVBGaussianMixture, _learner
-from skpacbayes.mixture._type_choice import prior_size, undecided
+from skpacbayes.mixture._held_out import prior_size, undecided
 
 
 class Candidate:

@@ -67,7 +67,8 @@ def test_the_same_rows_give_the_same_optimum(name, n_components):
     if n_components == 2:
         assert mixture.n_iter_ <= n_iter
     if again < max(path.values()) + 2 * enough:  # it may also find a better one
-        assert_array_equal(mixture.predict(X), labels)
+        sure = np.abs(mixture.predict_proba(X) - 0.5).max(axis=1) > 0.01
+        assert_array_equal(mixture.predict(X)[sure], labels[sure])
         assert_allclose(mixture.weights_, weights, atol=0.01)
 
 
