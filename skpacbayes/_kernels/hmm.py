@@ -27,20 +27,17 @@ def _exp(x):
     shifted = x * _PER_LOG_2 + _ROUND
     n = shifted - _ROUND
     r = (x - n * _LOG_2_HIGH) - n * _LOG_2_LOW
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    # By pairs of terms, not one after the other: most of them do not wait.
+    r2 = r * r
+    r4 = r2 * r2
+    p = (1.0 / 479001600.0 + r * (1.0 / 6227020800.0)) * r4
+    p += (1.0 / 40320.0 + r * (1.0 / 362880.0)) + (
+        1.0 / 3628800.0 + r * (1.0 / 39916800.0)
+    ) * r2
+    p *= r4
+    p += (1.0 / 24.0 + r * (1.0 / 120.0)) + (1.0 / 720.0 + r * (1.0 / 5040.0)) * r2
+    p *= r4
+    p += (1.0 + r) + (0.5 + r * (1.0 / 6.0)) * r2
     bits = np.float64(shifted).view(np.int64) + np.int64(1023)
     return p * np.int64(bits << np.int64(52)).view(np.float64)
 
@@ -93,8 +90,6 @@ def emission_densities(
             j, a = c // n_atoms, c % n_atoms
             shape = 0 if n_shapes == 1 else j
             constant = log_weights[shape, a] - n_features * _HALF_LOG_2_PI
-            for t in range(size):
-                work[c, t] = 0.0
             for f in range(n_features):
                 factor, shift = factors[shape, a, f, f], 0.0
                 constant += math.log(factor)
@@ -102,6 +97,11 @@ def emission_densities(
                     entry = factors[shape, a, f, g]
                     shift += entry * (locations[j, g] + means[shape, a, g])
                     constant -= 0.5 * entry * entry * rounding[g]
+                if f == 0 and (not full or n_features == 1):
+                    for t in range(size):
+                        value = factor * own[0, t] - shift
+                        work[c, t] = value * value
+                    continue
                 if not full:
                     for t in range(size):
                         value = factor * own[f, t] - shift
@@ -113,6 +113,14 @@ def emission_densities(
                     earlier = shift
                     if f + 1 < n_features:
                         continue
+                if f == 1:
+                    factor, below = factors[shape, a, 0, 0], factors[shape, a, 1, 0]
+                    beside = factors[shape, a, 1, 1]
+                    for t in range(size):
+                        value = factor * own[0, t] - earlier
+                        next_value = below * own[0, t] + beside * own[1, t] - shift
+                        work[c, t] = value * value + next_value * next_value
+                    continue
                 for t in range(size):
                     gap[t], total[t] = -earlier, -shift
                 for g in range(0, even, 2):
