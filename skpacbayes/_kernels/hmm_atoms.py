@@ -10,8 +10,11 @@ import numpy as np
 
 from . import allocating, kernel, part
 from .hmm import _HALF_LOG_2_PI, _LOWEST, _exp, emission_densities
+from .hmm_atom_moves import exchange_neighbors
 
 _HIGHEST = 700.0  # exponents are lowered to it
+_CERTAIN = 50.0  # a Poisson variable with this mean is not 0
+_LOG_CERTAIN = math.log(_CERTAIN)
 _LEAST = 1e-300
 _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 
@@ -155,18 +158,19 @@ def _draw_labels(
     rounding,
     full,
     uniforms,
-    chances,
     log_weights,
     factors,
     means,
     atoms,
+    rng,
 ):
     """Draw the atoms of rows given the parameters of the atoms.
 
-    Atoms without rows usually have small weights. Their densities are computed only for
-    the rows whose number in `chances` (n_rows,) is below a bound of the probability of
-    all these atoms. The other atoms are drawn by `uniforms` (n_rows,). `counts` (1,
-    n_atoms, n_features): rows of each atom; `atoms` (1, n_rows) is overwritten.
+    Atoms without rows usually have small weights. The number of events of a Poisson
+    process, whose rate is a bound of their odds at a row, is at least one with at least
+    the probability of these atoms: only at such rows their densities are computed. The
+    other atoms are drawn by `uniforms` (n_rows,). `counts` (1, n_atoms, n_features):
+    rows of each atom; `atoms` (1, n_rows) is overwritten.
     """
     n_features, n_rows = columns.shape
     n_atoms, n_known, bound = log_weights.shape[1], 0, 0.0
@@ -195,7 +199,7 @@ def _draw_labels(
             for g in range(n_features):
                 few_factors[0, i, f, g] = factors[0, a, f, g]
     of_rows, densities = np.empty((2, n_rows)), np.empty((1, n_rows))
-    highest, shares = of_rows[0], of_rows[1]
+    highest, rates = of_rows[0], of_rows[1]
     nowhere, work = np.empty((1, n_features)), np.empty((n_known + 3, 256))
     for f in range(n_features):
         nowhere[0, f] = 0.0
@@ -220,18 +224,21 @@ def _draw_labels(
     log_bound = math.log(bound + _LEAST)
     for t in range(n_rows):
         # The density of the atoms with rows is at least exp(highest).
-        exponent = log_bound - highest[t]
+        exponent = log_bound - highest[t] - _LOG_CERTAIN
         exponent = exponent if exponent < 0.0 else 0.0
-        shares[t] = _exp(exponent if exponent > _LOWEST else _LOWEST)
+        rates[t] = _CERTAIN * _exp(exponent if exponent > _LOWEST else _LOWEST)
+    wait = -math.log(1.0 - rng.random())
     for t in range(n_rows):
-        if chances[t] < shares[t]:
+        wait -= rates[t]
+        if wait < 0.0:
+            wait = -math.log(1.0 - rng.random())
             _draw_label_without_rows(
                 t,
                 columns,
                 order,
                 n_known,
                 full,
-                chances[t],
+                rng.random() * (1.0 - math.exp(-rates[t])),
                 constants,
                 factors,
                 means,
@@ -240,6 +247,87 @@ def _draw_labels(
                 passed,
                 atoms,
             )
+
+
+@part
+def _draw_scales(counts, full, prior, noise, factors, means, origin, scale, rng):
+    """Draw the scale of a mixture and, with a prior precision, its origin.
+
+    The atoms with rows determine them, by `factors` and `means`; the others are
+    integrated out. `counts`: rows of each atom; `noise`, `origin`, `scale`
+    (n_features,).
+    """
+    n_atoms, n_features = means.shape[1:]
+    mean_count, shape, scale_shape, scale_rate, _, rigidity = prior
+    roots, pulls = np.empty((n_features, n_features)), np.empty(n_features)
+    n_known = 0.0
+    for a in range(n_atoms):
+        n_known += 1.0 if counts[0, a, 0] > 0.0 else 0.0
+    # A Wishart distribution counts half its degrees of freedom for each feature.
+    degrees = n_known * (shape + (0.5 * (n_features - 1) if full else 0.0))
+    for f in range(n_features):
+        pulls[f] = 0.0
+        for g in range(0 if full else f, f + 1):
+            roots[f, g] = 0.0
+            for a in range(n_atoms):
+                if counts[0, a, 0] == 0.0:
+                    continue
+                for h in range(f, n_features if full else f + 1):
+                    roots[f, g] += factors[0, a, h, f] * factors[0, a, h, g]
+        scale[f] = _gamma(scale_shape + degrees, rng) / (scale_rate + roots[f, f])
+    if rigidity == 0.0:
+        return
+    for a in range(n_atoms):
+        if counts[0, a, 0] == 0.0:
+            continue
+        for h in range(n_features):
+            residual = 0.0
+            for g in range(0 if full else h, h + 1):
+                residual += factors[0, a, h, g] * means[0, a, g]
+            for f in range(0 if full else h, h + 1):
+                pulls[f] += mean_count * factors[0, a, h, f] * residual
+    # Forward substitution of the pulls, in the loop of the Cholesky factor.
+    for f in range(n_features):
+        for g in range(0 if full else f, f + 1):
+            value = mean_count * roots[f, g] + (rigidity if g == f else 0.0)
+            for h in range(0 if full else f, g):
+                value -= roots[f, h] * roots[g, h]
+            if g == f:
+                roots[f, f] = math.sqrt(value)
+            else:
+                roots[f, g] = value / roots[g, g]
+                pulls[f] -= roots[f, g] * pulls[g]
+        pulls[f] /= roots[f, f]
+    for f in range(n_features - 1, -1, -1):
+        value = pulls[f] + noise[f]
+        if full:
+            for h in range(f + 1, n_features):
+                value -= roots[h, f] * origin[h]
+        origin[f] = value / roots[f, f]
+
+
+@part
+def _exchange_neighbors(columns, atoms, counts, concentration, means, rng):
+    """Exchange neighboring atoms of a mixture in the stick-breaking order."""
+    n_atoms = means.shape[1]
+    sizes, thresholds = np.empty((1, n_atoms)), np.empty((1, n_atoms - 1))
+    order = np.empty((2, n_atoms), np.int64)
+    for a in range(n_atoms):
+        sizes[0, a], order[0, a] = counts[0, a, 0], a
+        if a + 1 < n_atoms:
+            thresholds[0, a] = math.log(1.0 - rng.random())
+    if not exchange_neighbors(sizes, thresholds, concentration, order[:1]):
+        return
+    old = np.empty((n_atoms, columns.shape[0]))
+    for a in range(n_atoms):
+        order[1, order[0, a]] = a
+        for f in range(columns.shape[0]):
+            old[a, f] = means[0, a, f]
+    for a in range(n_atoms):
+        for f in range(columns.shape[0]):
+            means[0, a, f], counts[0, a, f] = old[order[0, a], f], sizes[0, a]
+    for t in range(columns.shape[1]):
+        atoms[0, t] = order[1, atoms[0, t]]
 
 
 @part
@@ -263,12 +351,11 @@ def _update_mixture(
     """Update one mixture, see `update_mixtures`; its `uniforms` begin at `start`."""
     n_features, n_rows = columns.shape
     n_atoms = log_weights.shape[1]
-    mean_count, shape, scale_shape, scale_rate, concentration, rigidity = prior
+    mean_count, shape, _, _, concentration, _ = prior
     of_factors = np.empty((n_features + 3, n_features))
     moments = np.empty((2, 1, n_atoms, n_features))
     counts, sums = moments[0], moments[1]
     products = np.empty((1, n_atoms, n_features, n_features))
-    per_atom = shape + (0.5 * (n_features - 1) if full else 0.0)
     for u in range(noise.shape[0]):
         if u > 0:
             _draw_labels(
@@ -276,12 +363,12 @@ def _update_mixture(
                 counts,
                 rounding,
                 full,
-                uniforms[2 * u - 2, start : start + n_rows],
-                uniforms[2 * u - 1, start : start + n_rows],
+                uniforms[u - 1, start : start + n_rows],
                 log_weights,
                 factors,
                 means,
                 atoms,
+                rng,
             )
         for a in range(n_atoms):
             for f in range(n_features):
@@ -290,35 +377,39 @@ def _update_mixture(
                     products[0, a, f, g] = 0.0
         for t in range(n_rows):
             counts[0, atoms[0, t], 0] += 1.0
-            for f in range(n_features):
-                sums[0, atoms[0, t], f] += columns[f, t]
-        for f in range(n_features):
-            n_known, total, pull = 0.0, 0.0, 0.0
-            for a in range(n_atoms):
+        for a in range(n_atoms):
+            for f in range(1, n_features):
                 counts[0, a, f] = counts[0, a, 0]
-                if counts[0, a, f] == 0.0:
-                    continue
-                precision = 0.0
-                for g in range(f, n_features if full else f + 1):
-                    precision += factors[0, a, g, f] * factors[0, a, g, f]
-                n_known += 1.0
-                total += precision
-                pull += precision * means[0, a, f]
-                # Moments are about the mean of the rows: the sum about it is 0.
-                means[0, a, f] = sums[0, a, f] / counts[0, a, f]
-                sums[0, a, f] = 0.0
-            if u == 0:
-                continue
-            drawn = _gamma(scale_shape + n_known * per_atom, rng)
-            scales[0, f] = drawn / (scale_rate + total)
-            if rigidity > 0.0:
-                precision = rigidity + mean_count * total
-                origins[0, f] = mean_count * pull / precision
-                origins[0, f] += noise[u, 0, n_atoms, f] / math.sqrt(precision)
+        if u > 0 or n_atoms == 1:
+            _draw_scales(
+                counts,
+                full,
+                prior,
+                noise[u, 0, n_atoms],
+                factors,
+                means,
+                origins[0],
+                scales[0],
+                rng,
+            )
+        if n_atoms > 1:
+            _exchange_neighbors(columns, atoms, counts, concentration, means, rng)
+        if u == 0:
+            # Labels that were moved: moments are about the means of the rows.
+            for t in range(n_rows):
+                for f in range(n_features):
+                    sums[0, atoms[0, t], f] += columns[f, t]
+            for a in range(n_atoms):
+                for f in range(n_features):
+                    if counts[0, a, 0] > 0.0:
+                        means[0, a, f] = sums[0, a, f] / counts[0, a, 0]
+                    sums[0, a, f] = 0.0
+        # Rows are near the means by which their labels were drawn.
         for t in range(n_rows):
             a = atoms[0, t]
             for f in range(n_features):
                 gap = columns[f, t] - means[0, a, f]
+                sums[0, a, f] += gap
                 for g in range(0 if full else f, f + 1):
                     other = columns[g, t] - means[0, a, g]
                     products[0, a, f, g] += gap * other
@@ -341,8 +432,10 @@ def _update_mixture(
                     factors[0, a, f, f] = math.sqrt(2.0 * chi)
                     continue
                 total, gap = mean_count + n, means[0, a, f] - origins[0, f]
-                step = -mean_count * gap / total
-                square = products[0, a, f, f] + n * step * step
+                step = (sums[0, a, f] - mean_count * gap) / total
+                square = step * (n * step - 2.0 * sums[0, a, f])
+                square += products[0, a, f, f]
+                square = square if square > 0.0 else 0.0
                 square += mean_count * ((gap + step) * (gap + step))
                 root = math.sqrt(chi / (scales[0, f] + 0.5 * square))
                 factors[0, a, f, f] = root
@@ -397,9 +490,10 @@ def update_mixtures(
 ):
     """Draw the parameters of mixtures and the atoms of rows, in turn.
 
-    The first update draws weights, means and factors given the atoms. Each further
-    update begins with the atoms of the rows, the scales and, unless `full`, the origin.
-    The conditionals are those of `_dirichlet_process_conditionals`.
+    An update exchanges neighboring atoms in the stick-breaking order, and draws
+    weights, means and factors given the atoms. Each update but the first begins with
+    the atoms of the rows, the scales and the origin; with one atom the first draws
+    these, too. The conditionals are those of `_dirichlet_process_conditionals`.
 
     `rows` (n_rows, n_features), of which those without missing values have an atom;
     `states` (n_rows,); `atoms` (n_rows,), which is changed, is negative for a row to
@@ -407,8 +501,8 @@ def update_mixtures(
     n_features) of their states: one for all states, or one for each.
     `rounding` (n_features,): variances of rounding errors. `prior`: mean count, shape,
     shape and rate of the scales, concentration, and the precision of the origin, which
-    is not drawn if that is 0. Each further update uses two uniform variables of a row,
-    `uniforms` (2 * n_updates - 2, n_rows). Each update uses normal variables, `noise`
+    is not drawn if that is 0. Each further update uses a uniform variable of a row,
+    `uniforms` (n_updates - 1, n_rows). Each update uses normal variables, `noise`
     (n_shapes, n_updates, 1, n_atoms + 1, n_features) and, if `full`, `triangles`
     (n_shapes, n_updates, 1, n_atoms, n_features, n_features).
 

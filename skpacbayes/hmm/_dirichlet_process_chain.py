@@ -113,10 +113,8 @@ class Chain(GibbsChain):
         self._partly = any(len(group.features) < model.n_features for group in groups)
         self._complete = rows.values.copy() if model.full else rows.values
         self._zeros = np.zeros(len(rows), dtype=np.int64)
-        # Updates of complete mixtures draw scales, but no origins with covariances.
-        self._base_apart = model.n_atoms == 1 or (
-            not model.shared if model.full else self._partly
-        )
+        # All rows of mixtures with covariances are complete: their values are drawn.
+        self._complete_mixtures = model.full or not self._partly
         halves = model.shape + 0.5 * np.arange(len(rows) + 1)
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
@@ -135,14 +133,17 @@ class Chain(GibbsChain):
             self._complete_rows(atoms)
         sizes = sizes_of(self.states, atoms, model)
         base = old.origins, old.scales
-        if self._base_apart:
+        if not self._complete_mixtures:
             base = draw_base(sizes > 0, old, model, rng)
         if model.n_atoms > 1:
-            self._move_between_atoms(atoms, sizes, base)
+            self._split_or_merge(atoms, sizes, base)
         transitions = draw_transitions(self._moved, old, model, rng)
         mixtures = None
-        if model.full or not self._partly:
+        if self._complete_mixtures:
             mixtures = self._draw_mixtures(atoms, sizes, *base)
+        elif model.n_atoms > 1:
+            shapes = self._zeros if model.shared else self.states
+            swap_neighbors(shapes, atoms, sizes, model.concentration, rng)
         if model.shared or mixtures is None:
             near, moments = self._moments(atoms)
         if mixtures is None:
@@ -187,11 +188,10 @@ class Chain(GibbsChain):
         model, rng, old = self.model, self.rng, self.parameters
         n_shapes, n_atoms, d = old.means.shape
         n_updates = _N_UPDATES if n_atoms > 1 else 1
-        drawn = not (model.shared or model.full)
         prior = (
             *(model.mean_count, model.shape, model.scale_shape, model.scale_rate),
             float(model.concentration),
-            1.0 / model.location_variance if drawn else 0.0,
+            0.0 if model.shared else 1.0 / model.location_variance,
         )
         size = n_shapes, n_updates, 1, n_atoms, d, d
         mixtures = old.log_weights, old.factors, old.means, origins, scales
@@ -203,7 +203,7 @@ class Chain(GibbsChain):
             self.rows.rounding,
             prior,
             model.full,
-            rng.random((2 * n_updates - 2, len(atoms))),
+            rng.random((n_updates - 1, len(atoms))),
             rng.standard_normal((n_shapes, n_updates, 1, n_atoms + 1, d)),
             rng.standard_normal(size if model.full else (n_shapes, *[0] * 5)),
             old.locations,
@@ -213,8 +213,8 @@ class Chain(GibbsChain):
         )
         return mixtures
 
-    def _move_between_atoms(self, atoms, sizes, base):
-        """Split or merge atoms, and exchange them in the stick-breaking order."""
+    def _split_or_merge(self, atoms, sizes, base):
+        """Split or merge atoms, in a share of the sweeps."""
         model, rng, n_rows = self.model, self.rng, len(self.rows)
         values, shapes = self._complete, self.states
         if model.shared:
@@ -234,7 +234,6 @@ class Chain(GibbsChain):
                 rng.permutation(n_rows),
                 rng.random(n_rows + 2),
             )
-        swap_neighbors(shapes, atoms, sizes, model.concentration, rng)
 
     def _complete_rows(self, atoms):
         """Draw the missing values of partly observed rows, given their atoms."""
