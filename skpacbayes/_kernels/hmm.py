@@ -12,6 +12,7 @@ from . import allocating, kernel, part
 
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _LOWEST = -700.0  # exponents are raised to it: their exponential is positive
+_FEW = 1e-40  # unnormalised probabilities are kept between it and its inverse
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
 _PER_LOG_2 = 1.0 / math.log(2.0)
 _LOG_2_HIGH, _LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -188,6 +189,9 @@ def forward_filter(densities, ends, sources, chances, start, bounds, evidence):
     """
     n_states = start.shape[0]
     for s in range(bounds.shape[0] - 1):
+        # The next row does not wait for the division by the total of this one: rows are
+        # normalised one row later, or at once if their total is far from 1.
+        before, inverse = 1.0, 1.0
         for t in range(bounds[s], bounds[s + 1]):
             total = 0.0
             for j in range(n_states):
@@ -198,10 +202,18 @@ def forward_filter(densities, ends, sources, chances, start, bounds, evidence):
                         ahead += densities[sources[p], t - 1] * chances[p]
                 densities[j, t] *= ahead
                 total += densities[j, t]
-            evidence[t] = total
-            inverse = 1.0 / total
+            if t > bounds[s]:
+                for j in range(n_states):
+                    densities[j, t - 1] *= inverse
+            evidence[t] = total / before
+            if not _FEW < total < 1.0 / _FEW:
+                for j in range(n_states):
+                    densities[j, t] /= total
+                total = 1.0
+            before, inverse = total, 1.0 / total
+        if bounds[s + 1] > bounds[s]:
             for j in range(n_states):
-                densities[j, t] *= inverse
+                densities[j, bounds[s + 1] - 1] *= inverse
 
 
 @kernel

@@ -5,12 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ._dirichlet_process_chain import Chain
-from ._dirichlet_process_gibbs import starts_for
+from ._dirichlet_process_gibbs import more_starts_for, starts_for
 from ._dirichlet_process_product_chain import ProductChain
 from ._dirichlet_process_product_model import ProductModel
 from ._dirichlet_process_score import MARGIN, PredictiveScore
 
 _N_DROPPED, _N_SCORED = 25, 50  # dropped and scored sweeps of a short chain
+_FAR = 100.0  # total nats by which first scores show that a model is not the best
 _N_WORSE = 2  # successive numbers of states without improvement that end the search
 CHANCE = 5.0  # total nats by which scores of equally good models may differ
 N_ORDERED = 20  # number of sweeps for the check of the order of the rows
@@ -39,6 +40,11 @@ def rows_kind(model):
     return model.kinds if isinstance(model, ProductModel) else "continuous"
 
 
+def like(model, other):
+    """Return whether models have as many states, and the same form of rows."""
+    return model.n_states == other.n_states and rows_kind(model) == rows_kind(other)
+
+
 def chain_of(rows, model, rng, parameters=None, starts=None):
     """Return a chain of the model."""
     kind = ProductChain if isinstance(model, ProductModel) else Chain
@@ -46,11 +52,21 @@ def chain_of(rows, model, rng, parameters=None, starts=None):
 
 
 class Candidate:
-    """A model, a short chain of it, and its score."""
+    """A model, a short chain of it, and its score.
 
-    def __init__(self, learnt, model, rng, starts):
+    The chain ends after its start if the total of its first score, `reached`, is far
+    below `to_beat`, that of another candidate.
+    """
+
+    def __init__(self, learnt, model, rng, starts, to_beat=-np.inf):
         self.model = model
         self.chain = chain_of(learnt.rows, model, rng, starts=starts)
+        score, self.reached = self.chain.first_score, -np.inf
+        if score is not None:
+            self.scores = score.of_rows() - learnt.log_volume
+            self.reached = self.scores.sum()
+            if self.reached < to_beat - _FAR:
+                return
         for _ in range(_N_DROPPED):
             self.chain.sweep()
         score = PredictiveScore(len(learnt.rows))
@@ -87,11 +103,16 @@ class CandidatesOf(dict):
         self._series, self._rng, self._rows, self._starts = series, rng, {}, {}
 
     def __missing__(self, model):
-        learnt = self.learnt(model)
-        kind = model.n_states, model.full, rows_kind(model)
-        if kind not in self._starts:
-            self._starts[kind] = starts_for(learnt.rows, model, self._rng)
-        self[model] = Candidate(learnt, model, self._rng, self._starts[kind])
+        learnt, rng = self.learnt(model), self._rng
+        rivals = [own for other, own in self.items() if like(other, model)]
+        if rivals:
+            best = best_of(rivals)
+            given = self._starts[rivals[0].model], best.chain.states, rng
+            found = more_starts_for(learnt.rows, model, *given)
+        else:
+            found = self._starts[model] = starts_for(learnt.rows, model, rng)
+        to_beat = max((own.reached for own in rivals), default=-np.inf)
+        self[model] = Candidate(learnt, model, rng, found, to_beat)
         return self[model]
 
     def learnt(self, model):
