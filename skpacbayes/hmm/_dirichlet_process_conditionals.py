@@ -67,42 +67,23 @@ def draw_log_weights(sizes, concentration, rng):
 
 
 def draw_base(occupied, parameters, model, rng):
-    """Draw origins and scales of mixtures given their atoms with rows.
+    """Draw origins and scales of mixtures with variances, given their atoms with rows.
 
     `occupied` (n_shapes, n_atoms). Atoms without rows are integrated out; they are
     drawn next.
     """
-    factors, means, d = parameters.factors, parameters.means, model.n_features
-    if model.full:
-        known = (parts[own] for parts, own in zip(factors, occupied, strict=True))
-        stacks = [roots.reshape(-1, d) for roots in known]
-        total = np.array([stack.T @ stack for stack in stacks])
-        rates = np.einsum("gff->gf", total)
-    else:
-        precisions = precisions_of(factors, full=False)
-        precisions *= occupied[..., None]
-        total = rates = np.add.reduce(precisions, axis=1)
-    # A Wishart distribution counts half its degrees of freedom for each feature.
-    shape = model.shape + (0.5 * (d - 1) if model.full else 0.0)
-    shapes = model.scale_shape + shape * np.add.reduce(occupied, axis=1, keepdims=True)
-    scales = rng.standard_gamma(shapes, rates.shape) / (model.scale_rate + rates)
+    precisions = precisions_of(parameters.factors, full=False)
+    precisions *= occupied[..., None]
+    total = np.add.reduce(precisions, axis=1)
+    n_known = np.add.reduce(occupied, axis=1, keepdims=True)
+    shapes = model.scale_shape + model.shape * n_known
+    scales = rng.standard_gamma(shapes, total.shape) / (model.scale_rate + total)
     if model.shared:
         return parameters.origins, scales
-    noise = rng.standard_normal(rates.shape)
-    if not model.full:
-        precision = 1 / model.location_variance + model.mean_count * total
-        precisions *= means
-        best = model.mean_count * np.add.reduce(precisions, axis=1) / precision
-        return best + noise / np.sqrt(precision), scales
-    precision = np.eye(d) / model.location_variance + model.mean_count * total
-    pulls = zip(stacks, factors, means, occupied, strict=True)
-    pull = [
-        stack.T @ (roots[own] @ centers[own][..., None]).ravel()
-        for stack, roots, centers, own in pulls
-    ]
-    upper = np.linalg.cholesky(precision).swapaxes(-1, -2)
-    best = np.linalg.solve(precision, model.mean_count * np.array(pull)[..., None])
-    return (best + np.linalg.solve(upper, noise[..., None]))[..., 0], scales
+    precision = 1 / model.location_variance + model.mean_count * total
+    precisions *= parameters.means
+    best = model.mean_count * np.add.reduce(precisions, axis=1) / precision
+    return best + rng.standard_normal(total.shape) / np.sqrt(precision), scales
 
 
 def draw_atoms(moments, means, origins, scales, model, rng):

@@ -268,7 +268,10 @@ def agree(runs, log_volume):
         return False
     of_chains = r_hat(_log_likelihoods(runs, log_volume)[:, -n_iter:])
     if n_iter >= _USUAL_ITER:
-        return bool(of_chains <= R_HAT_LIMIT)
+        # Further draws divide the excess of the squared R-hat, if the chains mix.
+        excess = (of_chains**2 - 1.0) * n_iter / _MOST_ITER
+        hopeless = excess > R_HAT_LIMIT**2 - 1.0
+        return bool(of_chains <= R_HAT_LIMIT or hopeless)
     difference = difference_of_probabilities(runs)
     return bool(of_chains <= _CLEAR_R_HAT and difference <= _CLEAR_DIFFERENCE)
 
