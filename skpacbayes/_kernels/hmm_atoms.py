@@ -493,7 +493,7 @@ def update_mixtures(
     An update exchanges neighboring atoms in the stick-breaking order, and draws
     weights, means and factors given the atoms. Each update but the first begins with
     the atoms of the rows, the scales and the origin; with one atom the first draws
-    these, too. The conditionals are those of `_dirichlet_process_conditionals`.
+    these, too. The conditionals are those of `_dirichlet_process_atoms`.
 
     `rows` (n_rows, n_features), of which those without missing values have an atom;
     `states` (n_rows,); `atoms` (n_rows,), which is changed, is negative for a row to

@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 
 from .._kernels.hmm import draw_states
-from ._dirichlet_process_conditionals import gain_of_free_starts
 from ._dirichlet_process_durations import (
     Moved,
     Steps,
@@ -21,6 +20,7 @@ from ._dirichlet_process_inputs import (
 )
 from ._dirichlet_process_score import MARGIN, PredictiveScore
 from ._dirichlet_process_start import starts, starts_after
+from ._dirichlet_process_transitions import gain_of_free_starts
 
 _N_FIRST, _N_COMPARED = 15, 5  # sweeps from each start, the last of which are compared
 _N_FINALISTS, _N_SCORED = 3, 15  # continued starts, and their sweeps

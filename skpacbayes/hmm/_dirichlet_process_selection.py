@@ -8,15 +8,23 @@ from ._dirichlet_process_chain import Chain
 from ._dirichlet_process_gibbs import more_starts_for, starts_for
 from ._dirichlet_process_product_chain import ProductChain
 from ._dirichlet_process_product_model import ProductModel
-from ._dirichlet_process_score import MARGIN, PredictiveScore
+from ._dirichlet_process_score import CHANCE, MARGIN, N_ORDERED, PredictiveScore
+from ._dirichlet_process_warnings import warn_of_emission, warn_of_number
 
 _N_DROPPED, _N_SCORED = 25, 50  # dropped and scored sweeps of a short chain
 _FAR = 100.0  # total nats by which first scores show that a model is not the best
+_GAIN = 0.01  # gain of another emission, in nats per row, from which there is a warning
 _N_WORSE = 2  # successive numbers of states without improvement that end the search
-CHANCE = 5.0  # total nats by which scores of equally good models may differ
-N_ORDERED = 20  # number of sweeps for the check of the order of the rows
 # Standard errors by which a score is clearly better, and from which there is a warning.
 _CLEAR, _DOUBTFUL = 3.0, 2.0
+
+
+class Choice(NamedTuple):
+    """A model, its chain or None, and the scores of numbers of states."""
+
+    model: object
+    chain: object
+    scores: np.ndarray
 
 
 class Learnt(NamedTuple):
@@ -167,3 +175,41 @@ def path_of_states(candidate_of, largest):
     chosen = next(c for c in tried if c is best or not best.clearly_better(c))
     scores = np.array([candidate.scores.mean() for candidate in tried])
     return chosen.model.n_states, scores
+
+
+def choose_model(tried, settings, seed):
+    """Choose the model whose short chain has the best predictive score.
+
+    `tried`: the candidates, by their models; `seed`: of the test whether the order of
+    rows is informative.
+    """
+    n_states, scores = settings.n_states, np.empty(0)
+    if n_states is None:
+        n_states, scores = path_of_states(
+            lambda number: tried[settings.models(number)[-1]], settings.largest
+        )
+    models = settings.models(n_states)
+    if len(models) == 1 and not settings.rivals(models[0]) and not tried:
+        return Choice(models[0], None, scores)
+    best = _best_model(tried, models)
+    if settings.n_states is None and n_states > 1 and not best.needs_order(seed):
+        best = _best_model(tried, settings.models(1))
+    elif settings.n_states is None:
+        numbers = n_states, 1 + int(scores.argmax())
+        chosen, rival = (tried[settings.models(number)[-1]] for number in numbers)
+        if rival.perhaps_better(chosen) and rival.needs_order(seed):
+            warn_of_number(chosen, rival)
+    rivals = settings.rivals(best.model)
+    if rivals:
+        rival = _best_model(tried, rivals)
+        if rival.clearly_better(best, _GAIN):
+            warn_of_emission(best, rival)
+    return Choice(best.model, best.chain, scores)
+
+
+def _best_model(tried, models):
+    """Return the best candidate: of covariances first, then of emissions with these."""
+    last = models[-1].shared
+    best = simplest_of([tried[model] for model in models if model.shared == last])
+    rest = [model for model in models if model.full == best.model.full]
+    return simplest_of([tried[model] for model in rest])

@@ -14,9 +14,9 @@ from .._kernels.hmm import (
     emission_densities,
     forward_filter,
 )
-from ._dirichlet_process_conditionals import draw_dirichlet
 from ._dirichlet_process_durations import ways_into
 from ._dirichlet_process_model import BLOCK, MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
+from ._dirichlet_process_transitions import draw_dirichlet
 
 _CLIPPED = 0.05, 0.95  # quantiles to which rows are clipped in k-means
 _REACH = 2  # number of neighbours on each side that are averaged

@@ -9,7 +9,7 @@ from scipy.stats import gamma, kstest, multivariate_normal
 from twins import twin_of
 
 from skpacbayes._kernels import hmm_atoms
-from skpacbayes.hmm import _dirichlet_process_conditionals as _conditionals
+from skpacbayes.hmm import _dirichlet_process_atoms as _atoms
 
 MEAN_COUNT, SHAPE = 0.3, 2.5
 both = pytest.mark.parametrize("full", [False, True])
@@ -34,7 +34,7 @@ def test_stick_log_weights(kernel):
 @twin_of(hmm_atoms.draw_gaussians)
 def test_draw_atoms(kernel, full, monkeypatch):
     """Against the conjugate posterior of the rows themselves."""
-    monkeypatch.setattr(_conditionals, "draw_gaussians", kernel)
+    monkeypatch.setattr(_atoms, "draw_gaussians", kernel)
     rng, d = np.random.default_rng(3), 3
     rows = rng.normal(size=(6, d)) + 1.0
     center, origin, scale = rng.normal(size=(3, d)) ** 2
@@ -43,7 +43,7 @@ def test_draw_atoms(kernel, full, monkeypatch):
     moments = counts[..., 0], counts, sums, np.tril(gaps.T @ gaps)[None, None]
     model = SimpleNamespace(mean_count=MEAN_COUNT, shape=SHAPE, full=full)
     given = moments, center.reshape(1, 1, d), origin[None], scale[None], model
-    means, factors = _conditionals.draw_atoms(*given, np.random.default_rng(5))
+    means, factors = _atoms.draw_atoms(*given, np.random.default_rng(5))
     total = MEAN_COUNT + 6
     best = (MEAN_COUNT * origin + rows.sum(axis=0)) / total
     scatter = 2 * np.diag(scale) + (rows - best).T @ (rows - best)
@@ -110,7 +110,7 @@ def test_draw_base():
     for shared in False, True:
         own = {"mean_count": MEAN_COUNT, "shape": SHAPE, "shared": shared}
         given = occupied, parameters, SimpleNamespace(**prior, **own)
-        origins, scales = _conditionals.draw_base(*given, np.random.default_rng(6))
+        origins, scales = _atoms.draw_base(*given, np.random.default_rng(6))
         draws = np.random.default_rng(6)
         of_shapes = 0.5 + SHAPE * occupied.sum(axis=1, keepdims=True)
         gammas = draws.standard_gamma(of_shapes, (n_shapes, d))
