@@ -352,7 +352,7 @@ def _update_mixture(
     n_features, n_rows = columns.shape
     n_atoms = log_weights.shape[1]
     mean_count, shape, _, _, concentration, _ = prior
-    of_factors = np.empty((n_features + 3, n_features))
+    of_factors, gaps = np.empty((n_features + 3, n_features)), np.empty(n_features)
     moments = np.empty((2, 1, n_atoms, n_features))
     counts, sums = moments[0], moments[1]
     products = np.empty((1, n_atoms, n_features, n_features))
@@ -409,10 +409,10 @@ def _update_mixture(
             a = atoms[0, t]
             for f in range(n_features):
                 gap = columns[f, t] - means[0, a, f]
+                gaps[f] = gap
                 sums[0, a, f] += gap
                 for g in range(0 if full else f, f + 1):
-                    other = columns[g, t] - means[0, a, g]
-                    products[0, a, f, g] += gap * other
+                    products[0, a, f, g] += gap * gaps[g]
         passed, rest = 0.0, float(n_rows)
         for a in range(n_atoms):
             log_weights[0, a] = passed
