@@ -10,7 +10,6 @@ import numpy as np
 
 from . import allocating, kernel, part
 from .hmm import _HALF_LOG_2_PI, _LOWEST, _exp, emission_densities
-from .hmm_atom_moves import exchange_neighbors
 
 _HIGHEST = 700.0  # exponents are lowered to it
 _CERTAIN = 50.0  # a Poisson variable with this mean is not 0
@@ -254,80 +253,30 @@ def _draw_scales(counts, full, prior, noise, factors, means, origin, scale, rng)
     """Draw the scale of a mixture and, with a prior precision, its origin.
 
     The atoms with rows determine them, by `factors` and `means`; the others are
-    integrated out. `counts`: rows of each atom; `noise`, `origin`, `scale`
-    (n_features,).
+    integrated out. Each feature of the origin is drawn given the others. `counts`: rows
+    of each atom; `noise`, `origin`, `scale` (n_features,).
     """
     n_atoms, n_features = means.shape[1:]
     mean_count, shape, scale_shape, scale_rate, _, rigidity = prior
-    roots, pulls = np.empty((n_features, n_features)), np.empty(n_features)
-    n_known = 0.0
-    for a in range(n_atoms):
-        n_known += 1.0 if counts[0, a, 0] > 0.0 else 0.0
     # A Wishart distribution counts half its degrees of freedom for each feature.
-    degrees = n_known * (shape + (0.5 * (n_features - 1) if full else 0.0))
+    per_atom = shape + (0.5 * (n_features - 1) if full else 0.0)
     for f in range(n_features):
-        pulls[f] = 0.0
-        for g in range(0 if full else f, f + 1):
-            roots[f, g] = 0.0
-            for a in range(n_atoms):
-                if counts[0, a, 0] == 0.0:
-                    continue
-                for h in range(f, n_features if full else f + 1):
-                    roots[f, g] += factors[0, a, h, f] * factors[0, a, h, g]
-        scale[f] = _gamma(scale_shape + degrees, rng) / (scale_rate + roots[f, f])
-    if rigidity == 0.0:
-        return
-    for a in range(n_atoms):
-        if counts[0, a, 0] == 0.0:
-            continue
-        for h in range(n_features):
-            residual = 0.0
-            for g in range(0 if full else h, h + 1):
-                residual += factors[0, a, h, g] * means[0, a, g]
-            for f in range(0 if full else h, h + 1):
-                pulls[f] += mean_count * factors[0, a, h, f] * residual
-    # Forward substitution of the pulls, in the loop of the Cholesky factor.
-    for f in range(n_features):
-        for g in range(0 if full else f, f + 1):
-            value = mean_count * roots[f, g] + (rigidity if g == f else 0.0)
-            for h in range(0 if full else f, g):
-                value -= roots[f, h] * roots[g, h]
-            if g == f:
-                roots[f, f] = math.sqrt(value)
-            else:
-                roots[f, g] = value / roots[g, g]
-                pulls[f] -= roots[f, g] * pulls[g]
-        pulls[f] /= roots[f, f]
-    for f in range(n_features - 1, -1, -1):
-        value = pulls[f] + noise[f]
-        if full:
-            for h in range(f + 1, n_features):
-                value -= roots[h, f] * origin[h]
-        origin[f] = value / roots[f, f]
-
-
-@part
-def _exchange_neighbors(columns, atoms, counts, concentration, means, rng):
-    """Exchange neighboring atoms of a mixture in the stick-breaking order."""
-    n_atoms = means.shape[1]
-    sizes, thresholds = np.empty((1, n_atoms)), np.empty((1, n_atoms - 1))
-    order = np.empty((2, n_atoms), np.int64)
-    for a in range(n_atoms):
-        sizes[0, a], order[0, a] = counts[0, a, 0], a
-        if a + 1 < n_atoms:
-            thresholds[0, a] = math.log(1.0 - rng.random())
-    if not exchange_neighbors(sizes, thresholds, concentration, order[:1]):
-        return
-    old = np.empty((n_atoms, columns.shape[0]))
-    for a in range(n_atoms):
-        order[1, order[0, a]] = a
-        for f in range(columns.shape[0]):
-            old[a, f] = means[0, a, f]
-    for a in range(n_atoms):
-        for f in range(columns.shape[0]):
-            means[0, a, f], counts[0, a, f] = old[order[0, a], f], sizes[0, a]
-    for t in range(columns.shape[1]):
-        atoms[0, t] = order[1, atoms[0, t]]
+        degrees, total, pull = scale_shape, 0.0, 0.0
+        for a in range(n_atoms):
+            if counts[0, a, 0] == 0.0:
+                continue
+            degrees += per_atom
+            for h in range(f, n_features if full else f + 1):
+                residual, factor = 0.0, factors[0, a, h, f]
+                for g in range(0 if full else f, h + 1):
+                    residual += factors[0, a, h, g] * (means[0, a, g] - origin[g])
+                total += factor * factor
+                pull += factor * residual
+        scale[f] = _gamma(degrees, rng) / (scale_rate + total)
+        if rigidity > 0.0:
+            precision = rigidity + mean_count * total
+            step = (mean_count * pull - rigidity * origin[f]) / precision
+            origin[f] += step + noise[f] / math.sqrt(precision)
 
 
 @part
@@ -392,8 +341,6 @@ def _update_mixture(
                 scales[0],
                 rng,
             )
-        if n_atoms > 1:
-            _exchange_neighbors(columns, atoms, counts, concentration, means, rng)
         if u == 0:
             # Labels that were moved: moments are about the means of the rows.
             for t in range(n_rows):
@@ -490,10 +437,9 @@ def update_mixtures(
 ):
     """Draw the parameters of mixtures and the atoms of rows, in turn.
 
-    An update exchanges neighboring atoms in the stick-breaking order, and draws
-    weights, means and factors given the atoms. Each update but the first begins with
-    the atoms of the rows, the scales and the origin; with one atom the first draws
-    these, too. The conditionals are those of `_dirichlet_process_atoms`.
+    The first update draws weights, means and factors given the atoms. Each further
+    update begins with the atoms of the rows, the scales and the origin; with one atom
+    the first draws these, too. Conditionals are those of `_dirichlet_process_atoms`.
 
     `rows` (n_rows, n_features), of which those without missing values have an atom;
     `states` (n_rows,); `atoms` (n_rows,), which is changed, is negative for a row to

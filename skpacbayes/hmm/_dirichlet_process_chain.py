@@ -76,14 +76,11 @@ class Chain(GibbsChain):
         if not self._complete_mixtures:
             base = draw_base(sizes > 0, old, model, rng)
         if model.n_atoms > 1:
-            self._split_or_merge(atoms, sizes, base)
+            self._move_between_atoms(atoms, sizes, base)
         transitions = draw_transitions(self._moved, old, model, rng)
         mixtures = None
         if self._complete_mixtures:
             mixtures = self._draw_mixtures(atoms, sizes, *base)
-        elif model.n_atoms > 1:
-            shapes = self._zeros if model.shared else self.states
-            swap_neighbors(shapes, atoms, sizes, model.concentration, rng)
         if model.shared or mixtures is None:
             near, moments = self._moments(atoms)
         if mixtures is None:
@@ -153,8 +150,8 @@ class Chain(GibbsChain):
         )
         return mixtures
 
-    def _split_or_merge(self, atoms, sizes, base):
-        """Split or merge atoms, in a share of the sweeps."""
+    def _move_between_atoms(self, atoms, sizes, base):
+        """Split or merge atoms, and exchange them in the stick-breaking order."""
         model, rng, n_rows = self.model, self.rng, len(self.rows)
         values, shapes = self._complete, self.states
         if model.shared:
@@ -174,6 +171,7 @@ class Chain(GibbsChain):
                 rng.permutation(n_rows),
                 rng.random(n_rows + 2),
             )
+        swap_neighbors(shapes, atoms, sizes, model.concentration, rng)
 
     def _complete_rows(self, atoms):
         """Draw the missing values of partly observed rows, given their atoms."""

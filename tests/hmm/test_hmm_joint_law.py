@@ -273,7 +273,7 @@ MISTAKES = [
         for place, factor, n_copies in ((1, 1.5, 400), (3, 2.0, 400), (5, 2.0, 600))
     ],
     (filling_in_means, "full, missing", 700),
-    (swapping_at_another_price, "two features, missing", 500),
+    (swapping_at_another_price, "shared", 300),
     (base_of_other_prior, "two features, missing", 400),
     (ignoring_the_volume, "durations, start apart", 800),
     (forgetting_the_steps_onward, "durations, start apart", 500),

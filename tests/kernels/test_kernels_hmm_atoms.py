@@ -75,7 +75,7 @@ def of_base(precisions, means, noise, prior_precision):
 @both
 @twin_of(hmm_atoms._draw_scales)
 def test_draw_scales(kernel, full):
-    """The origin is that of the normal equations; a scale divides a gamma variable.
+    """Features of the origin given the others; a scale divides a gamma variable.
 
     With probability 1e-4 a right kernel fails, were the seed new.
     """
@@ -86,11 +86,16 @@ def test_draw_scales(kernel, full):
     factors = factors if full else factors * np.eye(d)
     precisions = [factors[0, a].T @ factors[0, a] for a in (0, 3)]
     total = np.diag(sum(precisions))
+    precision = 0.1 * np.eye(d) + MEAN_COUNT * sum(precisions)
+    pull = MEAN_COUNT * sum(precisions[i] @ means[0, a] for i, a in enumerate((0, 3)))
     prior, drawn = (MEAN_COUNT, SHAPE, 0.5, 2.0, 1.0, 0.1), []
     for _ in range(300):
-        noise, origin, scale = rng.normal(size=d), np.empty(d), np.empty(d)
+        noise, origin, scale = rng.normal(size=d), rng.normal(size=d), np.empty(d)
+        expected = origin.copy()
         kernel(counts, full, prior, noise, factors, means, origin, scale, rng)
-        expected = of_base(precisions, means[0, [0, 3]], noise, 0.1)
+        for f in range(d):
+            gap = pull[f] - precision[f] @ expected
+            expected[f] += gap / precision[f, f] + noise[f] / np.sqrt(precision[f, f])
         assert_allclose(origin, expected)
         drawn.extend(scale * (2.0 + total))
     shape = 0.5 + 2 * (SHAPE + full * 0.5 * (d - 1))
