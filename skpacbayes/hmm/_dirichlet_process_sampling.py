@@ -156,7 +156,8 @@ def agree(runs, log_volume):
     """Return whether the chains agree well enough for their number of sweeps.
 
     Fewer sweeps than usual need a smaller R-hat than that of the warning, and like
-    probabilities of the states. `log_volume`: of the units of all rows.
+    probabilities of the states. Chains also stop if the largest number of sweeps is
+    not expected to suffice. `log_volume`: of the units of all rows.
     """
     n_iter = runs[0].n_after
     if n_iter < _LEAST_ITER:

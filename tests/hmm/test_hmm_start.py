@@ -12,10 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import DirichletProcessHMM, make_hidden_markov
 from skpacbayes.hmm._dirichlet_process_chain import Chain
+from skpacbayes.hmm._dirichlet_process_gibbs import starts_for
 from skpacbayes.hmm._dirichlet_process_run import Run, leave_lower_modes
 from skpacbayes.hmm._dirichlet_process_sampling import agree
 from skpacbayes.hmm._dirichlet_process_score import MARGIN
-from skpacbayes.hmm._dirichlet_process_series import Rows
+from skpacbayes.hmm._dirichlet_process_selection import Candidate, Learnt
+from skpacbayes.hmm._dirichlet_process_series import Rows, Series
 from skpacbayes.hmm._dirichlet_process_start import Start, means_of_neighbours, starts
 
 
@@ -256,3 +258,22 @@ def test_chains_leave_lower_modes_and_no_others():
     runs[0].advance(50, keep=False)
     leave_lower_modes(runs[:1])  # one has no other to follow
     assert runs[0].trial.n_draws == 10
+
+
+@pytest.mark.parametrize(("ahead", "n_sweeps"), [(90.0, 105), (110.0, 30)])
+def test_a_model_far_below_another_is_not_compared_further(ahead, n_sweeps):
+    """Sweeps of its start remain, by which it then scores, if it is 100 nats below."""
+    X = (
+        np.random.default_rng(0).normal(size=(150, 1))
+        + np.repeat([0, 9.0], 75)[:, None]
+    )
+    model = model_of(2, shared=False, min_transition=1e-3)
+    learnt = Learnt.of(Series(X, np.array([0, 150])), model)
+    found = starts_for(learnt.rows, model, np.random.default_rng(0))
+    first = Candidate(learnt, model, np.random.default_rng(1), found)
+    assert len(found) == 5
+    to_beat = first.reached + ahead
+    again = Candidate(learnt, model, np.random.default_rng(1), found, to_beat)
+    assert again.reached == first.reached
+    assert len(again.chain.log_likelihoods) == n_sweeps
+    assert (again.scores.sum() == first.reached) == (n_sweeps == 30)
