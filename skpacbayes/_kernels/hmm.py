@@ -12,6 +12,7 @@ from . import allocating, kernel, part
 
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _LOWEST = -700.0  # exponents are raised to it: their exponential is positive
+_FEW = 1e-40  # unnormalised probabilities are kept between it and its inverse
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
 _PER_LOG_2 = 1.0 / math.log(2.0)
 _LOG_2_HIGH, _LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -27,20 +28,17 @@ def _exp(x):
     shifted = x * _PER_LOG_2 + _ROUND
     n = shifted - _ROUND
     r = (x - n * _LOG_2_HIGH) - n * _LOG_2_LOW
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    # By pairs of terms, not one after the other: most of them do not wait.
+    r2 = r * r
+    r4 = r2 * r2
+    p = (1.0 / 479001600.0 + r * (1.0 / 6227020800.0)) * r4
+    p += (1.0 / 40320.0 + r * (1.0 / 362880.0)) + (
+        1.0 / 3628800.0 + r * (1.0 / 39916800.0)
+    ) * r2
+    p *= r4
+    p += (1.0 / 24.0 + r * (1.0 / 120.0)) + (1.0 / 720.0 + r * (1.0 / 5040.0)) * r2
+    p *= r4
+    p += (1.0 + r) + (0.5 + r * (1.0 / 6.0)) * r2
     bits = np.float64(shifted).view(np.int64) + np.int64(1023)
     return p * np.int64(bits << np.int64(52)).view(np.float64)
 
@@ -93,8 +91,6 @@ def emission_densities(
             j, a = c // n_atoms, c % n_atoms
             shape = 0 if n_shapes == 1 else j
             constant = log_weights[shape, a] - n_features * _HALF_LOG_2_PI
-            for t in range(size):
-                work[c, t] = 0.0
             for f in range(n_features):
                 factor, shift = factors[shape, a, f, f], 0.0
                 constant += math.log(factor)
@@ -102,6 +98,11 @@ def emission_densities(
                     entry = factors[shape, a, f, g]
                     shift += entry * (locations[j, g] + means[shape, a, g])
                     constant -= 0.5 * entry * entry * rounding[g]
+                if f == 0 and (not full or n_features == 1):
+                    for t in range(size):
+                        value = factor * own[0, t] - shift
+                        work[c, t] = value * value
+                    continue
                 if not full:
                     for t in range(size):
                         value = factor * own[f, t] - shift
@@ -113,6 +114,14 @@ def emission_densities(
                     earlier = shift
                     if f + 1 < n_features:
                         continue
+                if f == 1:
+                    factor, below = factors[shape, a, 0, 0], factors[shape, a, 1, 0]
+                    beside = factors[shape, a, 1, 1]
+                    for t in range(size):
+                        value = factor * own[0, t] - earlier
+                        next_value = below * own[0, t] + beside * own[1, t] - shift
+                        work[c, t] = value * value + next_value * next_value
+                    continue
                 for t in range(size):
                     gap[t], total[t] = -earlier, -shift
                 for g in range(0, even, 2):
@@ -180,6 +189,9 @@ def forward_filter(densities, ends, sources, chances, start, bounds, evidence):
     """
     n_states = start.shape[0]
     for s in range(bounds.shape[0] - 1):
+        # The next row does not wait for the division by the total of this one: rows are
+        # normalised one row later, or at once if their total is far from 1.
+        before, inverse = 1.0, 1.0
         for t in range(bounds[s], bounds[s + 1]):
             total = 0.0
             for j in range(n_states):
@@ -190,10 +202,18 @@ def forward_filter(densities, ends, sources, chances, start, bounds, evidence):
                         ahead += densities[sources[p], t - 1] * chances[p]
                 densities[j, t] *= ahead
                 total += densities[j, t]
-            evidence[t] = total
-            inverse = 1.0 / total
+            if t > bounds[s]:
+                for j in range(n_states):
+                    densities[j, t - 1] *= inverse
+            evidence[t] = total / before
+            if not _FEW < total < 1.0 / _FEW:
+                for j in range(n_states):
+                    densities[j, t] /= total
+                total = 1.0
+            before, inverse = total, 1.0 / total
+        if bounds[s + 1] > bounds[s]:
             for j in range(n_states):
-                densities[j, t] *= inverse
+                densities[j, bounds[s + 1] - 1] *= inverse
 
 
 @kernel

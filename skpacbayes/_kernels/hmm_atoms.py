@@ -12,6 +12,8 @@ from . import allocating, kernel, part
 from .hmm import _HALF_LOG_2_PI, _LOWEST, _exp, emission_densities
 
 _HIGHEST = 700.0  # exponents are lowered to it
+_CERTAIN = 50.0  # a Poisson variable with this mean is not 0
+_LOG_CERTAIN = math.log(_CERTAIN)
 _LEAST = 1e-300
 _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 
@@ -155,18 +157,19 @@ def _draw_labels(
     rounding,
     full,
     uniforms,
-    chances,
     log_weights,
     factors,
     means,
     atoms,
+    rng,
 ):
     """Draw the atoms of rows given the parameters of the atoms.
 
-    Atoms without rows usually have small weights. Their densities are computed only for
-    the rows whose number in `chances` (n_rows,) is below a bound of the probability of
-    all these atoms. The other atoms are drawn by `uniforms` (n_rows,). `counts` (1,
-    n_atoms, n_features): rows of each atom; `atoms` (1, n_rows) is overwritten.
+    Atoms without rows usually have small weights. The number of events of a Poisson
+    process, whose rate is a bound of their odds at a row, is at least one with at least
+    the probability of these atoms: only at such rows their densities are computed. The
+    other atoms are drawn by `uniforms` (n_rows,). `counts` (1, n_atoms, n_features):
+    rows of each atom; `atoms` (1, n_rows) is overwritten.
     """
     n_features, n_rows = columns.shape
     n_atoms, n_known, bound = log_weights.shape[1], 0, 0.0
@@ -195,7 +198,7 @@ def _draw_labels(
             for g in range(n_features):
                 few_factors[0, i, f, g] = factors[0, a, f, g]
     of_rows, densities = np.empty((2, n_rows)), np.empty((1, n_rows))
-    highest, shares = of_rows[0], of_rows[1]
+    highest, rates = of_rows[0], of_rows[1]
     nowhere, work = np.empty((1, n_features)), np.empty((n_known + 3, 256))
     for f in range(n_features):
         nowhere[0, f] = 0.0
@@ -220,18 +223,21 @@ def _draw_labels(
     log_bound = math.log(bound + _LEAST)
     for t in range(n_rows):
         # The density of the atoms with rows is at least exp(highest).
-        exponent = log_bound - highest[t]
+        exponent = log_bound - highest[t] - _LOG_CERTAIN
         exponent = exponent if exponent < 0.0 else 0.0
-        shares[t] = _exp(exponent if exponent > _LOWEST else _LOWEST)
+        rates[t] = _CERTAIN * _exp(exponent if exponent > _LOWEST else _LOWEST)
+    wait = -math.log(1.0 - rng.random())
     for t in range(n_rows):
-        if chances[t] < shares[t]:
+        wait -= rates[t]
+        if wait < 0.0:
+            wait = -math.log(1.0 - rng.random())
             _draw_label_without_rows(
                 t,
                 columns,
                 order,
                 n_known,
                 full,
-                chances[t],
+                rng.random() * (1.0 - math.exp(-rates[t])),
                 constants,
                 factors,
                 means,
@@ -240,6 +246,37 @@ def _draw_labels(
                 passed,
                 atoms,
             )
+
+
+@part
+def _draw_scales(counts, full, prior, noise, factors, means, origin, scale, rng):
+    """Draw the scale of a mixture and, with a prior precision, its origin.
+
+    The atoms with rows determine them, by `factors` and `means`; the others are
+    integrated out. Each feature of the origin is drawn given the others. `counts`: rows
+    of each atom; `noise`, `origin`, `scale` (n_features,).
+    """
+    n_atoms, n_features = means.shape[1:]
+    mean_count, shape, scale_shape, scale_rate, _, rigidity = prior
+    # A Wishart distribution counts half its degrees of freedom for each feature.
+    per_atom = shape + (0.5 * (n_features - 1) if full else 0.0)
+    for f in range(n_features):
+        degrees, total, pull = scale_shape, 0.0, 0.0
+        for a in range(n_atoms):
+            if counts[0, a, 0] == 0.0:
+                continue
+            degrees += per_atom
+            for h in range(f, n_features if full else f + 1):
+                residual, factor = 0.0, factors[0, a, h, f]
+                for g in range(0 if full else f, h + 1):
+                    residual += factors[0, a, h, g] * (means[0, a, g] - origin[g])
+                total += factor * factor
+                pull += factor * residual
+        scale[f] = _gamma(degrees, rng) / (scale_rate + total)
+        if rigidity > 0.0:
+            precision = rigidity + mean_count * total
+            step = (mean_count * pull - rigidity * origin[f]) / precision
+            origin[f] += step + noise[f] / math.sqrt(precision)
 
 
 @part
@@ -263,12 +300,11 @@ def _update_mixture(
     """Update one mixture, see `update_mixtures`; its `uniforms` begin at `start`."""
     n_features, n_rows = columns.shape
     n_atoms = log_weights.shape[1]
-    mean_count, shape, scale_shape, scale_rate, concentration, rigidity = prior
-    of_factors = np.empty((n_features + 3, n_features))
+    mean_count, shape, _, _, concentration, _ = prior
+    of_factors, gaps = np.empty((n_features + 3, n_features)), np.empty(n_features)
     moments = np.empty((2, 1, n_atoms, n_features))
     counts, sums = moments[0], moments[1]
     products = np.empty((1, n_atoms, n_features, n_features))
-    per_atom = shape + (0.5 * (n_features - 1) if full else 0.0)
     for u in range(noise.shape[0]):
         if u > 0:
             _draw_labels(
@@ -276,12 +312,12 @@ def _update_mixture(
                 counts,
                 rounding,
                 full,
-                uniforms[2 * u - 2, start : start + n_rows],
-                uniforms[2 * u - 1, start : start + n_rows],
+                uniforms[u - 1, start : start + n_rows],
                 log_weights,
                 factors,
                 means,
                 atoms,
+                rng,
             )
         for a in range(n_atoms):
             for f in range(n_features):
@@ -290,38 +326,40 @@ def _update_mixture(
                     products[0, a, f, g] = 0.0
         for t in range(n_rows):
             counts[0, atoms[0, t], 0] += 1.0
-            for f in range(n_features):
-                sums[0, atoms[0, t], f] += columns[f, t]
-        for f in range(n_features):
-            n_known, total, pull = 0.0, 0.0, 0.0
-            for a in range(n_atoms):
+        for a in range(n_atoms):
+            for f in range(1, n_features):
                 counts[0, a, f] = counts[0, a, 0]
-                if counts[0, a, f] == 0.0:
-                    continue
-                precision = 0.0
-                for g in range(f, n_features if full else f + 1):
-                    precision += factors[0, a, g, f] * factors[0, a, g, f]
-                n_known += 1.0
-                total += precision
-                pull += precision * means[0, a, f]
-                # Moments are about the mean of the rows: the sum about it is 0.
-                means[0, a, f] = sums[0, a, f] / counts[0, a, f]
-                sums[0, a, f] = 0.0
-            if u == 0:
-                continue
-            drawn = _gamma(scale_shape + n_known * per_atom, rng)
-            scales[0, f] = drawn / (scale_rate + total)
-            if rigidity > 0.0:
-                precision = rigidity + mean_count * total
-                origins[0, f] = mean_count * pull / precision
-                origins[0, f] += noise[u, 0, n_atoms, f] / math.sqrt(precision)
+        if u > 0 or n_atoms == 1:
+            _draw_scales(
+                counts,
+                full,
+                prior,
+                noise[u, 0, n_atoms],
+                factors,
+                means,
+                origins[0],
+                scales[0],
+                rng,
+            )
+        if u == 0:
+            # Labels that were moved: moments are about the means of the rows.
+            for t in range(n_rows):
+                for f in range(n_features):
+                    sums[0, atoms[0, t], f] += columns[f, t]
+            for a in range(n_atoms):
+                for f in range(n_features):
+                    if counts[0, a, 0] > 0.0:
+                        means[0, a, f] = sums[0, a, f] / counts[0, a, 0]
+                    sums[0, a, f] = 0.0
+        # Rows are near the means by which their labels were drawn.
         for t in range(n_rows):
             a = atoms[0, t]
             for f in range(n_features):
                 gap = columns[f, t] - means[0, a, f]
+                gaps[f] = gap
+                sums[0, a, f] += gap
                 for g in range(0 if full else f, f + 1):
-                    other = columns[g, t] - means[0, a, g]
-                    products[0, a, f, g] += gap * other
+                    products[0, a, f, g] += gap * gaps[g]
         passed, rest = 0.0, float(n_rows)
         for a in range(n_atoms):
             log_weights[0, a] = passed
@@ -341,8 +379,10 @@ def _update_mixture(
                     factors[0, a, f, f] = math.sqrt(2.0 * chi)
                     continue
                 total, gap = mean_count + n, means[0, a, f] - origins[0, f]
-                step = -mean_count * gap / total
-                square = products[0, a, f, f] + n * step * step
+                step = (sums[0, a, f] - mean_count * gap) / total
+                square = step * (n * step - 2.0 * sums[0, a, f])
+                square += products[0, a, f, f]
+                square = square if square > 0.0 else 0.0
                 square += mean_count * ((gap + step) * (gap + step))
                 root = math.sqrt(chi / (scales[0, f] + 0.5 * square))
                 factors[0, a, f, f] = root
@@ -398,8 +438,8 @@ def update_mixtures(
     """Draw the parameters of mixtures and the atoms of rows, in turn.
 
     The first update draws weights, means and factors given the atoms. Each further
-    update begins with the atoms of the rows, the scales and, unless `full`, the origin.
-    The conditionals are those of `_dirichlet_process_conditionals`.
+    update begins with the atoms of the rows, the scales and the origin; with one atom
+    the first draws these, too. Conditionals are those of `_dirichlet_process_atoms`.
 
     `rows` (n_rows, n_features), of which those without missing values have an atom;
     `states` (n_rows,); `atoms` (n_rows,), which is changed, is negative for a row to
@@ -407,8 +447,8 @@ def update_mixtures(
     n_features) of their states: one for all states, or one for each.
     `rounding` (n_features,): variances of rounding errors. `prior`: mean count, shape,
     shape and rate of the scales, concentration, and the precision of the origin, which
-    is not drawn if that is 0. Each further update uses two uniform variables of a row,
-    `uniforms` (2 * n_updates - 2, n_rows). Each update uses normal variables, `noise`
+    is not drawn if that is 0. Each further update uses a uniform variable of a row,
+    `uniforms` (n_updates - 1, n_rows). Each update uses normal variables, `noise`
     (n_shapes, n_updates, 1, n_atoms + 1, n_features) and, if `full`, `triangles`
     (n_shapes, n_updates, 1, n_atoms, n_features, n_features).
 

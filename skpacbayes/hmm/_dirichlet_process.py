@@ -43,8 +43,9 @@ from ._dirichlet_process_product_model import (
     check_counts,
     kinds_of,
 )
-from ._dirichlet_process_sampling import Settings, sample_posterior
+from ._dirichlet_process_sampling import sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
+from ._dirichlet_process_settings import Settings
 from ._dirichlet_process_warnings import warn_of_shared_values
 
 # Exponentials may underflow to zero, also after `np.seterr`.
@@ -107,7 +108,8 @@ class DirichletProcessHMM(
         given the atom.
     n_iter : int or "auto", default="auto"
         Number of sweeps of each chain after the burn-in. "auto": as many as the chains
-        need to agree, 200 to 800 (see Notes).
+        need to agree, 200 to 800, or 400 if 800 are not expected to suffice (see
+        Notes).
     burn_in : int, default=200
         Number of first sweeps of each chain that are dropped. They include those that
         choose its start and, in the first chain, the model.
@@ -203,8 +205,8 @@ class DirichletProcessHMM(
 
     A sweep draws all x by forward filtering and backward sampling, with atoms summed
     out; then the atoms; b and c; w, mu and S; m; and Q. Atoms mix more slowly than x:
-    normal features have four draws of the atoms, b, c (with "diag"), w, mu and S in a
-    sweep, unless values are missing and covariances are diagonal. Before Q is drawn, a
+    normal features have four draws of the atoms, b, c, w, mu and S in a sweep, unless
+    values are missing and covariances are diagonal. Before Q is drawn, a
     Metropolis step proposes another r for a state with the same mean duration, with all
     x summed out. In every second sweep, at random, a Metropolis step splits an atom or
     merges two, with their parameters integrated out [5]_ (only if all features are
@@ -245,7 +247,10 @@ class DirichletProcessHMM(
     k-means of their normal scores within a state, except in (3), which has one atom for
     each state. After 15 sweeps from each start, the next 15 sweeps from the three
     likeliest are scored; a start other than the first is used if its predictive score
-    is higher by more than 15 nats in total. In the burn-in, a chain whose predictive
+    is higher by more than 15 nats in total. If "auto" compares models, those after the
+    first have three starts: (1), (3) and the states of the best model so far; a model
+    whose predictive score is then lower by more than 100 nats in total than that of
+    another is not compared further. In the burn-in, a chain whose predictive
     score is more than 15 nats in total below that of the best chain continues from the
     state of the best chain: R-hat then measures mixing about the best mode found, not
     whether there are other modes. Labels of states are matched after each sweep to
@@ -254,7 +259,9 @@ class DirichletProcessHMM(
     With ``n_iter="auto"`` R-hat is computed after each block of sweeps, by default of
     100. After the burn-in, the chains stop from 200 sweeps on if it is at most 1.02 and
     the state probabilities of a row differ between the chains by at most 0.03 on
-    average; from 400 on if R-hat is at most 1.1; and at 800.
+    average; from 400 on if R-hat is at most 1.1, or if it would be above 1.1 at 800
+    sweeps although its excess, the square minus 1, fell with the number of sweeps; and
+    at 800.
 
     `fit` warns in these cases:
 

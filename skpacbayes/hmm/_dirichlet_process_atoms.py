@@ -1,10 +1,135 @@
-"""Moves of rows between the atoms of a mixture, with parameters integrated out."""
+"""Draws of mixtures and locations, and moves of rows between the atoms of a mixture."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels.hmm import add_moments
 from .._kernels.hmm_atom_moves import exchange_neighbors, share_out
+from .._kernels.hmm_atoms import draw_gaussians, stick_log_weights
+from ._dirichlet_process_model import precisions_of
+
+
+class Moments(NamedTuple):
+    """Moments of the rows about the centres of their components.
+
+    `sizes` (n_states, n_atoms): rows; `counts`: values observed, and `sums` (n_states,
+    n_atoms, n_features); `products` (n_states, n_atoms, n_features, n_features), lower
+    triangle or diagonal. Moments are about a centre for accuracy.
+    """
+
+    sizes: np.ndarray
+    counts: np.ndarray
+    sums: np.ndarray
+    products: np.ndarray
+
+    @classmethod
+    def of_rows(cls, rows, states, atoms, locations, model):
+        """Return the means of atoms about `locations`, and the moments about both.
+
+        `rows` (n_rows, n_features), NaN where missing; `states` and `atoms` (n_rows,);
+        `locations` (n_states, n_features). The means (n_shapes, n_atoms, n_features)
+        are those of the rows of an atom, in all states if they share a shape.
+        """
+        shape = model.n_states, model.n_atoms, model.n_features
+        near = np.zeros((model.n_shapes, *shape[1:]))
+        parts = np.zeros(shape[:2]), np.zeros(shape), np.zeros(shape)
+        found = cls(*parts, np.zeros((*shape, shape[2])))
+        add_moments(rows, states, atoms, locations, near, model.full, *found)
+        return near, found
+
+    def of_shapes(self, shared):
+        """Return the moments summed over states if they share a mixture."""
+        if not shared:
+            return self
+        return Moments(*(part.sum(axis=0, keepdims=True) for part in self))
+
+
+def draw_log_weights(sizes, concentration, rng):
+    """Draw log weights of truncated stick-breaking distributions given rows.
+
+    `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta, drawn
+    as a ratio of gamma variables, so that the remaining stick is accurate.
+    """
+    shapes = np.empty((2, len(sizes), sizes.shape[1] - 1))
+    np.add(sizes[:, :-1], 1.0, out=shapes[0])
+    np.add.accumulate(sizes[:, :0:-1], axis=1, out=shapes[1, :, ::-1])
+    shapes[1] += concentration
+    taken, left = rng.standard_gamma(shapes)
+    log_weights = np.empty(sizes.shape)
+    stick_log_weights(taken, left, log_weights)
+    return log_weights
+
+
+def draw_base(occupied, parameters, model, rng):
+    """Draw origins and scales of mixtures with variances, given their atoms with rows.
+
+    `occupied` (n_shapes, n_atoms). Atoms without rows are integrated out; they are
+    drawn next.
+    """
+    precisions = precisions_of(parameters.factors, full=False)
+    precisions *= occupied[..., None]
+    total = np.add.reduce(precisions, axis=1)
+    n_known = np.add.reduce(occupied, axis=1, keepdims=True)
+    shapes = model.scale_shape + model.shape * n_known
+    scales = rng.standard_gamma(shapes, total.shape) / (model.scale_rate + total)
+    if model.shared:
+        return parameters.origins, scales
+    precision = 1 / model.location_variance + model.mean_count * total
+    precisions *= parameters.means
+    best = model.mean_count * np.add.reduce(precisions, axis=1) / precision
+    return best + rng.standard_normal(total.shape) / np.sqrt(precision), scales
+
+
+def draw_atoms(moments, means, origins, scales, model, rng):
+    """Draw means and factors of atoms given their rows, from conjugate posteriors.
+
+    The moments are of shapes, about `means` (n_shapes, n_atoms, n_features); `origins`
+    and `scales` (n_shapes, n_features).
+    """
+    _, counts, sums, products = moments
+    noise, shapes = rng.standard_normal(means.shape), model.shape + 0.5 * counts
+    if model.full:
+        d, means = means.shape[-1], means.copy()
+        factors = np.tril(rng.standard_normal(products.shape), -1)
+        chi_squares = 2.0 * rng.standard_gamma(shapes + 0.5 * np.arange(d))
+        np.einsum("...ff->...f", factors)[:] = np.sqrt(chi_squares)
+        given = counts, sums, products, origins, scales, model.mean_count
+        draw_gaussians(*given, noise, means, factors, np.empty((d + 3, d)))
+        return means, factors
+    total, gaps = model.mean_count + counts, means - origins[:, None]
+    step = (sums - model.mean_count * gaps) / total
+    squares = np.einsum("...ff->...f", products) + step * (counts * step - 2.0 * sums)
+    squares = np.maximum(squares, 0.0) + model.mean_count * (gaps + step) ** 2
+    roots = np.sqrt(rng.standard_gamma(shapes) / (scales[:, None] + 0.5 * squares))
+    factors = np.zeros(products.shape)
+    np.einsum("...ff->...f", factors)[:] = roots
+    return means + step + noise / (roots * np.sqrt(total)), factors
+
+
+def draw_locations(moments, moved, parameters, model, rng):
+    """Draw locations of the states given the atoms.
+
+    `moved` (n_atoms, n_features): change of the means of the atoms since the moments
+    were computed.
+    """
+    factors, locations = parameters.factors[0], parameters.locations
+    precisions = factors.swapaxes(-1, -2) @ factors  # (n_atoms, d, d)
+    residuals = moments.sums - moments.counts * moved  # (n_states, n_atoms, d)
+    noise = rng.standard_normal(locations.shape)
+    if model.full:
+        prior = np.eye(model.n_features) / model.location_variance
+        pull = np.einsum("lfg,jlg->jf", precisions, residuals)
+        pull -= locations / model.location_variance
+        precision = np.einsum("jl,lfg->jfg", moments.counts[..., 0], precisions) + prior
+        step = np.linalg.solve(precision, pull[..., None])[..., 0]
+        root = np.linalg.cholesky(precision).swapaxes(-1, -2)
+        return locations + step + np.linalg.solve(root, noise[..., None])[..., 0]
+    diagonal = precisions.diagonal(axis1=-2, axis2=-1)
+    pull = (diagonal * residuals).sum(axis=1) - locations / model.location_variance
+    precision = (diagonal * moments.counts).sum(axis=1) + 1.0 / model.location_variance
+    return locations + pull / precision + noise / np.sqrt(precision)
 
 
 def split_or_merge(

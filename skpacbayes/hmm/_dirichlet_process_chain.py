@@ -4,84 +4,24 @@ import numpy as np
 from scipy.special import gammaln, ndtri
 from scipy.stats import rankdata
 
-from .._kernels.hmm import emission_densities
 from .._kernels.hmm_atoms import count_rows, update_mixtures
-from ._dirichlet_process_atoms import split_or_merge, swap_neighbors
-from ._dirichlet_process_conditionals import (
+from ._dirichlet_process_atoms import (
     Moments,
     draw_atoms,
     draw_base,
     draw_locations,
     draw_log_weights,
-    draw_transitions,
-    mean_transitions,
+    split_or_merge,
+    swap_neighbors,
 )
 from ._dirichlet_process_gibbs import GibbsChain
-from ._dirichlet_process_model import BLOCK, Parameters, covariances, precisions_of
+from ._dirichlet_process_model import Parameters, covariances, densities_of
 from ._dirichlet_process_start import groups
+from ._dirichlet_process_transitions import draw_transitions, mean_transitions
 
 _SPLIT_RATE = 0.5  # share of sweeps with a split-merge proposal, which is expensive
 _N_UPDATES = 4  # draws of the atoms and their parameters for one of the states
 _N_SHAPES = 5  # largest number of groups of residuals per feature, for initial atoms
-
-
-def mixture_of(parameters, model, features, rounding):
-    """Return factors, means, locations, log weights and rounding in given features."""
-    factors, means, locations = (
-        parameters.factors,
-        parameters.means,
-        parameters.locations,
-    )
-    log_weights = parameters.log_weights
-    if len(features) < model.n_features:
-        of_features = np.ix_(features, features)
-        if model.full:
-            # Missing values are completed, so that all features have rounding errors.
-            log_weights = log_weights - 0.5 * precisions_of(factors, True) @ rounding
-            rounding = np.zeros_like(rounding)
-            seen = covariances(factors)[(..., *of_features)]
-            factors = np.linalg.inv(np.linalg.cholesky(seen))
-        else:
-            factors = np.ascontiguousarray(factors[(..., *of_features)])
-        means = np.ascontiguousarray(means[..., features])
-        locations = np.ascontiguousarray(locations[:, features])
-        rounding = rounding[features]
-    return factors, means, locations, log_weights, rounding, model.full
-
-
-def densities_of(rows, parameters, model, uniforms=None):
-    """Return densities of rows in each state, and atoms drawn for each state.
-
-    Returns
-    -------
-    highest : ndarray of shape (n_rows,)
-        Logarithm of the unit of the densities of a row.
-    densities : ndarray of shape (n_states, n_rows)
-        Densities in these units; 1 for a row that is missing.
-    atoms : ndarray of shape (n_states, n_rows), or (n_states, 0) without `uniforms`
-        Atom of each row given the state; -1 for a row that is missing.
-    """
-    k, n_rows = model.n_states, len(rows)
-    highest, densities = np.empty(n_rows), np.empty((k, n_rows))
-    atoms = np.empty((k, 0 if uniforms is None else n_rows), dtype=np.int64)
-    if len(rows.groups) != 1 or rows.groups[0].index is not None:
-        highest[:], densities[:], atoms[:] = 0.0, 1.0, -1
-    uniforms = highest if uniforms is None else uniforms
-    work = np.empty((k * model.n_atoms + 3, BLOCK))
-    for index, features, columns in rows.groups:
-        mixture = mixture_of(parameters, model, features, rows.rounding)
-        if index is None:
-            emission_densities(
-                columns, *mixture, uniforms, highest, densities, atoms, work
-            )
-            continue
-        n = len(index)
-        few = np.empty(n), np.empty((k, n)), np.empty((k, atoms.size and n), np.int64)
-        emission_densities(columns, *mixture, uniforms[index], *few, work)
-        highest[index], densities[:, index] = few[:2]
-        if atoms.size:
-            atoms[:, index] = few[2]
-    return highest, densities, atoms
 
 
 def sizes_of(states, atoms, model):
@@ -113,10 +53,8 @@ class Chain(GibbsChain):
         self._partly = any(len(group.features) < model.n_features for group in groups)
         self._complete = rows.values.copy() if model.full else rows.values
         self._zeros = np.zeros(len(rows), dtype=np.int64)
-        # Updates of complete mixtures draw scales, but no origins with covariances.
-        self._base_apart = model.n_atoms == 1 or (
-            not model.shared if model.full else self._partly
-        )
+        # All rows of mixtures with covariances are complete: their values are drawn.
+        self._complete_mixtures = model.full or not self._partly
         halves = model.shape + 0.5 * np.arange(len(rows) + 1)
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
@@ -135,13 +73,13 @@ class Chain(GibbsChain):
             self._complete_rows(atoms)
         sizes = sizes_of(self.states, atoms, model)
         base = old.origins, old.scales
-        if self._base_apart:
+        if not self._complete_mixtures:
             base = draw_base(sizes > 0, old, model, rng)
         if model.n_atoms > 1:
             self._move_between_atoms(atoms, sizes, base)
         transitions = draw_transitions(self._moved, old, model, rng)
         mixtures = None
-        if model.full or not self._partly:
+        if self._complete_mixtures:
             mixtures = self._draw_mixtures(atoms, sizes, *base)
         if model.shared or mixtures is None:
             near, moments = self._moments(atoms)
@@ -187,11 +125,10 @@ class Chain(GibbsChain):
         model, rng, old = self.model, self.rng, self.parameters
         n_shapes, n_atoms, d = old.means.shape
         n_updates = _N_UPDATES if n_atoms > 1 else 1
-        drawn = not (model.shared or model.full)
         prior = (
             *(model.mean_count, model.shape, model.scale_shape, model.scale_rate),
             float(model.concentration),
-            1.0 / model.location_variance if drawn else 0.0,
+            0.0 if model.shared else 1.0 / model.location_variance,
         )
         size = n_shapes, n_updates, 1, n_atoms, d, d
         mixtures = old.log_weights, old.factors, old.means, origins, scales
@@ -203,7 +140,7 @@ class Chain(GibbsChain):
             self.rows.rounding,
             prior,
             model.full,
-            rng.random((2 * n_updates - 2, len(atoms))),
+            rng.random((n_updates - 1, len(atoms))),
             rng.standard_normal((n_shapes, n_updates, 1, n_atoms + 1, d)),
             rng.standard_normal(size if model.full else (n_shapes, *[0] * 5)),
             old.locations,

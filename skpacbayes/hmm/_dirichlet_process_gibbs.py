@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 
 from .._kernels.hmm import draw_states
-from ._dirichlet_process_conditionals import gain_of_free_starts
 from ._dirichlet_process_durations import (
     Moved,
     Steps,
@@ -20,7 +19,8 @@ from ._dirichlet_process_inputs import (
     filtered_rows,
 )
 from ._dirichlet_process_score import MARGIN, PredictiveScore
-from ._dirichlet_process_start import starts
+from ._dirichlet_process_start import starts, starts_after
+from ._dirichlet_process_transitions import gain_of_free_starts
 
 _N_FIRST, _N_COMPARED = 15, 5  # sweeps from each start, the last of which are compared
 _N_FINALISTS, _N_SCORED = 3, 15  # continued starts, and their sweeps
@@ -37,6 +37,13 @@ def starts_for(rows, model, rng):
     """Return starts for the rows that are not missing."""
     _, values, bounds = observed_rows(rows)
     return starts(values, bounds, model.n_states, model.full, rng)
+
+
+def more_starts_for(rows, model, others, states, rng):
+    """Return starts given those of another model, and the states of its chain."""
+    observed, values, bounds = observed_rows(rows)
+    own = states[observed]
+    return starts_after(others, own, values, bounds, model.n_states, model.full, rng)
 
 
 class GibbsChain:
@@ -62,13 +69,15 @@ class GibbsChain:
     ----------
     log_likelihoods : list of float
         Log-likelihood of all rows at each sweep since the chosen start.
+    first_score : PredictiveScore or None
+        Score of the first sweeps from the chosen start, if there were several.
     """
 
     def __init__(self, rows, model, rng, parameters=None, starts=None):
         self.rows, self.model, self.rng = rows, model, rng
         self.parameters = parameters
         self.states = np.zeros(len(rows), dtype=np.int64)
-        self.log_likelihoods = []
+        self.log_likelihoods, self.first_score = [], None
         self._prepare()
         if parameters is None:
             self._start(starts_for(rows, model, rng) if starts is None else starts)
@@ -205,7 +214,7 @@ class GibbsChain:
                 score.add(self.sweep())
             found = lead + score.of_rows().sum()
             if found > best:
-                best = found
+                best, self.first_score = found, score
                 parameters, log_likelihoods = self.parameters, self.log_likelihoods
         self.parameters, self.log_likelihoods = parameters, log_likelihoods
 

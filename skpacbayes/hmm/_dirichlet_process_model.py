@@ -1,9 +1,10 @@
-"""Prior of a hidden Markov model with Dirichlet process mixture emissions."""
+"""Prior, parameters and densities of emissions that are mixtures of normals."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels.hmm import emission_densities
 from ._dirichlet_process_series import units_of
 
 # The prior, in units of the spread of each feature. The mean of an atom is normal
@@ -140,3 +141,62 @@ def precisions_of(factors, full):
     if full:
         return np.einsum("...ef,...ef->...f", factors, factors)
     return factors.diagonal(axis1=-2, axis2=-1) ** 2
+
+
+def mixture_of(parameters, model, features, rounding):
+    """Return factors, means, locations, log weights and rounding in given features."""
+    factors, means, locations = (
+        parameters.factors,
+        parameters.means,
+        parameters.locations,
+    )
+    log_weights = parameters.log_weights
+    if len(features) < model.n_features:
+        of_features = np.ix_(features, features)
+        if model.full:
+            # Missing values are completed, so that all features have rounding errors.
+            log_weights = log_weights - 0.5 * precisions_of(factors, True) @ rounding
+            rounding = np.zeros_like(rounding)
+            seen = covariances(factors)[(..., *of_features)]
+            factors = np.linalg.inv(np.linalg.cholesky(seen))
+        else:
+            factors = np.ascontiguousarray(factors[(..., *of_features)])
+        means = np.ascontiguousarray(means[..., features])
+        locations = np.ascontiguousarray(locations[:, features])
+        rounding = rounding[features]
+    return factors, means, locations, log_weights, rounding, model.full
+
+
+def densities_of(rows, parameters, model, uniforms=None):
+    """Return densities of rows in each state, and atoms drawn for each state.
+
+    Returns
+    -------
+    highest : ndarray of shape (n_rows,)
+        Logarithm of the unit of the densities of a row.
+    densities : ndarray of shape (n_states, n_rows)
+        Densities in these units; 1 for a row that is missing.
+    atoms : ndarray of shape (n_states, n_rows), or (n_states, 0) without `uniforms`
+        Atom of each row given the state; -1 for a row that is missing.
+    """
+    k, n_rows = model.n_states, len(rows)
+    highest, densities = np.empty(n_rows), np.empty((k, n_rows))
+    atoms = np.empty((k, 0 if uniforms is None else n_rows), dtype=np.int64)
+    if len(rows.groups) != 1 or rows.groups[0].index is not None:
+        highest[:], densities[:], atoms[:] = 0.0, 1.0, -1
+    uniforms = highest if uniforms is None else uniforms
+    work = np.empty((k * model.n_atoms + 3, BLOCK))
+    for index, features, columns in rows.groups:
+        mixture = mixture_of(parameters, model, features, rows.rounding)
+        if index is None:
+            emission_densities(
+                columns, *mixture, uniforms, highest, densities, atoms, work
+            )
+            continue
+        n = len(index)
+        few = np.empty(n), np.empty((k, n)), np.empty((k, atoms.size and n), np.int64)
+        emission_densities(columns, *mixture, uniforms[index], *few, work)
+        highest[index], densities[:, index] = few[:2]
+        if atoms.size:
+            atoms[:, index] = few[2]
+    return highest, densities, atoms

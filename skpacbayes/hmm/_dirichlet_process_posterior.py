@@ -5,10 +5,9 @@ from scipy.special import gammaln, logsumexp, ndtr
 
 from .._kernels.hmm import smooth, viterbi
 from . import _dirichlet_process_product_chain as _product_chain
-from ._dirichlet_process_chain import densities_of
 from ._dirichlet_process_durations import Steps, ways_into
 from ._dirichlet_process_inputs import Drive, filtered_rows, log_weights
-from ._dirichlet_process_model import covariances
+from ._dirichlet_process_model import covariances, densities_of
 from ._dirichlet_process_product_model import ProductModel
 
 _N_HALVINGS = 60

@@ -2,18 +2,17 @@
 
 import numpy as np
 
-from ._dirichlet_process_atoms import swap_neighbors
-from ._dirichlet_process_conditionals import (
+from ._dirichlet_process_atoms import (
     Moments,
     draw_atoms,
     draw_base,
     draw_log_weights,
-    draw_transitions,
-    mean_transitions,
+    swap_neighbors,
 )
 from ._dirichlet_process_gibbs import GibbsChain
 from ._dirichlet_process_product_model import ProductParameters, columns_of
 from ._dirichlet_process_start import groups
+from ._dirichlet_process_transitions import draw_transitions, mean_transitions
 
 _LOG_2_PI = np.log(2 * np.pi)
 _N_GROUPS = 5  # largest number of groups of rows of a state, for initial atoms

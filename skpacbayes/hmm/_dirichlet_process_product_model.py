@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from ._dirichlet_process_conditionals import draw_dirichlet
 from ._dirichlet_process_model import (
     LOCATION_VARIANCE,
     MEAN_COUNT,
@@ -27,6 +26,7 @@ from ._dirichlet_process_model import (
     Parameters,
 )
 from ._dirichlet_process_series import Rows, Units, units_of
+from ._dirichlet_process_transitions import draw_dirichlet
 
 # The mean of a count is gamma(COUNT_SHAPE) with a rate that each state learns for each
 # feature: gamma(RATE_SHAPE), its own rate the mean of the feature over all rows. The

@@ -1,4 +1,4 @@
-"""Choice of a model for the rows, and its chains."""
+"""Chains of the chosen model, from their starts to their draws."""
 
 import copy
 from typing import NamedTuple
@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .._chains import R_HAT_LIMIT, r_hat, run_chains, warn_unmixed
-from ._dirichlet_process_model_choice import Models
 from ._dirichlet_process_run import (
     Run,
     difference_of_probabilities,
@@ -15,28 +14,24 @@ from ._dirichlet_process_run import (
 )
 from ._dirichlet_process_selection import (
     CandidatesOf,
+    Choice,
     Learnt,
     chain_of,
-    path_of_states,
-    simplest_of,
+    choose_model,
 )
 from ._dirichlet_process_warnings import (
     difference_of,
     warn_of_chains,
     warn_of_dependence,
-    warn_of_emission,
     warn_of_gaps,
     warn_of_names,
-    warn_of_number,
     warn_of_order,
     warn_of_regression,
     warn_of_states,
 )
 
-_LARGEST = 12  # largest number of states that "auto" tries
 N_USED = 100  # largest number of draws used for new rows
 _GROWTH = 1.5  # growth of the number of rows after which the model is chosen again
-_GAIN = 0.01  # gain of another emission, in nats per row, from which there is a warning
 _LEAST_SWEEPS = 50  # least sweeps after the burn-in for checks of likelihoods
 _GRID = 2.0**-20  # of log-likelihoods, in nats
 # Sweeps after the burn-in with n_iter="auto": chains that agree clearly make the first
@@ -44,68 +39,6 @@ _GRID = 2.0**-20  # of log-likelihoods, in nats
 _LEAST_ITER, _USUAL_ITER, _MOST_ITER = 200, 400, 800
 # Chains agree clearly up to this R-hat and this difference of state probabilities.
 _CLEAR_R_HAT, _CLEAR_DIFFERENCE = 1.02, 0.03
-
-
-class Settings(NamedTuple):
-    """Settings: models to compare, and numbers of sweeps.
-
-    `models(n_states)` lists the models that may be chosen; `rivals(model)` those
-    with which the chosen one is compared, to warn; `n_states` is None, with a
-    `largest` number, to choose it; `n_iter` is None to stop by R-hat.
-    """
-
-    models: object
-    rivals: object
-    n_states: int | None
-    largest: int
-    burn_in: int
-    n_iter: int | None
-    thin: int
-    n_chains: int
-    n_jobs: int | None
-
-    @classmethod
-    def of(cls, estimator, X, driven=False):
-        """Return the settings of an estimator for rows X.
-
-        `driven`: whether there are inputs to the transitions. Raises ValueError for
-        conflicting parameters.
-        """
-        auto = estimator.n_states == "auto"
-        least = estimator.min_transition
-        if not auto and least * estimator.n_states > 1 + 1e-12:
-            raise ValueError(
-                f"min_transition={least} should be at most 1 / n_states = "
-                f"{1 / estimator.n_states:.6g}, for rows of transitions to sum to 1."
-            )
-        models = Models(estimator, X, driven)
-        kinds = models.kinds or ()
-        full = estimator.covariance_type == "full"
-        if full and 1 < kinds.count("normal") < len(kinds):
-            raise ValueError(
-                "covariance_type='full' needs features of one kind: those of "
-                f"emission={list(kinds)} are independent given their atom. Use "
-                "covariance_type='auto' or 'diag'."
-            )
-        return cls(
-            models=models.allowed,
-            rivals=models.rivals,
-            n_states=None if auto else estimator.n_states,
-            largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
-            burn_in=estimator.burn_in,
-            n_iter=None if estimator.n_iter == "auto" else estimator.n_iter,
-            thin=estimator.thin,
-            n_chains=estimator.n_chains,
-            n_jobs=estimator.n_jobs,
-        )
-
-
-class Choice(NamedTuple):
-    """A model, its chain or None, and the scores of numbers of states."""
-
-    model: object
-    chain: object
-    scores: np.ndarray
 
 
 class Chains(NamedTuple):
@@ -210,44 +143,6 @@ def sample_posterior(series, settings, seed, before, tasks):
     return found
 
 
-def choose_model(tried, settings, seed):
-    """Choose the model whose short chain has the best predictive score.
-
-    `tried`: the candidates, by their models; `seed`: of the test whether the order of
-    rows is informative.
-    """
-    n_states, scores = settings.n_states, np.empty(0)
-    if n_states is None:
-        n_states, scores = path_of_states(
-            lambda number: tried[settings.models(number)[-1]], settings.largest
-        )
-    models = settings.models(n_states)
-    if len(models) == 1 and not settings.rivals(models[0]) and not tried:
-        return Choice(models[0], None, scores)
-    best = _best_model(tried, models)
-    if settings.n_states is None and n_states > 1 and not best.needs_order(seed):
-        best = _best_model(tried, settings.models(1))
-    elif settings.n_states is None:
-        numbers = n_states, 1 + int(scores.argmax())
-        chosen, rival = (tried[settings.models(number)[-1]] for number in numbers)
-        if rival.perhaps_better(chosen) and rival.needs_order(seed):
-            warn_of_number(chosen, rival)
-    rivals = settings.rivals(best.model)
-    if rivals:
-        rival = _best_model(tried, rivals)
-        if rival.clearly_better(best, _GAIN):
-            warn_of_emission(best, rival)
-    return Choice(best.model, best.chain, scores)
-
-
-def _best_model(tried, models):
-    """Return the best candidate: of covariances first, then of emissions with these."""
-    last = models[-1].shared
-    best = simplest_of([tried[model] for model in models if model.shared == last])
-    rest = [model for model in models if model.full == best.model.full]
-    return simplest_of([tried[model] for model in rest])
-
-
 def _outgrown(before, settings, n_rows):
     """Return whether a choice was made with so few rows that it must be repeated."""
     of_emission = settings.n_states and len(settings.models(settings.n_states)) > 1
@@ -261,14 +156,18 @@ def agree(runs, log_volume):
     """Return whether the chains agree well enough for their number of sweeps.
 
     Fewer sweeps than usual need a smaller R-hat than that of the warning, and like
-    probabilities of the states. `log_volume`: of the units of all rows.
+    probabilities of the states. Chains also stop if the largest number of sweeps is
+    not expected to suffice. `log_volume`: of the units of all rows.
     """
     n_iter = runs[0].n_after
     if n_iter < _LEAST_ITER:
         return False
     of_chains = r_hat(_log_likelihoods(runs, log_volume)[:, -n_iter:])
     if n_iter >= _USUAL_ITER:
-        return bool(of_chains <= R_HAT_LIMIT)
+        # Further draws divide the excess of the squared R-hat, if the chains mix.
+        excess = (of_chains**2 - 1.0) * n_iter / _MOST_ITER
+        hopeless = excess > R_HAT_LIMIT**2 - 1.0
+        return bool(of_chains <= R_HAT_LIMIT or hopeless)
     difference = difference_of_probabilities(runs)
     return bool(of_chains <= _CLEAR_R_HAT and difference <= _CLEAR_DIFFERENCE)
 

@@ -3,6 +3,8 @@
 import numpy as np
 
 MARGIN = 15.0  # total nats by which the score of a mode must be better
+CHANCE = 5.0  # total nats by which scores of equally good models may differ
+N_ORDERED = 20  # number of sweeps for the check of the order of the rows
 
 
 class PredictiveScore:

@@ -5,17 +5,26 @@ from typing import NamedTuple
 import numpy as np
 
 from ._dirichlet_process_chain import Chain
-from ._dirichlet_process_gibbs import starts_for
+from ._dirichlet_process_gibbs import more_starts_for, starts_for
 from ._dirichlet_process_product_chain import ProductChain
 from ._dirichlet_process_product_model import ProductModel
-from ._dirichlet_process_score import MARGIN, PredictiveScore
+from ._dirichlet_process_score import CHANCE, MARGIN, N_ORDERED, PredictiveScore
+from ._dirichlet_process_warnings import warn_of_emission, warn_of_number
 
 _N_DROPPED, _N_SCORED = 25, 50  # dropped and scored sweeps of a short chain
+_FAR = 100.0  # total nats by which first scores show that a model is not the best
+_GAIN = 0.01  # gain of another emission, in nats per row, from which there is a warning
 _N_WORSE = 2  # successive numbers of states without improvement that end the search
-CHANCE = 5.0  # total nats by which scores of equally good models may differ
-N_ORDERED = 20  # number of sweeps for the check of the order of the rows
 # Standard errors by which a score is clearly better, and from which there is a warning.
 _CLEAR, _DOUBTFUL = 3.0, 2.0
+
+
+class Choice(NamedTuple):
+    """A model, its chain or None, and the scores of numbers of states."""
+
+    model: object
+    chain: object
+    scores: np.ndarray
 
 
 class Learnt(NamedTuple):
@@ -39,6 +48,11 @@ def rows_kind(model):
     return model.kinds if isinstance(model, ProductModel) else "continuous"
 
 
+def like(model, other):
+    """Return whether models have as many states, and the same form of rows."""
+    return model.n_states == other.n_states and rows_kind(model) == rows_kind(other)
+
+
 def chain_of(rows, model, rng, parameters=None, starts=None):
     """Return a chain of the model."""
     kind = ProductChain if isinstance(model, ProductModel) else Chain
@@ -46,11 +60,21 @@ def chain_of(rows, model, rng, parameters=None, starts=None):
 
 
 class Candidate:
-    """A model, a short chain of it, and its score."""
+    """A model, a short chain of it, and its score.
 
-    def __init__(self, learnt, model, rng, starts):
+    The chain ends after its start if the total of its first score, `reached`, is far
+    below `to_beat`, that of another candidate.
+    """
+
+    def __init__(self, learnt, model, rng, starts, to_beat=-np.inf):
         self.model = model
         self.chain = chain_of(learnt.rows, model, rng, starts=starts)
+        score, self.reached = self.chain.first_score, -np.inf
+        if score is not None:
+            self.scores = score.of_rows() - learnt.log_volume
+            self.reached = self.scores.sum()
+            if self.reached < to_beat - _FAR:
+                return
         for _ in range(_N_DROPPED):
             self.chain.sweep()
         score = PredictiveScore(len(learnt.rows))
@@ -87,11 +111,16 @@ class CandidatesOf(dict):
         self._series, self._rng, self._rows, self._starts = series, rng, {}, {}
 
     def __missing__(self, model):
-        learnt = self.learnt(model)
-        kind = model.n_states, model.full, rows_kind(model)
-        if kind not in self._starts:
-            self._starts[kind] = starts_for(learnt.rows, model, self._rng)
-        self[model] = Candidate(learnt, model, self._rng, self._starts[kind])
+        learnt, rng = self.learnt(model), self._rng
+        rivals = [own for other, own in self.items() if like(other, model)]
+        if rivals:
+            best = best_of(rivals)
+            given = self._starts[rivals[0].model], best.chain.states, rng
+            found = more_starts_for(learnt.rows, model, *given)
+        else:
+            found = self._starts[model] = starts_for(learnt.rows, model, rng)
+        to_beat = max((own.reached for own in rivals), default=-np.inf)
+        self[model] = Candidate(learnt, model, rng, found, to_beat)
         return self[model]
 
     def learnt(self, model):
@@ -146,3 +175,41 @@ def path_of_states(candidate_of, largest):
     chosen = next(c for c in tried if c is best or not best.clearly_better(c))
     scores = np.array([candidate.scores.mean() for candidate in tried])
     return chosen.model.n_states, scores
+
+
+def choose_model(tried, settings, seed):
+    """Choose the model whose short chain has the best predictive score.
+
+    `tried`: the candidates, by their models; `seed`: of the test whether the order of
+    rows is informative.
+    """
+    n_states, scores = settings.n_states, np.empty(0)
+    if n_states is None:
+        n_states, scores = path_of_states(
+            lambda number: tried[settings.models(number)[-1]], settings.largest
+        )
+    models = settings.models(n_states)
+    if len(models) == 1 and not settings.rivals(models[0]) and not tried:
+        return Choice(models[0], None, scores)
+    best = _best_model(tried, models)
+    if settings.n_states is None and n_states > 1 and not best.needs_order(seed):
+        best = _best_model(tried, settings.models(1))
+    elif settings.n_states is None:
+        numbers = n_states, 1 + int(scores.argmax())
+        chosen, rival = (tried[settings.models(number)[-1]] for number in numbers)
+        if rival.perhaps_better(chosen) and rival.needs_order(seed):
+            warn_of_number(chosen, rival)
+    rivals = settings.rivals(best.model)
+    if rivals:
+        rival = _best_model(tried, rivals)
+        if rival.clearly_better(best, _GAIN):
+            warn_of_emission(best, rival)
+    return Choice(best.model, best.chain, scores)
+
+
+def _best_model(tried, models):
+    """Return the best candidate: of covariances first, then of emissions with these."""
+    last = models[-1].shared
+    best = simplest_of([tried[model] for model in models if model.shared == last])
+    rest = [model for model in models if model.full == best.model.full]
+    return simplest_of([tried[model] for model in rest])

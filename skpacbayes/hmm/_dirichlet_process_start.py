@@ -14,9 +14,9 @@ from .._kernels.hmm import (
     emission_densities,
     forward_filter,
 )
-from ._dirichlet_process_conditionals import draw_dirichlet
 from ._dirichlet_process_durations import ways_into
 from ._dirichlet_process_model import BLOCK, MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
+from ._dirichlet_process_transitions import draw_dirichlet
 
 _CLIPPED = 0.05, 0.95  # quantiles to which rows are clipped in k-means
 _REACH = 2  # number of neighbours on each side that are averaged
@@ -68,14 +68,12 @@ def starts(values, bounds, n_states, full, rng):
     n_symbols = min(_N_SYMBOLS, len(values) // _LEAST_ROWS)
     if n_states == 1 or n_symbols <= n_states:
         return [Start(first, True)]
-    guesses = [first, groups(means_of_neighbours(values, bounds), n_states, rng)]
-    guesses += [random_pieces(len(values), n, n_states, rng) for n in _PIECES]
+    guesses = guesses_from(first, values, bounds, n_states, rng)
     symbols = groups(values, n_symbols, rng)
     tables = Tables(symbols, n_states, n_symbols)
     by_order = likeliest(tables, bounds, guesses, n_states, rng)
-    gaussians = Gaussians(values, n_states, full)
-    by_both = likeliest(gaussians, bounds, guesses, n_states, rng)
-    found = [Start(first, True), Start(by_order, True), Start(by_both, False)]
+    by_both = by_normals(guesses, values, bounds, n_states, full, rng)
+    found = [Start(first, True), Start(by_order, True), by_both]
     if not n_states < _N_LUMPS <= n_symbols:
         return found
     gaussians = Gaussians(values, _N_LUMPS, full)
@@ -87,6 +85,32 @@ def starts(values, bounds, n_states, full, rng):
         by_lumps = likeliest(tables, bounds, guesses[2:], n_states, rng)
         found.append(Start(by_lumps, True))
     return found
+
+
+def starts_after(others, states, values, bounds, n_states, full, rng):
+    """Return starts of a model, given those of a model with other emissions.
+
+    These are the first of the `others`, the final `states` of the best chain that began
+    with them, and the third, by normals of the model.
+    """
+    if len(others) == 1:
+        return others
+    guesses = guesses_from(others[0].states, values, bounds, n_states, rng)
+    by_both = by_normals(guesses, values, bounds, n_states, full, rng)
+    return [others[0], Start(states, True), by_both]
+
+
+def guesses_from(first, values, bounds, n_states, rng):
+    """Return states from which short chains start, of which `first` is one."""
+    smooth = groups(means_of_neighbours(values, bounds), n_states, rng)
+    pieces = [random_pieces(len(values), n, n_states, rng) for n in _PIECES]
+    return [first, smooth, *pieces]
+
+
+def by_normals(guesses, values, bounds, n_states, full, rng):
+    """Return the start by a hidden Markov model with one normal per state."""
+    gaussians = Gaussians(values, n_states, full)
+    return Start(likeliest(gaussians, bounds, guesses, n_states, rng), False)
 
 
 def random_pieces(n_rows, length, n_states, rng):

@@ -11,7 +11,7 @@ from ._dirichlet_process_dependence import (
     strongest_trend,
 )
 from ._dirichlet_process_regression import best_regression
-from ._dirichlet_process_selection import CHANCE, N_ORDERED
+from ._dirichlet_process_score import CHANCE, N_ORDERED
 
 _LEAST_SAME = 0.95  # least share of rows with the same state in all chains
 # A value that so many rows share, where others are mostly distinct, as zero of rain.

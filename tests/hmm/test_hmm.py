@@ -21,7 +21,7 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 import skpacbayes
-from skpacbayes.hmm._dirichlet_process_conditionals import Moments, draw_atoms
+from skpacbayes.hmm._dirichlet_process_atoms import Moments, draw_atoms
 from skpacbayes.hmm._dirichlet_process_model import Model, Parameters
 from skpacbayes.hmm._dirichlet_process_posterior import _log_student, medians
 from skpacbayes.hmm._dirichlet_process_series import Rows, sequence_bounds

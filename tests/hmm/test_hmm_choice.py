@@ -21,8 +21,8 @@ from skpacbayes.hmm._dirichlet_process_dependence import (
     strongest_trend,
 )
 from skpacbayes.hmm._dirichlet_process_forecast import rising_roots
-from skpacbayes.hmm._dirichlet_process_sampling import choose_model
-from skpacbayes.hmm._dirichlet_process_selection import Candidate, PredictiveScore
+from skpacbayes.hmm._dirichlet_process_score import PredictiveScore
+from skpacbayes.hmm._dirichlet_process_selection import Candidate, choose_model
 from skpacbayes.hmm._dirichlet_process_warnings import warn_of_order
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .* disagree")

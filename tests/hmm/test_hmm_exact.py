@@ -20,15 +20,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skpacbayes._kernels.hmm import draw_states, smooth, viterbi
-from skpacbayes.hmm import _dirichlet_process_conditionals as _conditionals
-from skpacbayes.hmm._dirichlet_process_chain import densities_of
+from skpacbayes.hmm import _dirichlet_process_transitions as _transitions
 from skpacbayes.hmm._dirichlet_process_durations import (
     Moved,
     Steps,
     filtered_stages,
     ways_into,
 )
-from skpacbayes.hmm._dirichlet_process_model import Parameters
+from skpacbayes.hmm._dirichlet_process_model import Parameters, densities_of
 from skpacbayes.hmm._dirichlet_process_series import Rows
 
 FALSE_ALARM = 1e-4
@@ -185,7 +184,7 @@ def test_a_row_of_transitions_is_truncated_dirichlet():
     alphas = np.array([2.5, 40.0])
     draws = []
     for _ in range(4000):
-        row = _conditionals.slice_pairs(row, alphas, least, rng)
+        row = _transitions.slice_pairs(row, alphas, least, rng)
         draws.append(row[0])
     # every fourth is as good as independent: eight slice steps on one coordinate each
     uniform = (law.cdf(draws[::4]) - between[0]) / np.diff(between)
@@ -223,13 +222,13 @@ def test_transitions_given_states(firsts, min_transition):
     expected = weights @ flat
     spread = np.sqrt((weights**2) @ (flat - expected) ** 2)
 
-    start = _conditionals.draw_dirichlet(np.ones((3, 3)), rng)
+    start = _transitions.draw_dirichlet(np.ones((3, 3)), rng)
     start = min_transition + share * start
     parameters = Parameters(start, invariant_law(start), *[None] * 6)
     parameters = parameters._replace(stages=np.ones(3, dtype=np.int64))
     chain = []
     for _ in range(3000):
-        transitions, law = _conditionals.draw_transitions(
+        transitions, law = _transitions.draw_transitions(
             Moved(moves, firsts, np.zeros(3)), parameters, model, rng
         )
         parameters = parameters._replace(transitions=transitions, start=law)

@@ -16,16 +16,16 @@ from sklearn.model_selection import GridSearchCV
 
 from skpacbayes._kernels.hmm import draw_states
 from skpacbayes._sentinels import ends_of, warn_of_far_rows
-from skpacbayes.hmm import _dirichlet_process_conditionals as _conditionals
 from skpacbayes.hmm import _dirichlet_process_inputs as _inputs
 from skpacbayes.hmm import _dirichlet_process_posterior as _posterior
-from skpacbayes.hmm._dirichlet_process_conditionals import (
-    draw_dirichlet,
-    draw_transitions,
-)
+from skpacbayes.hmm import _dirichlet_process_transitions as _transitions
 from skpacbayes.hmm._dirichlet_process_durations import Moved, Steps, filtered_stages
 from skpacbayes.hmm._dirichlet_process_forecast import state_forecasts, states_now
 from skpacbayes.hmm._dirichlet_process_series import Rows
+from skpacbayes.hmm._dirichlet_process_transitions import (
+    draw_dirichlet,
+    draw_transitions,
+)
 
 FREE = {"startprob": "dirichlet", "emission": "per_state"}
 
@@ -176,7 +176,7 @@ def test_sweeps_leave_the_prior(only_slices, monkeypatch):
     n_rows, k = 12, 2
     model = model_of(k, stationary=False, min_transition=0.1, transition_prior=1.0)
     if only_slices:
-        monkeypatch.setattr(_conditionals, "draw_rows", lambda *given: 0.0 * given[0])
+        monkeypatch.setattr(_transitions, "draw_rows", lambda *given: 0.0 * given[0])
     rng, bounds = np.random.default_rng(0), np.array([0, 3, n_rows])
     rows = Rows(np.zeros((n_rows, 1)), bounds)
     rows.inputs = rng.normal(size=(n_rows, 2)) * [1.0, 2.0]

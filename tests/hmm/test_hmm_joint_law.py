@@ -268,7 +268,10 @@ MISTAKES = [
         (mixtures_of_other_prior(place, factor), "per state", 400)
         for place, factor in ((0, 6.0), (3, 2.0), (5, 2.0))
     ],
-    (mixtures_of_other_prior(1, 1.5), "full, per state, missing", 400),
+    *[
+        (mixtures_of_other_prior(place, factor), "full, per state, missing", n_copies)
+        for place, factor, n_copies in ((1, 1.5, 400), (3, 2.0, 400), (5, 2.0, 600))
+    ],
     (filling_in_means, "full, missing", 700),
     (swapping_at_another_price, "shared", 300),
     (base_of_other_prior, "two features, missing", 400),

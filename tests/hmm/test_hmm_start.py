@@ -12,10 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import DirichletProcessHMM, make_hidden_markov
 from skpacbayes.hmm._dirichlet_process_chain import Chain
+from skpacbayes.hmm._dirichlet_process_gibbs import starts_for
 from skpacbayes.hmm._dirichlet_process_run import Run, leave_lower_modes
 from skpacbayes.hmm._dirichlet_process_sampling import agree
 from skpacbayes.hmm._dirichlet_process_score import MARGIN
-from skpacbayes.hmm._dirichlet_process_series import Rows
+from skpacbayes.hmm._dirichlet_process_selection import Candidate, Learnt
+from skpacbayes.hmm._dirichlet_process_series import Rows, Series
 from skpacbayes.hmm._dirichlet_process_start import Start, means_of_neighbours, starts
 
 
@@ -201,8 +203,17 @@ def test_chains_that_agree_stop_earlier(gap, ends):
         assert agree(runs, 0.0) == enough
         runs[1].votes = moved
         assert agree(runs, 0.0) == (n_iter == 400)
-    runs[0].log_likelihoods[-300:] -= 3.0
-    assert not agree(runs, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("gap", "n_iter", "ends"),
+    [(0.9, 400, False), (0.9, 500, False), (2.0, 400, True), (0.9, 780, True)],
+)
+def test_chains_that_will_not_agree_stop(gap, n_iter, ends):
+    """R-hat is about 1.13, or 1.6: further draws halve the excess of its square."""
+    logs = np.random.default_rng(0).normal([[0.0], [gap]], size=(2, n_iter))
+    runs = [Drawn(n_iter, own, np.ones((2, 5))) for own in logs]
+    assert agree(runs, 0.0) == ends
 
 
 def test_sweeps_stop_where_chains_agree():
@@ -247,3 +258,22 @@ def test_chains_leave_lower_modes_and_no_others():
     runs[0].advance(50, keep=False)
     leave_lower_modes(runs[:1])  # one has no other to follow
     assert runs[0].trial.n_draws == 10
+
+
+@pytest.mark.parametrize(("ahead", "n_sweeps"), [(90.0, 105), (110.0, 30)])
+def test_a_model_far_below_another_is_not_compared_further(ahead, n_sweeps):
+    """Sweeps of its start remain, by which it then scores, if it is 100 nats below."""
+    X = (
+        np.random.default_rng(0).normal(size=(150, 1))
+        + np.repeat([0, 9.0], 75)[:, None]
+    )
+    model = model_of(2, shared=False, min_transition=1e-3)
+    learnt = Learnt.of(Series(X, np.array([0, 150])), model)
+    found = starts_for(learnt.rows, model, np.random.default_rng(0))
+    first = Candidate(learnt, model, np.random.default_rng(1), found)
+    assert len(found) == 5
+    to_beat = first.reached + ahead
+    again = Candidate(learnt, model, np.random.default_rng(1), found, to_beat)
+    assert again.reached == first.reached
+    assert len(again.chain.log_likelihoods) == n_sweeps
+    assert (again.scores.sum() == first.reached) == (n_sweeps == 30)

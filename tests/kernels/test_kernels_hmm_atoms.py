@@ -1,6 +1,5 @@
 """Draws of the parameters of atoms, and of the atoms of rows, against NumPy."""
 
-import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.stats import gamma, kstest, multivariate_normal
 from twins import twin_of
 
 from skpacbayes._kernels import hmm_atoms
-from skpacbayes.hmm import _dirichlet_process_conditionals as _conditionals
+from skpacbayes.hmm import _dirichlet_process_atoms as _atoms
 
 MEAN_COUNT, SHAPE = 0.3, 2.5
 both = pytest.mark.parametrize("full", [False, True])
@@ -35,7 +34,7 @@ def test_stick_log_weights(kernel):
 @twin_of(hmm_atoms.draw_gaussians)
 def test_draw_atoms(kernel, full, monkeypatch):
     """Against the conjugate posterior of the rows themselves."""
-    monkeypatch.setattr(_conditionals, "draw_gaussians", kernel)
+    monkeypatch.setattr(_atoms, "draw_gaussians", kernel)
     rng, d = np.random.default_rng(3), 3
     rows = rng.normal(size=(6, d)) + 1.0
     center, origin, scale = rng.normal(size=(3, d)) ** 2
@@ -44,7 +43,7 @@ def test_draw_atoms(kernel, full, monkeypatch):
     moments = counts[..., 0], counts, sums, np.tril(gaps.T @ gaps)[None, None]
     model = SimpleNamespace(mean_count=MEAN_COUNT, shape=SHAPE, full=full)
     given = moments, center.reshape(1, 1, d), origin[None], scale[None], model
-    means, factors = _conditionals.draw_atoms(*given, np.random.default_rng(5))
+    means, factors = _atoms.draw_atoms(*given, np.random.default_rng(5))
     total = MEAN_COUNT + 6
     best = (MEAN_COUNT * origin + rows.sum(axis=0)) / total
     scatter = 2 * np.diag(scale) + (rows - best).T @ (rows - best)
@@ -63,35 +62,71 @@ def test_draw_atoms(kernel, full, monkeypatch):
     assert_allclose(means[0, 0], best + moved, rtol=1e-8)
 
 
+def of_base(precisions, means, noise, prior_precision):
+    """Return the origin by normal equations of atoms, and a draw's own noise."""
+    d = len(noise)
+    precision = prior_precision * np.eye(d) + MEAN_COUNT * sum(precisions)
+    pairs = zip(precisions, means, strict=True)
+    pull = MEAN_COUNT * sum(p @ mean for p, mean in pairs)
+    upper = np.linalg.cholesky(precision).T
+    return np.linalg.solve(precision, pull) + np.linalg.solve(upper, noise)
+
+
+@both
+@twin_of(hmm_atoms._draw_scales)
+def test_draw_scales(kernel, full):
+    """Features of the origin given the others; a scale divides a gamma variable.
+
+    With probability 1e-4 a right kernel fails, were the seed new.
+    """
+    rng, d, n_atoms = np.random.default_rng(4), 3, 4
+    means, counts = rng.normal(size=(1, n_atoms, d)), np.zeros((1, n_atoms, d))
+    counts[0, [0, 3]] = [[2.0], [1.0]]
+    factors = np.tril(rng.normal(size=(1, n_atoms, d, d))) + 2 * np.eye(d)
+    factors = factors if full else factors * np.eye(d)
+    precisions = [factors[0, a].T @ factors[0, a] for a in (0, 3)]
+    total = np.diag(sum(precisions))
+    precision = 0.1 * np.eye(d) + MEAN_COUNT * sum(precisions)
+    pull = MEAN_COUNT * sum(precisions[i] @ means[0, a] for i, a in enumerate((0, 3)))
+    prior, drawn = (MEAN_COUNT, SHAPE, 0.5, 2.0, 1.0, 0.1), []
+    for _ in range(300):
+        noise, origin, scale = rng.normal(size=d), rng.normal(size=d), np.empty(d)
+        expected = origin.copy()
+        kernel(counts, full, prior, noise, factors, means, origin, scale, rng)
+        for f in range(d):
+            gap = pull[f] - precision[f] @ expected
+            expected[f] += gap / precision[f, f] + noise[f] / np.sqrt(precision[f, f])
+        assert_allclose(origin, expected)
+        drawn.extend(scale * (2.0 + total))
+    shape = 0.5 + 2 * (SHAPE + full * 0.5 * (d - 1))
+    assert kstest(drawn, gamma(shape).cdf).pvalue > 1e-4
+    origin = np.full(d, 7.0)
+    kernel(counts, full, (*prior[:5], 0.0), noise, factors, means, origin, scale, rng)
+    assert_array_equal(origin, 7.0)
+
+
 def test_draw_base():
     """Against the normal equations of the atoms that have rows."""
     rng, d, n_shapes = np.random.default_rng(4), 3, 2
     means, occupied = rng.normal(size=(2, 4, d)), rng.random((2, 4)) < 0.7
-    roots = np.tril(rng.normal(size=(2, 4, d, d))) + 2 * np.eye(d)
-    for full, shared in itertools.product([False, True], repeat=2):
-        factors = roots if full else roots * np.eye(d)
-        parameters = SimpleNamespace(factors=factors, means=means, origins=None)
-        prior = {"location_variance": 10.0, "scale_shape": 0.5, "scale_rate": 2.0}
-        own = {"mean_count": MEAN_COUNT, "shape": SHAPE, "n_features": d}
-        model = SimpleNamespace(full=full, shared=shared, **prior, **own)
-        given = occupied, parameters, model
-        origins, scales = _conditionals.draw_base(*given, np.random.default_rng(6))
-        draws, shape = np.random.default_rng(6), SHAPE + full * 0.5 * (d - 1)
-        of_shapes = 0.5 + shape * occupied.sum(axis=1, keepdims=True)
+    factors = rng.uniform(1.0, 3.0, size=(2, 4, d, 1)) * np.eye(d)
+    parameters = SimpleNamespace(factors=factors, means=means, origins=None)
+    prior = {"location_variance": 10.0, "scale_shape": 0.5, "scale_rate": 2.0}
+    for shared in False, True:
+        own = {"mean_count": MEAN_COUNT, "shape": SHAPE, "shared": shared}
+        given = occupied, parameters, SimpleNamespace(**prior, **own)
+        origins, scales = _atoms.draw_base(*given, np.random.default_rng(6))
+        draws = np.random.default_rng(6)
+        of_shapes = 0.5 + SHAPE * occupied.sum(axis=1, keepdims=True)
         gammas = draws.standard_gamma(of_shapes, (n_shapes, d))
         noise = draws.standard_normal((n_shapes, d))
         assert not shared or origins is None
         for g in range(n_shapes):
             precisions = [f.T @ f for f in factors[g][occupied[g]]]
             assert_allclose(scales[g], gammas[g] / (2.0 + np.diag(sum(precisions))))
-            if shared:
-                continue
-            precision = np.eye(d) / 10.0 + MEAN_COUNT * sum(precisions)
-            pairs = zip(precisions, means[g][occupied[g]], strict=True)
-            pull = MEAN_COUNT * sum(p @ mean for p, mean in pairs)
-            upper = np.linalg.cholesky(precision).T
-            best = np.linalg.solve(precision, pull) + np.linalg.solve(upper, noise[g])
-            assert_allclose(origins[g], best)
+            if not shared:
+                expected = of_base(precisions, means[g][occupied[g]], noise[g], 0.1)
+                assert_allclose(origins[g], expected)
 
 
 @pytest.mark.parametrize("shape", [0.5, 1.0, 7.5])
@@ -123,10 +158,10 @@ def test_draw_labels(kernel, full):
     """The probabilities of all atoms decide, also where few rows look at empty ones.
 
     Of five atoms two have no rows: one is far from all rows, or has nearly no weight.
-    A row has an atom without rows if its number in `chances` is below their share, and
-    this number then chooses among them. Otherwise `uniforms` chooses among the others.
+    Their numbers of rows are those of the probabilities; each fails on a right kernel
+    with probability 1e-5, were the seed new. `uniforms` chooses among the others.
     """
-    rng, d, n = np.random.default_rng(10), 2, 400
+    rng, d, n = np.random.default_rng(10), 2, 1000
     looked_at = 0
     for log_weight in (-1.0, -6.0, -40.0):
         rows = 3.0 * rng.normal(size=(n, d))
@@ -143,16 +178,12 @@ def test_draw_labels(kernel, full):
             law = multivariate_normal(means[a], np.linalg.inv(precision))
             logs[:, a] = log_weights[a] + law.logpdf(rows)
             logs[:, a] -= 0.5 * np.diag(precision) @ rounding
-        uniforms, chances = rng.random((2, n))
+        uniforms = rng.random(n)
         shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
-        known, empty = np.array([0, 2, 3]), np.array([4, 1])  # in their order
-        expected = np.empty(n, dtype=int)
-        for t in range(n):
-            own, number, order = shares[t], uniforms[t], known
-            if chances[t] < own[empty].sum():
-                number, order = chances[t] / own[empty].sum(), empty
-            passed = own[order].cumsum() / own[order].sum()
-            expected[t] = order[np.searchsorted(passed, number)]
+        known, empty = np.array([0, 2, 3]), np.array([1, 4])
+        passed = shares[:, known].cumsum(axis=1)
+        places = (passed <= (uniforms * passed[:, -1])[:, None]).sum(axis=1)
+        expected = known[np.minimum(places, 2)]
         atoms = np.zeros((1, n), dtype=np.int64)
         kernel(
             np.ascontiguousarray(rows.T),
@@ -160,14 +191,18 @@ def test_draw_labels(kernel, full):
             rounding,
             full,
             uniforms,
-            chances,
             log_weights[None],
             factors[None],
             means[None],
             atoms,
+            rng,
         )
-        assert_array_equal(atoms[0], expected)
-        looked_at += np.isin(expected, empty).sum()
+        without = np.isin(atoms[0], empty)
+        assert_array_equal(atoms[0, ~without], expected[~without])
+        for a in empty:
+            error = np.sqrt((shares[:, a] * (1 - shares[:, a])).sum()) + 1e-9
+            assert abs((atoms[0] == a).sum() - shares[:, a].sum()) < 4.5 * error + 0.1
+        looked_at += without.sum()
     assert looked_at > 20
 
 
@@ -193,9 +228,9 @@ def test_update_mixtures(kernel, full):
         np.repeat([0, 1], n),
         atoms,
         np.zeros(d),
-        (0.05, 2.0, 0.5, 2.0, 1.0, 0.0 if full else 0.1),
+        (0.05, 2.0, 0.5, 2.0, 1.0, 0.1),
         full,
-        rng.random((4, 2 * n)),
+        rng.random((2, 2 * n)),
         rng.normal(size=(2, 3, 1, 3, d)),
         rng.normal(size=(2, 3, 1, 2, d, d)),
         np.zeros((2, d)),
@@ -203,13 +238,18 @@ def test_update_mixtures(kernel, full):
         rng,
     )
     assert_array_equal(sizes, [np.bincount(own) for own in atoms.reshape(2, n)])
-    found = np.array([labels[0], 1 - labels[1]])
-    assert (atoms.reshape(2, n) == found).mean() > 0.99
+    # The atoms of a mixture may have been exchanged.
+    found = atoms.reshape(2, n)
+    order = np.array(
+        [[0, 1] if np.mean(own) > 0.5 else [1, 0] for own in found == labels]
+    )
+    assert (np.take_along_axis(order, found, axis=1) == labels).mean() > 0.99
     covariance = np.array([[1.0, 0.8 * full], [0.8 * full, 1 + 0.64 * full]])
-    assert_allclose(means[0], centers[0], atol=0.6)
-    assert_allclose(means[1, ::-1], centers[1], atol=0.6)
+    means = np.take_along_axis(means, order[..., None], axis=1)
+    assert_allclose(means, centers, atol=0.6)
     precisions = factors.swapaxes(-1, -2) @ factors
     assert_allclose(np.linalg.inv(precisions) - covariance, 0.0, atol=0.9)
-    assert_allclose(np.exp(log_weights).sum(axis=1), 1.0)
-    assert_allclose(np.exp(log_weights[:, 0]), [0.7, 0.3], atol=0.15)
-    assert (base[0] != 0).all() == (not full)
+    weights = np.take_along_axis(np.exp(log_weights), order, axis=1)
+    assert_allclose(weights.sum(axis=1), 1.0)
+    assert_allclose(weights[:, 0], 0.7, atol=0.15)
+    assert (base[0] != 0).all()

@@ -1,6 +1,7 @@
-"""Models that the parameters of an estimator allow for given rows."""
+"""Settings of a run: models that the parameters allow for the rows, and sweeps."""
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,10 +14,65 @@ from ._dirichlet_process_product_model import (
 )
 from ._dirichlet_process_series import units_of
 
+_LARGEST = 12  # largest number of states that "auto" tries
 _MOST_FULL = 20  # largest number of features for which "auto" tries full covariances
 _LEAST_SPREAD = 3.0  # least spread of counts for which "auto" tries densities, too
 _ERRORS = 3.0  # tolerance, in standard errors, for a variance below the mean
 _MOST_CATEGORIES, _LEAST_ROWS = 10, 10  # distinct values; mean rows of each
+
+
+class Settings(NamedTuple):
+    """Settings: models to compare, and numbers of sweeps.
+
+    `models(n_states)` lists the models that may be chosen; `rivals(model)` those
+    with which the chosen one is compared, to warn; `n_states` is None, with a
+    `largest` number, to choose it; `n_iter` is None to stop by R-hat.
+    """
+
+    models: object
+    rivals: object
+    n_states: int | None
+    largest: int
+    burn_in: int
+    n_iter: int | None
+    thin: int
+    n_chains: int
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, estimator, X, driven=False):
+        """Return the settings of an estimator for rows X.
+
+        `driven`: whether there are inputs to the transitions. Raises ValueError for
+        conflicting parameters.
+        """
+        auto = estimator.n_states == "auto"
+        least = estimator.min_transition
+        if not auto and least * estimator.n_states > 1 + 1e-12:
+            raise ValueError(
+                f"min_transition={least} should be at most 1 / n_states = "
+                f"{1 / estimator.n_states:.6g}, for rows of transitions to sum to 1."
+            )
+        models = Models(estimator, X, driven)
+        kinds = models.kinds or ()
+        full = estimator.covariance_type == "full"
+        if full and 1 < kinds.count("normal") < len(kinds):
+            raise ValueError(
+                "covariance_type='full' needs features of one kind: those of "
+                f"emission={list(kinds)} are independent given their atom. Use "
+                "covariance_type='auto' or 'diag'."
+            )
+        return cls(
+            models=models.allowed,
+            rivals=models.rivals,
+            n_states=None if auto else estimator.n_states,
+            largest=min(_LARGEST, int(1 / least)) if least else _LARGEST,
+            burn_in=estimator.burn_in,
+            n_iter=None if estimator.n_iter == "auto" else estimator.n_iter,
+            thin=estimator.thin,
+            n_chains=estimator.n_chains,
+            n_jobs=estimator.n_jobs,
+        )
 
 
 class Models:

@@ -1,0 +1,168 @@
+"""Draws of the transitions, and of the distribution of the first states."""
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from .._kernels.hmm import accept_transitions
+from ._dirichlet_process_durations import stationary_of
+
+_N_TRIES = 16  # tries of rejection sampling of a row, before slice sampling
+_N_SLICES = 4  # slice-sampling steps per state
+_N_COMPARED = 50  # number of draws that compare distributions of the first states
+
+
+def draw_transitions(moved, parameters, model, rng):
+    """Draw the transition matrix and the distribution of first states given states.
+
+    A row is drawn from its Dirichlet distribution given the moves, restricted to
+    entries of at least `min_transition`. If the first states have the stationary
+    distribution, this is a proposal, accepted row by row with the ratio of the
+    stationary probabilities of the first states.
+    """
+    proposed = _propose(parameters.transitions, moved, model, rng)
+    firsts = moved.firsts
+    if not model.stationary:
+        return proposed, draw_dirichlet(firsts + model.transition_prior, rng)
+    thresholds = -rng.standard_exponential(model.n_states)
+    transitions, start = parameters.transitions.copy(), parameters.start.copy()
+    work = np.empty_like(transitions), np.empty_like(start)
+    accept_transitions(
+        proposed,
+        model.staged,
+        parameters.stages,
+        firsts,
+        thresholds,
+        transitions,
+        start,
+        *work,
+    )
+    return transitions, start
+
+
+def gain_of_free_starts(moved, parameters, model, rng):
+    """Return the gain, in nats, of a free distribution of the first states.
+
+    This is the difference of the posterior means of the log probability of all states.
+    If the first states are stationary, it is about half a centred chi-square variable
+    with n_states - 1 degrees of freedom.
+    """
+    means = []
+    for stationary in (False, True):
+        place, of_model = parameters, model._replace(stationary=stationary)
+        total = 0.0
+        for _ in range(_N_COMPARED):
+            transitions, start = draw_transitions(moved, place, of_model, rng)
+            place = place._replace(transitions=transitions, start=start)
+            total += xlogy(moved.moves, transitions).sum()
+            total += xlogy(moved.firsts, start).sum()
+            total += xlog1py(moved.onward, -transitions.diagonal()).sum()
+        means.append(total / _N_COMPARED)
+    return means[0] - means[1]
+
+
+def mean_transitions(moves, model):
+    """Return likely transitions given the states, and the first state's distribution.
+
+    They are means with one more move of each kind, shrunk to the uniform matrix as far
+    as `min_transition` requires.
+    """
+    k, least = model.n_states, model.min_transition
+    shares = (moves + 1.0) / (moves + 1.0).sum(axis=1, keepdims=True)
+    transitions, start = least + (1.0 - k * least) * shares, np.full(k, 1.0 / k)
+    if model.stationary:
+        start = stationary_of(transitions, np.ones(k), model)
+    return transitions, start
+
+
+def draw_dirichlet(alphas, rng, rates=None):
+    """Draw Dirichlet variables, also if gamma variables underflow.
+
+    With `rates`, normalised gamma variables with these rates.
+    """
+    if rates is None and np.minimum.reduce(alphas, axis=None) >= 1.0:
+        drawn = rng.standard_gamma(alphas)  # none of these underflows
+        drawn /= np.add.reduce(drawn, axis=-1, keepdims=True)
+        return drawn
+    logs = np.log(rng.standard_gamma(alphas + 1.0))
+    logs -= rng.standard_exponential(alphas.shape) / alphas
+    if rates is not None:
+        logs -= np.log(rates)
+    logs -= np.maximum.reduce(logs, axis=-1, keepdims=True)
+    drawn = np.exp(logs, out=logs)
+    drawn /= np.add.reduce(drawn, axis=-1, keepdims=True)
+    return drawn
+
+
+def _propose(transitions, moved, model, rng):
+    """Draw rows given the moves, with entries of at least `min_transition`.
+
+    By rejection sampling or, if that fails, by reversible slice-sampling steps from the
+    current row.
+    """
+    alphas, least = moved.moves + model.transition_prior, model.min_transition
+    onward, rates = moved.onward, moved.rates
+    if model.staged:
+        proposed = draw_rows(alphas, np.arange(len(alphas)), onward, rng, rates)
+    else:
+        proposed = draw_dirichlet(alphas, rng, rates)
+    lowest = np.minimum.reduce(proposed, axis=1).tolist()
+    for i in [i for i, low in enumerate(lowest) if low < least]:
+        tries = np.full(_N_TRIES, i)
+        divisors = None if rates is None else rates[tries]
+        drawn = draw_rows(alphas[tries], tries, onward[tries], rng, divisors)
+        legal = drawn[drawn.min(axis=1) >= least]
+        if len(legal):
+            proposed[i] = legal[0]
+        else:
+            pulls = None if rates is None else moved.pulls[i]
+            proposed[i] = slice_pairs(
+                transitions[i], alphas[i], least, rng, i, onward[i], pulls
+            )
+    return proposed
+
+
+def draw_rows(alphas, places, onward, rng, rates=None):
+    """Draw rows of transitions without the restriction of their entries.
+
+    Row i has the density of a Dirichlet distribution times the probability of leaving
+    state ``places[i]``, to the power of ``onward[i]``, for transitions to the next
+    stage. With `rates`, of the shape of `alphas`, it is that of normalised gamma
+    variables.
+    """
+    rows = draw_dirichlet(alphas, rng, rates)
+    if np.logical_or.reduce(onward):
+        away = np.arange(alphas.shape[1]) != places[:, None]
+        others = alphas[away].reshape(len(alphas), -1)
+        stay = rng.beta(alphas[~away], others.sum(axis=1) + onward)
+        rows[away] = ((1.0 - stay)[:, None] * draw_dirichlet(others, rng)).ravel()
+        rows[~away] = stay
+    return rows
+
+
+def slice_pairs(row, alphas, least, rng, place=0, onward=0.0, pulls=None):
+    """Update pairs of entries with a fixed sum, by slice sampling.
+
+    `row` has entries of at least `least`, and so has the result. `place` and `onward`
+    as in `draw_rows`; the log density falls linearly with `pulls`, if any.
+    """
+    row = row.copy()
+    pulls = np.zeros(len(row)) if pulls is None else pulls
+    for _ in range(_N_SLICES * len(row) if len(row) > 1 else 0):
+        i, j = rng.choice(len(row), 2, replace=False)
+        total = row[i] + row[j]
+
+        def log_density(x, i=i, j=j, total=total):
+            logs = (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
+            logs -= (pulls[i] - pulls[j]) * x
+            stay = {i: x, j: total - x}.get(place, row[place])
+            return logs + (onward * np.log1p(-stay) if onward else 0.0)
+
+        low, high = least, total - least
+        height = log_density(row[i]) - rng.standard_exponential()
+        while high > low:
+            x = rng.uniform(low, high)
+            if log_density(x) >= height:
+                row[i], row[j] = x, total - x
+                break
+            low, high = (x, high) if x < row[i] else (low, x)
+    return row
