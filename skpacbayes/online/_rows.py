@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._sentinels import warn_of_far_rows, warn_of_sentinels_in_stream
 from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
+from ._dependent_columns import MOST_ROWS, warn_of_dependent_columns
 from ._doubts import (
     order_found,
     warn_of_copies,
@@ -214,6 +215,9 @@ class OnlineEstimator(StreamingEstimator):
                     self._doubt_fit(*rows)
                 if self._n_labels():
                     self._doubt_labels()
+            rows = self._remembered() if rows is None else rows
+            if rows is not None:
+                self._doubt_columns(*rows)
         return self
 
     def _columns(self):
@@ -235,6 +239,27 @@ class OnlineEstimator(StreamingEstimator):
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit."""
+
+    def _doubt_columns(self, X, y, sample_weight):
+        """Warn if the effects of small differences of columns have not been learnt."""
+        some = slice(None, None, -(-len(X) // MOST_ROWS))
+        X, y, weights = X[some], y[some], sample_weight[some]
+        targets = self._responses(y)
+        warn_of_dependent_columns(
+            X, targets, lambda: self._unexplained(X, y), weights, self._columns()
+        )
+
+    def _responses(self, y):
+        """Return the targets of the outputs, (n_rows, n_outputs)."""
+        if not self._n_labels():
+            return y[:, None]
+        if self._n_outputs() == 1:
+            return (y > 0.0).astype(float)[:, None]
+        return np.eye(len(self.classes_))[y.astype(int)]
+
+    def _unexplained(self, X, y):
+        """Return `_responses` less their predictions by the model."""
+        raise NotImplementedError
 
     def _doubt_labels(self):
         """Warn of a label that stays the same for long."""
