@@ -10,12 +10,13 @@ import numpy as np
 from .._base import warn_user
 
 SMALL = 0.1  # variance of a principal component of the columns in their units
-RANK = 1e-10  # variance below which it is rounding
+RANK = 1e-14  # variance below which it is rounding in the covariances
 SURE = 5.0  # standard errors of the relation between errors and such a component
 NOTABLE = 0.1  # share of the squared error that it explains, net of estimation
 MATERIAL = 0.01  # the same share of the variance of the targets
 FEWEST = 20  # rows more than components
-MOST_ROWS = 5000
+# Rows that are looked at, at most: this number, or as many for each column.
+MOST_ROWS, ROWS_PER_COLUMN = 1000, 10
 
 
 def warn_of_dependent_columns(X, targets, errors_of, weights, columns):
@@ -37,10 +38,10 @@ def warn_of_dependent_columns(X, targets, errors_of, weights, columns):
         Names of the columns.
     """
     weights = weights if len(weights) else np.ones(len(X))
-    Z, varies = _standardized(X, weights)
     total = weights.sum()
-    if Z.shape[1] < 2 or min(len(X), total) < Z.shape[1] + FEWEST:
+    if X.shape[1] < 2 or min(len(X), total) < X.shape[1] + FEWEST:
         return
+    Z, varies = _standardized(X, weights)
     variances, axes = np.linalg.eigh((Z.T * weights) @ Z / total)
     kept = (variances > RANK) & (variances < SMALL)
     if not kept.any():
@@ -75,9 +76,8 @@ def _explained(components, values, weights):
     unequal variances.
     """
     values = values - np.average(values, axis=0, weights=weights)
-    weighted = components * weights[:, None]
-    products = weighted.T @ values
-    squares = np.square(weighted).T @ np.square(values)
+    products = (components * weights[:, None]).T @ values
+    squares = (np.square(components) * weights[:, None]).T @ np.square(values)
     explained = np.square(products).sum(axis=1) / weights.sum()
     squared = float(weights @ np.square(values).sum(axis=1))
     noise = max(squared - explained.sum(), 0.0) / (weights.sum() - len(explained) - 1)

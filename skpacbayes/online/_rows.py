@@ -9,7 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._sentinels import warn_of_far_rows, warn_of_sentinels_in_stream
 from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
-from ._dependent_columns import MOST_ROWS, warn_of_dependent_columns
+from ._dependent_columns import (
+    MOST_ROWS,
+    ROWS_PER_COLUMN,
+    warn_of_dependent_columns,
+)
 from ._doubts import (
     order_found,
     warn_of_copies,
@@ -242,7 +246,8 @@ class OnlineEstimator(StreamingEstimator):
 
     def _doubt_columns(self, X, y, sample_weight):
         """Warn if the effects of small differences of columns have not been learnt."""
-        some = slice(None, None, -(-len(X) // MOST_ROWS))
+        most = max(MOST_ROWS, ROWS_PER_COLUMN * X.shape[1])
+        some = slice(None, None, -(-len(X) // most))
         X, y, weights = X[some], y[some], sample_weight[some]
         targets = self._responses(y)
         warn_of_dependent_columns(
