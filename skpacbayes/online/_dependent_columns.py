@@ -16,7 +16,7 @@ NOTABLE = 0.1  # share of the squared error that it explains, net of estimation
 MATERIAL = 0.01  # the same share of the variance of the targets
 FEWEST = 20  # rows more than components
 # Rows that are looked at, at most: this number, or as many for each column.
-MOST_ROWS, ROWS_PER_COLUMN = 1000, 10
+MOST_ROWS, ROWS_PER_COLUMN = 1000, 5
 
 
 def warn_of_dependent_columns(X, targets, errors_of, weights, columns):

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._sentinels import warn_of_far_rows, warn_of_sentinels_in_stream
 from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
+from ._changed_units import warn_of_changed_units
 from ._dependent_columns import (
     MOST_ROWS,
     ROWS_PER_COLUMN,
@@ -222,6 +223,8 @@ class OnlineEstimator(StreamingEstimator):
             rows = self._remembered() if rows is None else rows
             if rows is not None:
                 self._doubt_columns(*rows)
+                learnt = rows[2] > 0.0 if len(rows[2]) else slice(None)
+                warn_of_changed_units(rows[0][learnt], columns)
         return self
 
     def _columns(self):
