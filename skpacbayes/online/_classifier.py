@@ -322,6 +322,12 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         own = np.take_along_axis(self._probabilities(X), numbers, axis=1)
         return -np.log(np.maximum(own[:, 0], LEAST))
 
+    def _unexplained(self, X, y):
+        if not self._logistic():
+            return super()._unexplained(X, y)
+        probabilities = self._probabilities(X)
+        return self._responses(y) - probabilities[:, -self._n_outputs() :]
+
     def _superfluous(self, state):
         """Return which experts are left out: those with Fourier features, or none."""
         curved = state.curved

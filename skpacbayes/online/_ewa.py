@@ -242,7 +242,13 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         ValueError
             If X is not finite or beyond 1e150, or an expert predicts NaN.
         """
-        X = self._rows(X)
+        return self._average(self._rows(X))
+
+    def _unexplained(self, X, y):
+        return (y - self._average(X))[:, None]
+
+    def _average(self, X):
+        """Return the weighted mean of the experts' predictions of validated rows."""
         predictions = np.empty((len(self.estimators_), len(X), 1))
         begun = self._state.n_rows > 0.0
         weights = np.zeros(len(predictions))

@@ -261,6 +261,11 @@ class OnlineLinearModel(OnlineEstimator):
         expected = {"log_loss": lambda a: np.tanh(0.5 * a), "poisson": np.exp}
         return targets - expected.get(self.loss, np.positive)(scores)
 
+    def _unexplained(self, X, y):
+        scores = np.empty((len(X), len(self._state.shares())))
+        predict_scores(X, *self._state.arguments, scores)
+        return self._errors(y, scores)
+
     def _targets(self, y, scores):
         """Return the targets of each output; labels are -1 or 1."""
         labels = np.where(y[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)

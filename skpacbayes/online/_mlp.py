@@ -218,14 +218,19 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
             self._check_distribution()
         means, variances = self._moments(X)
         state = self._state
-        unit = state.target_unit
-        if np.isinf(unit):  # no row of positive weight
-            means = np.zeros(len(X))
-        else:
-            means = state.target_mean[0] + unit * means[:, 0]
+        means = self._in_units_of_y(means[:, 0])
         if not return_std:
             return means
-        return means, unit * np.sqrt(state.noise + variances[:, 0])
+        return means, state.target_unit * np.sqrt(state.noise + variances[:, 0])
+
+    def _in_units_of_y(self, means):
+        unit = self._state.target_unit
+        if np.isinf(unit):  # no row of positive weight
+            return np.zeros(len(means))
+        return self._state.target_mean[0] + unit * means
+
+    def _unexplained(self, X, y):
+        return (y - self._in_units_of_y(self._moments(X)[0][:, 0]))[:, None]
 
     @property
     def cumulative_loss_(self):

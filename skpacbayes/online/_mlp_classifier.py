@@ -185,6 +185,9 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         logs = log_expit(scores)
         return logs - logsumexp(logs, axis=1, keepdims=True)
 
+    def _unexplained(self, X, y):
+        return self._responses(y) - expit(self._log_odds(X))
+
     def _log_odds(self, X):
         """Return the log odds of each output: logistic(N(m, v)), approximately."""
         means, variances = self._moments(X)

@@ -512,6 +512,20 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             warn_of_growing_errors(growth, state.n_steps, rate, state.own.stop)
         return found
 
+    def _responses(self, y):
+        """Return the targets; with a loss of absolute errors, which are large ones."""
+        if self._level() is None:
+            return y[:, None]
+        return (y > np.quantile(y, self._level()))[:, None].astype(float)
+
+    def _unexplained(self, X, y):
+        errors = super()._unexplained(X, y)
+        return errors if self._level() is None else (errors > 0.0).astype(float)
+
+    def _level(self):
+        """Return the level of the quantile that is predicted; None for a mean."""
+        return {"quantile": self.quantile, "absolute_error": 0.5}.get(self.loss)
+
     def _doubt_rows(self, X):
         """Warn if many rows are beyond the range of a feature, and that matters.
 

@@ -9,6 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._sentinels import warn_of_far_rows, warn_of_sentinels_in_stream
 from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
+from ._changed_units import warn_of_changed_units
+from ._dependent_columns import (
+    MOST_ROWS,
+    ROWS_PER_COLUMN,
+    warn_of_dependent_columns,
+)
 from ._doubts import (
     order_found,
     warn_of_copies,
@@ -216,6 +222,11 @@ class OnlineEstimator(StreamingEstimator):
                     self._doubt_shape(*rows)
                 if matters and self._n_labels():
                     self._doubt_labels()
+            rows = self._remembered() if rows is None else rows
+            if rows is not None:
+                self._doubt_columns(*rows)
+                learnt = rows[2] > 0.0 if len(rows[2]) else slice(None)
+                warn_of_changed_units(rows[0][learnt], columns)
         return self
 
     def _columns(self):
@@ -240,6 +251,28 @@ class OnlineEstimator(StreamingEstimator):
 
     def _doubt_shape(self, X, y, sample_weight):
         """Warn if errors are a smooth function of the features."""
+
+    def _doubt_columns(self, X, y, sample_weight):
+        """Warn if the effects of small differences of columns have not been learnt."""
+        most = max(MOST_ROWS, ROWS_PER_COLUMN * X.shape[1])
+        some = slice(None, None, -(-len(X) // most))
+        X, y, weights = X[some], y[some], sample_weight[some]
+        targets = self._responses(y)
+        warn_of_dependent_columns(
+            X, targets, lambda: self._unexplained(X, y), weights, self._columns()
+        )
+
+    def _responses(self, y):
+        """Return the targets of the outputs, (n_rows, n_outputs)."""
+        if not self._n_labels():
+            return y[:, None]
+        if self._n_outputs() == 1:
+            return (y > 0.0).astype(float)[:, None]
+        return np.eye(len(self.classes_))[y.astype(int)]
+
+    def _unexplained(self, X, y):
+        """Return `_responses` less their predictions by the model."""
+        raise NotImplementedError
 
     def _doubt_labels(self):
         """Warn of a label that stays the same for long."""

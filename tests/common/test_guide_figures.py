@@ -194,6 +194,16 @@ QUOTED = {
             ],
         ),
         (
+            "online_dependent",
+            "Loss of 2000 new rows",
+            "the regressor has {0.96} of the variance of the target as its squared "
+            "error on new rows, and {0.09} with whitened columns",
+            [
+                "two prices | OnlineVIRegressor() > loss",
+                "two prices | OnlineVIRegressor() > whitened",
+            ],
+        ),
+        (
             "online_rare",
             "Sum of the probabilities",
             "{3.41} times too high in sum with two classes (logistic regression of all "

@@ -244,6 +244,7 @@ def test_equivariance(covariance, loss):
         assert_allclose(scaled.predict(X, return_std=True)[1] / 1e3, std, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The values of column")
 @pytest.mark.filterwarnings("ignore:The errors of recent rows")
 @pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("change", ["begins late", "grows", "grows again and again"])
