@@ -388,8 +388,8 @@ class Search:
         return self.density(mixture) - self.skewed.gain(mixture)
 
     def keep(self, mixture):
-        """Keep a mixture if it is the best of its kind and size, and a density."""
-        if mixture is None or self.problem.collapsed(mixture):
+        """Keep a mixture if it is the best of its kind and size."""
+        if mixture is None:
             return
         found = self.solutions.setdefault(mixture.kind, {})
         best = found.get(mixture.n_clusters)

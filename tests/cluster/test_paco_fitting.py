@@ -11,8 +11,8 @@ from sklearn.mixture import GaussianMixture
 
 from skpacbayes import make_paco_model
 from skpacbayes.cluster._paco_covariances import fit_with_covariances
-from skpacbayes.cluster._paco_fitting import MixtureProblem, inverse_root
-from skpacbayes.cluster._paco_search import Search, find_mixture
+from skpacbayes.cluster._paco_fitting import PULL, MixtureProblem, inverse_root
+from skpacbayes.cluster._paco_search import find_mixture
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
 RNG = np.random.default_rng(0)
@@ -153,17 +153,23 @@ def test_a_search_of_one_kind_finds_sizes_as_likely_as_that_of_all_kinds(seed):
             assert again.sizes[k].evidence > full.sizes[k].evidence - 1.0
 
 
-@pytest.mark.parametrize(("n_single", "collapses"), [(4, False), (60, True)])
-def test_variances_of_single_rows_may_tend_to_zero(n_single, collapses):
-    """If they are most clusters: the likelihood then has no bound, and is not used."""
-    points = np.random.default_rng(0).normal(size=(1500, 20))
-    problem = problem_of(points)
-    far = np.argsort((points**2).sum(axis=1))[-n_single:]
+@pytest.mark.parametrize("n_single", [4, 60])
+@pytest.mark.parametrize("dof", [math.inf, 5.0])
+@pytest.mark.parametrize(("unit", "row_weight"), [(1.0, 1.0), (1e3, 5.0)])
+def test_variances_of_single_rows_do_not_vanish(n_single, dof, unit, row_weight):
+    """Not even if these are nearly all clusters: that of the rest is their limit.
+
+    The variance of a single row is at least the pull's share of it.
+    """
+    points = unit * np.random.default_rng(0).normal(size=(1500, 20))
+    points[:n_single] *= 6.0
+    problem = problem_of(points, np.full(len(points), row_weight))
+    problem.row_weight = row_weight
     labels = np.zeros(len(points), dtype=np.int64)
-    labels[far] = np.arange(1, n_single + 1)
+    labels[:n_single] = np.arange(1, n_single + 1)
     start = problem.cut(problem.single("round"), labels)
-    mixture = problem.fit(start, "round", True, math.inf, 200, 0.0)
-    assert problem.collapsed(mixture) == collapses
-    search = Search(problem)
-    search.keep(mixture)
-    assert bool(search.solutions) == (not collapses)
+    mixture = problem.fit(start, "round", True, dof, 100, -math.inf)
+    assert_allclose(mixture.masses[1:], row_weight)
+    ratios = mixture.scales[1:] / mixture.scales[0]
+    assert ratios.min() > 0.99 * PULL / (PULL + row_weight)
+    assert ratios.max() < 1
