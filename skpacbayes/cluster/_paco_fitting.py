@@ -70,15 +70,16 @@ class MixtureProblem:
         problem.row_weight = rows.row_weight
         return problem
 
-    def subset(self, n_points, n_rows=None):
+    def subset(self, n_points, n_rows=None, skipped=0):
         """Return the problem of at most `n_points` points, drawn with a fixed seed.
 
-        `n_rows`: their total weight; None: the sum of their weights.
+        `n_rows`: their total weight; None: the sum of their weights. `skipped`: number
+        of the points drawn first that are left out.
         """
         if len(self.points) <= n_points:
             return self
-        drawn = np.random.default_rng(0).permutation(len(self.points))[:n_points]
-        kept = np.sort(self.order[drawn])
+        drawn = np.random.default_rng(0).permutation(len(self.points))[skipped:]
+        kept = np.sort(self.order[drawn[:n_points]])
         weights = self.weights[kept]
         factor = 1.0 if n_rows is None else n_rows / weights.sum()
         weights = factor * weights

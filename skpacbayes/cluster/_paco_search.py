@@ -175,7 +175,10 @@ def _tree_and_size(everything, shape, columns=None):
         part = everything.subset(n_points)
         tree = Tree(part, shape, columns)
         most = max(1, min(len(part.points) // 2, int(part.n_rows // 2)))
-        n_clusters = tree.n_clusters(most)
+        others = None
+        if part.row_weight > 1:
+            others = everything.subset(n_points, skipped=n_points)
+        n_clusters = tree.n_clusters(most, others)
         enough = n_clusters * _TREE_POINTS_OF_CLUSTER <= len(part.points)
         if enough or part is everything:
             break

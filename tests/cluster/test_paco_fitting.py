@@ -173,3 +173,30 @@ def test_variances_of_single_rows_do_not_vanish(n_single, dof, unit, row_weight)
     ratios = mixture.scales[1:] / mixture.scales[0]
     assert ratios.min() > 0.99 * PULL / (PULL + row_weight)
     assert ratios.max() < 1
+
+
+@pytest.mark.parametrize("columns", [None, [0, 1, 2]])
+@pytest.mark.parametrize(("n_groups", "unit"), [(1, 1.0), (4, 1e-3), (200, 1e3)])
+def test_the_number_of_a_tree_of_drawn_points(n_groups, unit, columns):
+    """Points of five rows each: neither is noise cut, nor are small groups merged."""
+    rng = np.random.default_rng(n_groups)
+    places = 9.0 * np.array(np.unravel_index(np.arange(n_groups), (6, 6, 6))).T
+    points = rng.normal(size=(4000, 12))
+    points[:, :3] += places[rng.integers(n_groups, size=4000)]
+    problem = problem_of(unit * points, np.full(len(points), 5.0))
+    problem.row_weight = 5.0
+    drawn, others = problem.subset(1400), problem.subset(1400, skipped=1400)
+    assert not np.isin(drawn.points[:, 0], others.points[:, 0]).any()
+    tree = Tree(drawn, "round", columns)
+    assert abs(tree.n_clusters(700, others) - n_groups) <= 0.05 * n_groups
+
+
+def test_groups_of_two_drawn_points_are_not_one():
+    """Each as one row, they are no evidence of groups; other points are."""
+    rng = np.random.default_rng(0)
+    places = 9.0 * np.array(np.unravel_index(np.arange(400), (20, 20))).T
+    points = places[rng.integers(400, size=4000)] + rng.normal(size=(4000, 2))
+    problem = problem_of(points, np.full(len(points), 3.0))
+    problem.row_weight = 3.0
+    tree = Tree(problem.subset(1000), "round")
+    assert tree.n_clusters(500, problem.subset(1000, skipped=1000)) >= 400
