@@ -257,6 +257,8 @@ class PACOClusterer(
     weights)^2 / (sum of their squares) [7]_ in the evidence and in lambda. Rows are
     copied if the values of two columns or more hardly repeat among the
     distinct rows; equal rows of ratings, counts or categories are rows of their own.
+    Of the rows that a stream has merged, copies one after the other, and weights, count
+    in this way.
 
     With more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 of
     them, drawn with a fixed seed and weighted up to the total weight.
