@@ -415,9 +415,9 @@ class PACOClusterer(
             If other numbers of clusters describe the rows almost as well, the chains
             disagree, all of `max_clusters` are in use, clusters consist of a single row
             or of copies of it, half of the clusters have no gap in density between
-            them, more clusters that overlap or two groups that cross describe the rows
-            better, weights are too small or unequal to show clusters, or all columns
-            have two values.
+            them, clusters have two modes, more clusters that overlap or two groups that
+            cross describe the rows better, weights are too small or unequal to show
+            clusters, or all columns have two values.
         UserWarning
             If several rows share a value far from all others of its column, which may
             stand for a missing one. If a column seems to be an angle whose jump, as

@@ -326,9 +326,11 @@ class GibbsProblem:
             self.rows = replace(self.rows, points=varying, scatter=scatter)
         exponent = 0 if stream is None else stream.summary.exponent
         self.offset, self.exponent = scaled(center, exponent), step + exponent
-        if setting.mixtures and stream is None:
+        if setting.regret:
+            return
+        if stream is None:
             self.values = ColumnValues.of(self.rows)
-        elif setting.mixtures:
+        else:
             values = stream.summary.column_values()
             self.values = values.about(center, step, self.varying)
 
