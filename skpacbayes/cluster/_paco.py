@@ -30,9 +30,10 @@ from .._stream import (
 )
 from .._validation import validate_data
 from ._paco_outcome import ClusterNoise, before_chains, read_chains
-from ._paco_problem import GibbsProblem, Setting
+from ._paco_problem import GibbsProblem
 from ._paco_regret import regret_certificate
 from ._paco_rows import Rows
+from ._paco_setting import Setting
 from ._paco_stream import Stream
 from ._paco_summary import StreamSummary, checked_statistics
 

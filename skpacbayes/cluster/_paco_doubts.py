@@ -7,10 +7,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
+from ._paco_background import FEWEST, far_points
 from ._paco_cells import metric_of
 from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
-from ._paco_far import FEWEST, far_points
 from ._paco_fitting import MixtureProblem
 from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import counts_between, pieces_of_clusters, rows_of_points

@@ -7,14 +7,17 @@ from functools import partial
 
 import numpy as np
 
-from ._paco_background import fit_with_background, with_background
+from ._paco_background import (
+    explaining_far_rows,
+    fit_with_background,
+    with_background,
+)
 from ._paco_covariances import (
     covariance_gain,
     fit_with_covariances,
     refit_with_covariances,
     with_covariances,
 )
-from ._paco_far import explaining_far_rows
 from ._paco_mixture import (
     LEAST_GAIN,
     STUDENT_DOF,
