@@ -222,6 +222,8 @@ def _doubts_of_modes(found, n_clusters):
 
 def _doubts_of_two_modes(problem, n_clusters):
     """Yield a sentence if clusters clearly have two modes, where no mixture says so."""
+    if not np.ptp(problem.rows.points, axis=0).any():
+        return  # equal rows
     rounding = np.diag(rounding_of(problem.rows, problem.values))
     rows = MixtureProblem.of(problem.rows, rounding)
     points, weights, which = rows_of_points(rows)
