@@ -27,9 +27,9 @@ Cloud = namedtuple("Cloud", "places weights spreads total")
 
 # Which mixture: whether coordinates change, and whether variances are the components'
 # `own`; `dof`, a whole number, 0 for normal components; rows' worth of `pull` of own
-# variances towards their harmonic mean; the `smallest` variance; the log density of the
-# background, if there is one.
-Kind = namedtuple("Kind", "changing own dof pull smallest log_uniform")
+# variances towards their harmonic mean; the weight of one `row`; the `smallest`
+# variance; the log density of the background, if there is one.
+Kind = namedtuple("Kind", "changing own dof pull row smallest log_uniform")
 
 # Parameters, changed in place: `centers` (n_features, n_clusters), so that loops over
 # the clusters vectorise, `scales` (variances), `shares` and `masses` (n_clusters,).
@@ -189,7 +189,10 @@ def _maximise(total, kind, k, components, sums, moments):
     _, _, inverses, _, _, _, square, thick = moments
     harmonic, everything, all_mass = 0.0, 0.0, 0.0
     for j in range(k):
-        harmonic += inverses[j] / k
+        # Variances without the degree of freedom that the centre takes: otherwise those
+        # of clusters of single rows, if there are many, would vanish with their mean.
+        free = max(masses[j] - kind.row, 0.0) + kind.pull
+        harmonic += inverses[j] * free / (masses[j] + kind.pull) / k
         shares[j] = masses[j] / total
         if thick[j] > 0.0:
             moved = 0.0

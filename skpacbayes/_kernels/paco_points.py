@@ -29,10 +29,12 @@ from .order import END, N_ENDS, NEXT, _note_end
 # squared steps from row to row, weight of those rows, number of points; the weight of
 # the latest row, and the factor by which the weight of earlier rows falls; rows since
 # the last refresh that lie outside of all clusters, their number that is expected of a
-# row, and the position of that refresh; and the length of an interval of the stream.
+# row, and the position of that refresh; the length of an interval of the stream; the
+# sum of the squared weights of runs of equal rows, and the weight of the last run.
 SEEN, DUE, LOSS, SQUARE, TEMPERATURES, REMAINING, STEPS, N_STEPS = range(8)
 POINTS, UNIT, KEPT, FAR, EXPECTED, REFRESHED, INTERVAL = range(8, 15)
-N_ENTRIES = 15
+RUN_SQUARES, RUN = range(15, 17)
+N_ENTRIES = 17
 # Entries of a point after the mean of its rows.
 WEIGHT, SCATTER, HELD, HELD_LOSS, HELD_SQUARE, STEP, STEP_WEIGHT, TIMES = range(8)
 N_TIMES = 8
@@ -131,6 +133,8 @@ def rescale(table, scatter, metric, pair_costs, clock):
     clock[UNIT] *= factor
     clock[STEPS] *= factor
     clock[N_STEPS] *= factor
+    clock[RUN_SQUARES] *= factor * factor
+    clock[RUN] *= factor
     held = int(clock[POINTS])
     j, before, after = 0, 0.0, 0.0
     while j < held:

@@ -25,6 +25,8 @@ from .paco_points import (
     N_TIMES,
     REFRESHED,
     REMAINING,
+    RUN,
+    RUN_SQUARES,
     SCATTER,
     SEEN,
     SQUARE,
@@ -273,6 +275,10 @@ def meet(
         interval = int(clock[SEEN] / clock[INTERVAL])
         _write_sums(here, n_features, mass, held, loss, together, step, interval)
         note_values(incoming, n_incoming, n_incoming + 1, values, notes, clock[UNIT])
+        if not (previous[n_features] >= 0.0 and jump == 0.0):
+            clock[RUN] = 0.0
+        clock[RUN_SQUARES] += (2.0 * clock[RUN] + mass) * mass
+        clock[RUN] += mass
         if previous[n_features] >= 0.0:
             clock[STEPS] += mass * jump
             clock[N_STEPS] += mass

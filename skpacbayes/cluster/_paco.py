@@ -30,9 +30,10 @@ from .._stream import (
 )
 from .._validation import validate_data
 from ._paco_outcome import ClusterNoise, before_chains, read_chains
-from ._paco_problem import GibbsProblem, Setting
+from ._paco_problem import GibbsProblem
 from ._paco_regret import regret_certificate
 from ._paco_rows import Rows
+from ._paco_setting import Setting
 from ._paco_stream import Stream
 from ._paco_summary import StreamSummary, checked_statistics
 
@@ -257,6 +258,8 @@ class PACOClusterer(
     weights)^2 / (sum of their squares) [7]_ in the evidence and in lambda. Rows are
     copied if the values of two columns or more hardly repeat among the
     distinct rows; equal rows of ratings, counts or categories are rows of their own.
+    Of the rows that a stream has merged, copies one after the other, and weights, count
+    in this way.
 
     With more than 10,000 distinct rows, `fit` samples the quasi-posterior of 10,000 of
     them, drawn with a fixed seed and weighted up to the total weight.
@@ -413,9 +416,9 @@ class PACOClusterer(
             If other numbers of clusters describe the rows almost as well, the chains
             disagree, all of `max_clusters` are in use, clusters consist of a single row
             or of copies of it, half of the clusters have no gap in density between
-            them, more clusters that overlap or two groups that cross describe the rows
-            better, weights are too small or unequal to show clusters, or all columns
-            have two values.
+            them, clusters have two modes, more clusters that overlap or two groups that
+            cross describe the rows better, weights are too small or unequal to show
+            clusters, or all columns have two values.
         UserWarning
             If several rows share a value far from all others of its column, which may
             stand for a missing one. If a column seems to be an angle whose jump, as

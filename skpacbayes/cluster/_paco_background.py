@@ -1,10 +1,11 @@
-"""Mixtures of clusters and a uniform background, for rows of no cluster."""
+"""Rows of no cluster: mixtures with a uniform background, and rows far from all."""
 
 import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import gammainc
 
 from ._paco_chain import log_ball
@@ -15,12 +16,18 @@ _FIRST_SHARE, _MAX_ITER = 0.05, 30
 # EM stops when an iteration gains less log-likelihood than this.
 _TOLERANCE = 0.05
 # Largest expected number of chance groups in a background, for a group to be a cluster.
-CHANCE = 0.01
+_CHANCE = 0.01
 # Share of the rows of a cluster that are outside the ball whose rows are counted.
-OUTSIDE = 0.01
+_OUTSIDE = 0.01
 # Deficit in log evidence, with the shape of the best mixture, from which no background
 # is tried with other shapes.
 _FAR_BEHIND = 10.0
+# Expected number of rows of the clusters that are far from all of them.
+_EXPECTED = 0.01
+# Largest number of far rows that are compared, and least number of rows of a cluster.
+_MOST_FAR, FEWEST = 1000, 3
+# Largest number of new clusters, and of iterations of EM with each.
+_MOST_MORE, _MAX_ITER = 20, 12
 
 
 def with_background(search, best, shapes):
@@ -85,7 +92,7 @@ def chance_groups(n_rows, stray, scales, dof, log_uniform, n_features):
     ----------
     .. [1] J. Glaz, J. Naus and S. Wallenstein (2001). Scan Statistics. Springer.
     """
-    radii = np.sqrt(squared_radius(OUTSIDE, n_features, dof) * scales)
+    radii = np.sqrt(squared_radius(_OUTSIDE, n_features, dof) * scales)
     log_volumes = log_ball(1.0, n_features) + n_features * np.log(radii)
     rates = stray * np.exp(log_volumes + log_uniform)
     return stray * gammainc(np.maximum(n_rows - 1.0, 1e-9), rates)
@@ -96,12 +103,12 @@ def _by_chance(problem, mixture, stray):
 
     Rows are counted as they were drawn, without the weight of those that were not.
     """
-    limit = squared_radius(OUTSIDE, problem.d, mixture.dof)
+    limit = squared_radius(_OUTSIDE, problem.d, mixture.dof)
     inside = problem.weights * (_squared_ratios(problem, mixture) <= limit)
     n_rows = np.bincount(mixture.labels, inside, minlength=mixture.n_clusters)
     sizes = n_rows / problem.row_weight, stray / problem.row_weight
     of_each = mixture.scales, mixture.dof, mixture.log_uniform, problem.d
-    return chance_groups(*sizes, *of_each) > CHANCE
+    return chance_groups(*sizes, *of_each) > _CHANCE
 
 
 def _squared_ratios(problem, mixture):
@@ -150,7 +157,7 @@ def _without(problem, mixture, gone):
     return fit_with_background(problem, start, *mixture.kind)
 
 
-def without_small(problem, mixture, share):
+def _without_small(problem, mixture, share):
     """Return the mixture fitted with a background instead of small clusters, or None.
 
     These are the clusters that a background would have by chance, if there are any.
@@ -268,3 +275,76 @@ def log_volume(problem, shape):
         return float(np.log(sides).sum())
     squares = ((gaps @ problem.whitened("tied")) ** 2).sum(axis=1)
     return log_ball(math.sqrt(max(squares.max(), 1e-300)), problem.d)
+
+
+def far_points(points, mixture):
+    """Return the indices of points that are far from all clusters of a mixture.
+
+    `points` (n_points, n_features): in the coordinates of the mixture.
+    """
+    squares = cdist(points, mixture.centers, "sqeuclidean") / mixture.scales
+    share = _EXPECTED / len(points)
+    limit = squared_radius(share, points.shape[1], mixture.dof)
+    return np.flatnonzero(squares.min(axis=1) > limit)
+
+
+def explaining_far_rows(problem, mixture, gain):
+    """Return the mixture, or a better one for rows that are far from its clusters.
+
+    It has more clusters, of such rows, or a background.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+        All points.
+    mixture : Mixture
+        Fitted to all points, after a search of a part of them.
+    gain : float
+        Log evidence that its clusters gain by being skewed: a far row skews them.
+
+    Returns
+    -------
+    mixture : Mixture
+    """
+    for _ in range(_MOST_MORE):
+        far = far_points(problem.points @ mixture.coordinates, mixture)
+        if mixture.background or len(far) < FEWEST:
+            break
+        share = problem.weights[far].sum() / problem.n_rows
+        found = [
+            _with_far_cluster(problem, mixture, far),
+            _without_small(problem, mixture, share),
+        ]
+        found = [one for one in found if one is not None]
+        best = max(found, key=lambda one: one.evidence, default=mixture)
+        if best.evidence < mixture.evidence + gain + LEAST_GAIN:
+            break
+        mixture, gain = best, 0.0
+    return mixture
+
+
+def _with_far_cluster(problem, mixture, far):
+    """Return the mixture with a cluster where far rows are densest, or None."""
+    points, d = problem.points @ mixture.coordinates, problem.d
+    far = far[:: math.ceil(len(far) / _MOST_FAR)]
+    scale = mixture.masses @ mixture.scales / mixture.masses.sum()
+    reach = squared_radius(_OUTSIDE, d, mixture.dof) * scale
+    near = cdist(points[far], points[far], "sqeuclidean") <= reach
+    inside = far[near[near.sum(axis=1).argmax()]]
+    numbers = np.array([float(len(inside))]), np.array([float(len(far))])
+    uniform = -log_volume(problem, mixture.shape)
+    like = np.array([scale]), mixture.dof, uniform, d
+    if len(inside) < FEWEST or chance_groups(*numbers, *like)[0] > _CHANCE:
+        return None
+    weights = problem.weights[inside]
+    mass = weights.sum()
+    share = mass / problem.n_rows
+    start = replace(
+        mixture,
+        centers=np.vstack([mixture.centers, weights @ points[inside] / mass]),
+        scales=np.append(mixture.scales, scale),
+        shares=np.append(mixture.shares * (1.0 - share), share),
+        masses=np.append(mixture.masses, mass),
+    )
+    more = problem.fit(start, *mixture.kind, _MAX_ITER)
+    return more if more is not None and more.n_clusters > mixture.n_clusters else None

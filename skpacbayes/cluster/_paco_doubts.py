@@ -7,14 +7,14 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
+from ._paco_background import FEWEST, far_points
 from ._paco_cells import metric_of
 from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
-from ._paco_far import FEWEST, far_points
 from ._paco_fitting import MixtureProblem
 from ._paco_mixture import LEAST_GAIN
-from ._paco_pieces import counts_between
-from ._paco_rows import FEW_PLACES, only_two_values
+from ._paco_pieces import counts_between, pieces_of_clusters, rows_of_points
+from ._paco_rows import FEW_PLACES, only_two_values, rounding_of
 
 # Rows that the weights stand for, over the number of distinct rows, below which weights
 # may hide clusters.
@@ -37,6 +37,8 @@ _NO_WIDTH = 1e-6
 # Most rows per cluster, and width of a cluster over the distance to the next, where
 # clusters may be rows that were copied with small errors.
 _FEW_ROWS, _NARROW = 20, 0.05
+# Largest p-value of one mode, times the number of clusters, of one with two modes.
+_TWO_MODES = 1e-4
 # Share of a column's range within which values count as equal.
 _ONE_VALUE = 1e-9
 
@@ -100,6 +102,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
             yield from _doubts_of_overlap(found, n_clusters, rivals)
         elif most != 1:
             yield from _doubts_of_crossing(problem, found)
+    if setting.manhattan and setting.calibrated and not bound:
+        yield from _doubts_of_two_modes(problem, n_clusters)
     if setting.calibrated and not bound and n_clusters > 1:
         yield from _doubts_of_clusters(problem, n_clusters)
 
@@ -213,6 +217,29 @@ def _doubts_of_modes(found, n_clusters):
             f"n_clusters_={n_clusters}, but many clusters have two modes, with fewer "
             f"rows midway: there may be up to {found.n_modes} clusters. Fit the rows "
             "of one cluster alone, and compare."
+        )
+
+
+def _doubts_of_two_modes(problem, n_clusters):
+    """Yield a sentence if clusters clearly have two modes, where no mixture says so."""
+    if not np.ptp(problem.rows.points, axis=0).any():
+        return  # equal rows
+    rounding = np.diag(rounding_of(problem.rows, problem.values))
+    rows = MixtureProblem.of(problem.rows, rounding)
+    points, weights, which = rows_of_points(rows)
+    labels = _labels_and_centers(problem, n_clusters)[0][which]
+    n_found = 0
+    for j in range(n_clusters):
+        of_one = points[labels == j], weights[labels == j], labels[labels == j] - j
+        p_value = pieces_of_clusters(*of_one, 1, common=False)[0]
+        n_found += n_clusters * p_value < _TWO_MODES
+    if n_found:
+        have = "has" if n_found == 1 else "have"
+        yield (
+            f"n_clusters_={n_clusters}, but {n_found} of them clearly {have} two "
+            "modes, with fewer rows midway: there may be "
+            f"{n_clusters + n_found} clusters or more. Fit the rows of one cluster "
+            "alone, and compare."
         )
 
 

@@ -24,8 +24,6 @@ _NORMAL = 3.0
 _LEAST_DEPARTURE = 4.0
 # Number of pseudo-rows that shrink a component's variance to the common one.
 PULL = 5.0
-# Variance of a single row, over the least of several rows, that tends to zero.
-_COLLAPSED = 0.1
 
 
 def _hidden_by_rounding(covariance, widths):
@@ -72,15 +70,16 @@ class MixtureProblem:
         problem.row_weight = rows.row_weight
         return problem
 
-    def subset(self, n_points, n_rows=None):
+    def subset(self, n_points, n_rows=None, skipped=0):
         """Return the problem of at most `n_points` points, drawn with a fixed seed.
 
-        `n_rows`: their total weight; None: the sum of their weights.
+        `n_rows`: their total weight; None: the sum of their weights. `skipped`: number
+        of the points drawn first that are left out.
         """
         if len(self.points) <= n_points:
             return self
-        drawn = np.random.default_rng(0).permutation(len(self.points))[:n_points]
-        kept = np.sort(self.order[drawn])
+        drawn = np.random.default_rng(0).permutation(len(self.points))[skipped:]
+        kept = np.sort(self.order[drawn[:n_points]])
         weights = self.weights[kept]
         factor = 1.0 if n_rows is None else n_rows / weights.sum()
         weights = factor * weights
@@ -172,19 +171,6 @@ class MixtureProblem:
         """Return whether the components' variances are larger than rounding."""
         overall = self.variance_in(mixture.coordinates)
         return mixture.scales.max() > _LEAST_NOISE * overall
-
-    def collapsed(self, mixture):
-        """Return whether variances of single rows, not repeated, tend to zero.
-
-        Own variances are pulled towards their harmonic mean. If more than four of five
-        clusters are single rows, this mean vanishes with them, and the likelihood has
-        no bound. With fewer, a single row has a fifth of the others' mean or more.
-        """
-        single = mixture.masses <= self.row_weight * (1 + 1e-9)
-        if single.all() or not single.any():
-            return False
-        least = mixture.scales[~single].min()
-        return bool(mixture.scales[single].min() < _COLLAPSED * least)
 
     def normal(self, mixture):
         """Return whether the noise of normal clusters has the kurtosis of a normal one.
@@ -346,6 +332,7 @@ class EMState:
             self.own,
             int(self.dof) if math.isfinite(self.dof) else 0,
             PULL,
+            float(self.problem.row_weight),
             1e-15 * self.variance,
             self.log_uniform,
         )

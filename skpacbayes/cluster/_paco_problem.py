@@ -1,11 +1,9 @@
-"""The quasi-posterior of PACO for given parameters and rows, and its chains."""
+"""The quasi-posterior of rows: their mixture, the calibration, and the chains."""
 
 import math
-from dataclasses import dataclass, replace
-from numbers import Real
+from dataclasses import replace
 
 import numpy as np
-from scipy.special import softmax
 
 from ._paco_calibration import (
     Calibration,
@@ -14,15 +12,13 @@ from ._paco_calibration import (
     calibrate_by_mixture,
     calibrate_stream,
 )
-from ._paco_chain import CenterPrior, Chain, Proposal, QuasiPosterior
+from ._paco_chain import Chain, Proposal, QuasiPosterior
 from ._paco_fitting import MixtureProblem
 from ._paco_path import Path
 from ._paco_rows import ColumnValues, mean_copies, rounding_of, spread_by
 from ._paco_search import find_mixture
 from ._units import exponent_of, scaled
 
-# max_clusters=None where no mixture chooses the number.
-_LARGEST = 20
 # Factors of the inverse temperature that are tried until the calibration's number of
 # clusters is preferred, nearest to 1 first.
 _FACTORS = 2.0 ** np.array(sorted(np.linspace(-6, 6, 49), key=abs))
@@ -39,149 +35,6 @@ _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
 # Number of flat columns from which their clusters are not searched: it would take as
 # long as the fit.
 _MANY_COLUMNS = 12
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The parameters of `PACOClusterer`, with "auto" resolved.
-
-    `regret` is the paper's setting: data not centred, prior on ordered tuples, inverse
-    temperature of Corollary 3. Otherwise data are centred, the prior is on sets, and
-    the inverse temperature is calibrated to the noise. `remembers`: whether a stream
-    forgets nothing, but could.
-    """
-
-    max_clusters: int | None
-    shape: str
-    manhattan: bool
-    regret: bool
-    inverse_temperature: object
-    cluster_penalty: float
-    prior_scale: float
-    radius: object
-    variance_term: float
-    matched: bool
-    n_iter: int
-    n_chains: int
-    scale: object
-    remembers: bool
-
-    @classmethod
-    def of(cls, estimator):
-        """Resolve the parameters of an estimator; raise ValueError if they conflict."""
-        regret = estimator.calibration == "regret"
-        manhattan = estimator.loss == "manhattan"
-        shape, forgetting = estimator.shape, estimator.forgetting
-        if regret and shape in ("diagonal", "tied"):
-            raise ValueError(
-                f"shape={shape!r} needs calibration='clusters': "
-                "calibration='regret' uses the Euclidean distance."
-            )
-        if manhattan and shape in ("diagonal", "tied"):
-            raise ValueError(
-                f"shape={shape!r} needs loss='squared_euclidean'; divide the "
-                "columns by their scales for loss='manhattan'."
-            )
-        if regret and forgetting != 0.0:
-            raise ValueError(
-                f"forgetting={forgetting!r} needs calibration='clusters': "
-                "calibration='regret' bounds the regret over all rows."
-            )
-        variance_term = estimator.variance_term
-        if variance_term == "auto":
-            variance_term = 1.0 if regret else 0.0
-        return cls(
-            estimator.max_clusters,
-            shape,
-            manhattan,
-            regret,
-            estimator.inverse_temperature,
-            estimator.cluster_penalty,
-            estimator.prior_scale if estimator.prior == "student" else math.inf,
-            estimator.radius,
-            float(variance_term),
-            estimator.proposal == "matched",
-            estimator.n_iter,
-            estimator.n_chains,
-            estimator.scale,
-            not regret and forgetting == 0.0,
-        )
-
-    @property
-    def power(self):
-        """Power of the unit of the data in the unit of losses."""
-        return 1 if self.manhattan else 2
-
-    @property
-    def calibrated(self):
-        """Whether the inverse temperature is calibrated to the noise."""
-        return not self.regret and self.inverse_temperature == "auto"
-
-    @property
-    def shapes(self):
-        """Shapes that clusters may have."""
-        if self.shape != "auto":
-            return (self.shape,)
-        if self.manhattan or not self.calibrated or self.scale != "auto":
-            return ("round",)
-        return ("round", "diagonal", "tied")
-
-    @property
-    def mixtures(self):
-        """Whether a mixture chooses the number and the shape of the clusters."""
-        return not self.manhattan and (self.calibrated or self.shapes != ("round",))
-
-    @property
-    def default_prior(self):
-        """Whether the prior on the number of clusters is the default one."""
-        return self.cluster_penalty == 1.0 and math.isinf(self.prior_scale)
-
-    @property
-    def largest_prior(self):
-        """Largest number of clusters of a prior that is fixed before the data."""
-        return self.max_clusters or _LARGEST
-
-    def center_prior(self, max_clusters, radius, prior_scale=None):
-        """Return the quasi-prior of up to `max_clusters` centres, for R = `radius`."""
-        log_sizes = self._log_sizes(max_clusters)
-        scale = self.prior_scale if prior_scale is None else prior_scale
-        return CenterPrior(log_sizes, float(2 * radius), float(scale))
-
-    def size_prior(self):
-        """q(k) of the quasi-prior, k = 1, ..., max_clusters."""
-        return softmax(self._log_sizes(self.largest_prior))
-
-    def _log_sizes(self, max_clusters):
-        """Log q(k), up to a constant, k = 1, ..., max_clusters."""
-        return CenterPrior.log_sizes_of(
-            max_clusters, self.cluster_penalty, ordered=self.regret
-        )
-
-    def radius_for(self, largest_norm):
-        """Return R: the given one, or one for rows up to a norm about the origin."""
-        if self.radius != "auto":
-            return float(self.radius)
-        factor = 1.0 if self.regret else 3.0
-        return factor * largest_norm if largest_norm > 0 else 1.0
-
-    def temperature_for(self, n_rows, n_features, radius, exponent=0):
-        """Return the inverse temperature after `n_rows` rows, if it is not calibrated.
-
-        The result and `radius` are in units of 2^`exponent`.
-        """
-        if self.inverse_temperature == "auto":  # Corollary 3
-            with np.errstate(over="ignore", divide="ignore"):
-                scale = 2 * math.sqrt(n_rows) * np.float64(radius) ** self.power
-                return (n_features + 2) / scale
-        temperature = self.inverse_temperature
-        if callable(self.inverse_temperature):
-            temperature = self.inverse_temperature(n_rows)
-            if not (isinstance(temperature, Real) and 0 < temperature < math.inf):
-                raise ValueError(
-                    "inverse_temperature must return positive finite numbers, and "
-                    f"returned {temperature!r} for t={n_rows:g}."
-                )
-        return scaled(float(temperature), self.power * exponent)
 
 
 class GibbsProblem:
@@ -204,22 +57,9 @@ class GibbsProblem:
 
     def __init__(self, setting, rows, rng, stream=None):
         self.setting, self._stream = setting, stream
-        self.n_copies = 1.0
-        if setting.mixtures and setting.calibrated and setting.variance_term == 0:
-            self.n_copies = mean_copies(rows)
-        if self.n_copies > 1:
-            rows = rows.weighing_less(self.n_copies)
-        self.n_rows = float(rows.weights.sum())
-        self._take_frame(rows)
-        self.coordinates = np.eye(self.rows.points.shape[1])
-        self.found = self.in_columns = None
-        varied = np.ptp(self.rows.points, axis=0).any()  # not only by rounding
-        if setting.mixtures and varied:
-            self._find_mixture()
-        norm = self.largest_norm
-        if stream is not None and setting.regret:
-            norm = stream.summary.largest_norm
-        self.radius = setting.radius_for(norm)
+        self._take_frame(self._counting_copies_once(rows))
+        self._find_mixture()
+        self.radius = setting.radius_for(self._norm_of_ball)
         calibration = self._calibration(rng)
         self.path, self.rivals = calibration.path, calibration.rivals
         self.n_wanted = calibration.n_clusters
@@ -237,6 +77,13 @@ class GibbsProblem:
     def largest_norm(self):
         """Largest distance of a point from the prior's origin, in data units."""
         return self.out(math.sqrt((self.rows.points**2).sum(axis=1).max()))
+
+    @property
+    def _norm_of_ball(self):
+        """Return the largest distance from the prior's origin, also of past rows."""
+        if self._stream is not None and self.setting.regret:
+            return self._stream.summary.largest_norm
+        return self.largest_norm
 
     def check_radius(self):
         """Raise ValueError if rows are outside the ball of a given radius."""
@@ -308,12 +155,23 @@ class GibbsProblem:
         temperature = _FACTORS[np.flatnonzero(clear)[0]] * self.posterior.temperature
         return replace(self.posterior, temperature=temperature)
 
+    def _counting_copies_once(self, rows):
+        """Return rows with the weight of their effective number, if it is calibrated.
+
+        `n_copies` is how often they were copied, on average.
+        """
+        setting, self.n_copies = self.setting, 1.0
+        if setting.mixtures and setting.calibrated and setting.variance_term == 0:
+            self.n_copies = mean_copies(rows)
+        return rows.weighing_less(self.n_copies) if self.n_copies > 1 else rows
+
     def _take_frame(self, rows):
         """Centre and scale the rows, and drop constant columns.
 
         With `calibration="regret"` the origin and all columns are kept.
         """
         setting, stream = self.setting, self._stream
+        self.n_rows = float(rows.weights.sum())
         center = np.zeros(rows.points.shape[1]) if setting.regret else rows.mean
         step = exponent_of(rows.points - center)
         self.rows = rows.about(center, step, setting.power)
@@ -326,9 +184,11 @@ class GibbsProblem:
             self.rows = replace(self.rows, points=varying, scatter=scatter)
         exponent = 0 if stream is None else stream.summary.exponent
         self.offset, self.exponent = scaled(center, exponent), step + exponent
-        if setting.mixtures and stream is None:
+        if setting.regret:
+            return
+        if stream is None:
             self.values = ColumnValues.of(self.rows)
-        elif setting.mixtures:
+        else:
             values = stream.summary.column_values()
             self.values = values.about(center, step, self.varying)
 
@@ -362,6 +222,11 @@ class GibbsProblem:
         used only if clusters are not round: cells find a new round group sooner.
         """
         rows, tracker, kind, early = self.rows, self._tracker, None, False
+        self.found = self.in_columns = None
+        self.coordinates = np.eye(rows.points.shape[1])
+        varied = np.ptp(rows.points, axis=0).any()  # not only by rounding
+        if not (self.setting.mixtures and varied):
+            return
         if tracker is not None:
             if self.n_rows < _FIRST_MIXTURE:
                 return

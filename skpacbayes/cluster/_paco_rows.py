@@ -40,7 +40,8 @@ class Rows:
     in one cluster, summed, and how many there are). `scatter` (n_features, n_features):
     sum over all merged rows of the outer products of their differences from their mean.
     `times` (n_points, n_intervals): weight of the rows in each interval of the stream;
-    none if there is no stream. `row_weight`: above 1 if rows were drawn.
+    none if there is no stream. `row_weight`: above 1 if rows were drawn. `run_squares`:
+    sum of the squared weights of the runs of equal rows of a stream; 0 if unknown.
     """
 
     points: np.ndarray
@@ -52,6 +53,7 @@ class Rows:
     scatter: np.ndarray
     times: np.ndarray
     row_weight: float = 1.0
+    run_squares: float = 0.0
 
     @classmethod
     def single(cls, points, weights):
@@ -169,6 +171,7 @@ def mean_copies(rows):
     copied if the values of two or more columns hardly repeat among the distinct rows:
     in tables of ratings, counts and categories, equal rows are rows of their own. The
     mean is that over all rows (Kish 1965), so that equal weights above 1 do not count.
+    Of merged rows of a stream, only copies one after the other are known.
 
     Parameters
     ----------
@@ -187,6 +190,8 @@ def mean_copies(rows):
         return 1.0
     n_rows = rows.weights.sum()
     n_effective = weights.sum() ** 2 / (weights @ weights) + rows.weights[~alone].sum()
+    if rows.run_squares > 0:
+        n_effective = min(n_effective, n_rows**2 / rows.run_squares)
     return max(n_rows / n_effective, 1.0)
 
 

@@ -1,19 +1,23 @@
 """Search for the mixture that describes rows best: number, shape, spreads and tails."""
 
+import itertools
 import math
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from ._paco_background import fit_with_background, with_background
+from ._paco_background import (
+    explaining_far_rows,
+    fit_with_background,
+    with_background,
+)
 from ._paco_covariances import (
     covariance_gain,
     fit_with_covariances,
     refit_with_covariances,
     with_covariances,
 )
-from ._paco_far import explaining_far_rows
 from ._paco_mixture import (
     LEAST_GAIN,
     STUDENT_DOF,
@@ -80,92 +84,15 @@ def find_mixture(everything, shapes, kind=None):
     -------
     found : Found
     """
-    n_rows = everything.n_rows
-    if n_rows < 2 * everything.d:  # too few for a covariance
+    if everything.n_rows < 2 * everything.d:  # too few for a covariance
         shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
-    any_shape = "tied" in shapes  # not only "round" or "diagonal"
-    first = shapes[0] if kind is None else kind[0]
-    tree, n_clusters = _tree_and_size(everything, first)
-    wanted = _POINTS_OF_CLUSTER * n_clusters
-    evidence = min(n_rows, max(_EVIDENCE_ROWS, min(wanted, _MOST_POINTS)))
-    n_points = max(_POINTS, min(wanted, _MOST_POINTS))
-    problem = everything.subset(n_points, evidence)
-    n_start = _n_start(problem, n_clusters)
-    search = Search(problem)
     if kind is None:
-        search.descend(tree.mixture(n_start), tree.shape, False, STUDENT_DOF)
-        search.descend_from_small_clusters(tree, n_clusters, n_start)
-        search.polish((tree.shape, False, STUDENT_DOF))
-        tried = [(tree.shape, False, STUDENT_DOF)]
-        for shape in search.promising(shapes):
-            tree, n_clusters = _tree_and_size(everything, shape)
-            n_start = max(n_start, _n_start(problem, n_clusters))
-            search.descend(tree.mixture(n_start), shape, False, STUDENT_DOF)
-            search.descend_from_small_clusters(tree, n_clusters, n_start)
-            for other in tried:
-                search.borrow(other, (shape, False, STUDENT_DOF))
-            tried.append((shape, False, STUDENT_DOF))
-            search.polish((shape, False, STUDENT_DOF))
-            search.learn_price(shape)
-        search.begin_with_few_columns(everything, shapes)
-        search.vary(tree, n_start)
+        search = Search(everything, shapes[0])
+        search.fit_all_kinds(shapes)
     else:
-        search.descend(tree.mixture(n_start), *kind[:3])
-        if math.isinf(kind[2]):
-            search.begin_with_tails(tree.mixture(n_start), kind[:3])
-        search.descend_from_small_clusters(tree, n_clusters, n_start)
-        search.polish(kind[:3])
-    if not any(search.solutions.values()):
-        search.keep(problem.single(shapes[0]))
-    if kind is None:
-        search.descend_from_best()
-    if kind is None or kind[3]:
-        search.let_clusters_be_skewed()
-    if kind is None and search.skewed.any:
-        search.fit_few_clusters(shapes)
-    best, several = search.best(), None
-    shapes = shapes if kind is None else (best.shape,)
-    kind = best.kind
-    if best.n_clusters == 1 and math.isfinite(best.dof):
-        if (best.shape, True, best.dof) not in search.solutions:
-            search.vary(tree, n_start)
-        several = search.instead_of_heavy_tails(best)
-    # Groups beyond the largest number of clusters searched must not become background.
-    if several is None and best.n_clusters < _most_clusters(problem):
-        best = with_background(search, best, shapes)
-    best = several or best
-    if any_shape:
-        search.covariances = with_covariances(search, best)
-    best = max([best, *search.covariances.values()], key=search.value)
-    best = search.instead_of_fewer(best)
-    more, n_modes = search.instead_of_two_modes(best)
-    if more is not best:
-        best, kind = more, more.kind
-    rivals, gain_of_skewness = search.rivals(best), search.skewed.gain(best)
-    densities, n_small = partial(search.densities, best), search.n_small_clusters(best)
-    of_best = best.kind
-    separate = best.log_joint is not None
-    sizes = search.solutions[kind if best.background or separate else of_best]
-    sizes = sizes | search.covariances if separate else dict(sizes)
-    if problem is not everything:
-        if separate:
-            best = refit_with_covariances(everything, best)
-        elif best.background:
-            best = fit_with_background(everything, best, *of_best) or best
-        else:
-            best = everything.fit(best, *of_best, 12) or best
-        if not separate and best.labels.size == len(everything.points):
-            more = explaining_far_rows(everything, best, gain_of_skewness)
-            if more is not best:  # the part searched says nothing of these rows
-                step = more.n_clusters - best.n_clusters
-                rivals = {k + step: one for k, one in rivals.items() if k + step > 0}
-                densities = partial(dict, {more.n_clusters: 0.0})
-                best, sizes, gain_of_skewness = more, {more.n_clusters: more}, 0.0
-    if several is not None and best.labels.size == len(everything.points):
-        best = fit_with_covariances(everything, best, best.labels)
-    kind = (*kind, search.skewed.any, best.background > 0)
-    skewed = gain_of_skewness > 0
-    return Found(best, sizes, rivals, kind, skewed, densities, n_small, n_modes)
+        search = Search(everything, kind[0])
+        search.fit_one_kind(kind, shapes)
+    return search.on_all_points(*search.choose(shapes, kind is None))
 
 
 def _tree_and_size(everything, shape, columns=None):
@@ -175,7 +102,10 @@ def _tree_and_size(everything, shape, columns=None):
         part = everything.subset(n_points)
         tree = Tree(part, shape, columns)
         most = max(1, min(len(part.points) // 2, int(part.n_rows // 2)))
-        n_clusters = tree.n_clusters(most)
+        others = None
+        if part.row_weight > 1:
+            others = everything.subset(n_points, skipped=n_points)
+        n_clusters = tree.n_clusters(most, others)
         enough = n_clusters * _TREE_POINTS_OF_CLUSTER <= len(part.points)
         if enough or part is everything:
             break
@@ -195,22 +125,133 @@ def _most_clusters(problem):
 
 
 class Search:
-    """Mixtures of several kinds and sizes, fitted to the points of a problem.
+    """Mixtures of several kinds and sizes, fitted to a part of all points.
 
-    A kind is a shape, whether components have their own variances, and the degrees of
+    It starts from Ward's tree in the coordinates of a shape, `tree`, whose number of
+    clusters, `n_clusters`, sets the number of points and of components, `n_start`. A
+    kind is a shape, whether components have their own variances, and the degrees of
     freedom. `solutions`: by kind, the likeliest mixture of each size. `small`: mixtures
     of more clusters than these, with few rows each. `others`: mixtures with a
     background instead of a wide cluster. `rebates`: by shape, the reduction of its
     penalty below log(n) / 2 for each parameter.
     """
 
-    def __init__(self, problem):
-        self.problem = problem
+    def __init__(self, everything, shape):
+        self.everything = everything
+        self.tree, self.n_clusters = _tree_and_size(everything, shape)
+        wanted = min(_POINTS_OF_CLUSTER * self.n_clusters, _MOST_POINTS)
+        evidence = min(everything.n_rows, max(_EVIDENCE_ROWS, wanted))
+        self.problem = problem = everything.subset(max(_POINTS, wanted), evidence)
+        self.n_start = _n_start(problem, self.n_clusters)
         self.skewed = SkewedClusters(problem)
         self.common = CommonColumns(problem)
         self.solutions, self.covariances = {}, {}
         self.prices, self.rebates = {}, {}
         self.small, self.others = [], []
+
+    def fit_all_kinds(self, shapes):
+        """Fit mixtures of each promising shape, then of other spreads and tails."""
+        tried = []
+        for shape in itertools.chain(shapes[:1], self.promising(shapes)):
+            if tried:
+                self.tree, self.n_clusters = _tree_and_size(self.everything, shape)
+                n_start = _n_start(self.problem, self.n_clusters)
+                self.n_start = max(self.n_start, n_start)
+            kind = shape, False, STUDENT_DOF
+            self.descend(self.tree.mixture(self.n_start), *kind)
+            self.descend_from_small_clusters()
+            for other in tried:
+                self.borrow(other, kind)
+            self.polish(kind)
+            if tried:
+                self.learn_price(shape)
+            tried.append(kind)
+        self.begin_with_few_columns(shapes)
+        self.vary()
+        if not any(self.solutions.values()):
+            self.keep(self.problem.single(shapes[0]))
+        self.descend_from_best()
+        self.let_clusters_be_skewed()
+        if self.skewed.any:
+            self.fit_few_clusters(shapes)
+
+    def fit_one_kind(self, kind, shapes):
+        """Fit mixtures of the kind of an earlier result."""
+        start = self.tree.mixture(self.n_start)
+        self.descend(start, *kind[:3])
+        if math.isinf(kind[2]):
+            self.begin_with_tails(start, kind[:3])
+        self.descend_from_small_clusters()
+        self.polish(kind[:3])
+        if not any(self.solutions.values()):
+            self.keep(self.problem.single(shapes[0]))
+        if kind[3]:
+            self.let_clusters_be_skewed()
+
+    def choose(self, shapes, all_kinds):
+        """Return the mixture of largest evidence, or what describes the rows better.
+
+        Instead of heavy tails, of small or wide clusters, of clusters of one shape, of
+        fewer clusters and of clusters with two modes, others are tried in turn.
+
+        Returns
+        -------
+        best : Mixture
+        kind : tuple
+            That of the best mixture of one shape without a background.
+        several : bool
+            Whether it has several clusters instead of heavy tails.
+        n_modes : int
+            From `instead_of_two_modes`.
+        """
+        best, several = self.best(), None
+        kind = best.kind
+        if best.n_clusters == 1 and math.isfinite(best.dof):
+            if (best.shape, True, best.dof) not in self.solutions:
+                self.vary()
+            several = self.instead_of_heavy_tails(best)
+        # Groups beyond the largest number searched must not become background.
+        if several is None and best.n_clusters < _most_clusters(self.problem):
+            best = with_background(self, best, shapes if all_kinds else (best.shape,))
+        best = several or best
+        if "tied" in shapes:  # not only "round" or "diagonal"
+            self.covariances = with_covariances(self, best)
+        best = max([best, *self.covariances.values()], key=self.value)
+        best = self.instead_of_fewer(best)
+        more, n_modes = self.instead_of_two_modes(best)
+        if more is not best:
+            best, kind = more, more.kind
+        return best, kind, several is not None, n_modes
+
+    def on_all_points(self, best, kind, several, n_modes):
+        """Return `Found`: the mixture chosen, fitted to all points, and its rivals."""
+        everything, separate = self.everything, best.log_joint is not None
+        rivals, gain_of_skewness = self.rivals(best), self.skewed.gain(best)
+        densities, n_small = partial(self.densities, best), self.n_small_clusters(best)
+        of_best = best.kind
+        sizes = self.solutions[kind if best.background or separate else of_best]
+        sizes = sizes | self.covariances if separate else dict(sizes)
+        if self.problem is not everything:
+            if separate:
+                best = refit_with_covariances(everything, best)
+            elif best.background:
+                best = fit_with_background(everything, best, *of_best) or best
+            else:
+                best = everything.fit(best, *of_best, 12) or best
+            if not separate and best.labels.size == len(everything.points):
+                more = explaining_far_rows(everything, best, gain_of_skewness)
+                if more is not best:  # the part searched says nothing of these rows
+                    step = more.n_clusters - best.n_clusters
+                    rivals = {
+                        k + step: one for k, one in rivals.items() if k + step > 0
+                    }
+                    densities = partial(dict, {more.n_clusters: 0.0})
+                    best, sizes, gain_of_skewness = more, {more.n_clusters: more}, 0.0
+        if several and best.labels.size == len(everything.points):
+            best = fit_with_covariances(everything, best, best.labels)
+        kind = (*kind, self.skewed.any, best.background > 0)
+        skewed = gain_of_skewness > 0
+        return Found(best, sizes, rivals, kind, skewed, densities, n_small, n_modes)
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
@@ -388,8 +429,8 @@ class Search:
         return self.density(mixture) - self.skewed.gain(mixture)
 
     def keep(self, mixture):
-        """Keep a mixture if it is the best of its kind and size, and a density."""
-        if mixture is None or self.problem.collapsed(mixture):
+        """Keep a mixture if it is the best of its kind and size."""
+        if mixture is None:
             return
         found = self.solutions.setdefault(mixture.kind, {})
         best = found.get(mixture.n_clusters)
@@ -410,21 +451,22 @@ class Search:
                 below = max((k for k in found if k < top), default=1)
                 self._descend(found[above], kind, below, one_by_one=True)
 
-    def descend_from_small_clusters(self, tree, n_clusters, n_start):
+    def descend_from_small_clusters(self):
         """Descend from the tree's number of clusters if it is larger than `n_start`.
 
         Clusters of so few rows on average mostly describe noise. They are kept in
         `small`, and the descent is made if they are the best mixture so far.
         """
-        if n_clusters <= n_start:
+        if self.n_clusters <= self.n_start:
             return
-        kind = tree.shape, False, STUDENT_DOF
-        mixture = self.problem.surviving(tree.mixture(n_clusters), *kind)
+        kind = self.tree.shape, False, STUDENT_DOF
+        start = self.tree.mixture(self.n_clusters)
+        mixture = self.problem.surviving(start, *kind)
         if mixture is None:
             return
         self.small.append(mixture)
         if self.value(mixture) > max(map(self.value, self.mixtures), default=-math.inf):
-            self._descend(mixture, kind, n_start)
+            self._descend(mixture, kind, self.n_start)
 
     def n_small_clusters(self, best):
         """Return the number of small clusters that describe the rows better, or 0.
@@ -460,7 +502,7 @@ class Search:
         self._descend(best, best.kind, fewest, one_by_one=True)
         self.polish(best.kind)
 
-    def begin_with_few_columns(self, everything, shapes):
+    def begin_with_few_columns(self, shapes):
         """Start from a partition by the columns that are flatter than a normal one.
 
         If few columns of many separate the clusters, the other columns dominate the
@@ -470,7 +512,7 @@ class Search:
         few = 0 < 2 * len(columns) < self.problem.d
         if not few or "diagonal" not in shapes:
             return
-        tree, n_clusters = _tree_and_size(everything, "diagonal", columns)
+        tree, n_clusters = _tree_and_size(self.everything, "diagonal", columns)
         start = tree.mixture(_n_start(self.problem, n_clusters))
         for shape in (one for one in shapes if one != "round"):
             kind = shape, False, STUDENT_DOF
@@ -575,7 +617,7 @@ class Search:
                 return True
         return False
 
-    def vary(self, tree, n_start):
+    def vary(self):
         """Try own variances, and normal tails."""
         if not any(self.solutions.values()):
             return
@@ -583,9 +625,10 @@ class Search:
         shape = best.shape
         # One heavy tail may be several clusters with one centre.
         if best.n_clusters == 1 or self.own_promising():
+            tree = self.tree
             if tree.shape != shape:
                 tree = Tree(tree.problem, shape)
-            self.descend(tree.mixture(n_start), shape, True, STUDENT_DOF)
+            self.descend(tree.mixture(self.n_start), shape, True, STUDENT_DOF)
             self.polish((shape, True, STUDENT_DOF))
         close = self.value(self.best()) - _CLOSE
         for kind in list(self.solutions):

@@ -48,6 +48,7 @@ class StreamSummary:
     far_expected = named("clock", entries.EXPECTED)
     refreshed = named("clock", entries.REFRESHED)
     interval = named("clock", entries.INTERVAL)
+    run_squares = named("clock", entries.RUN_SQUARES)
     last_place = named("previous", slice(None, -1))
     last_cluster = named("previous", -1)
 
@@ -272,6 +273,7 @@ class StreamSummary:
             held.step_weights,
             self.scatter / unit,
             np.ascontiguousarray(held.times.T),
+            run_squares=float(self.run_squares) / unit**2,
         )
 
     def column_values(self):
@@ -334,6 +336,8 @@ class StreamSummary:
         rest = new.squares.sum() - (directions**2).sum()
         if rest > 1e-9 * new.squares.sum():
             self.scatter += rest / d * np.eye(d)
+        copied = np.where(new.squares == 0, new.weights**2, new.weights)
+        self.run_squares += self.unit**2 * copied.sum()
         new.sums *= self.unit
         entries.note_values(
             incoming, 0, len(incoming), self.values, self.notes, self.unit
@@ -352,7 +356,10 @@ class StreamSummary:
 
     def drop(self, points):
         """Drop the points of a mask, and those of negligible weight."""
-        self.held_points.weights[points] = 0.0
+        weights = self.held_points.weights
+        before = weights.sum()
+        weights[points] = 0.0
+        self.run_squares *= weights.sum() / before
         self._rescale()
 
     def _insert(self, incoming):

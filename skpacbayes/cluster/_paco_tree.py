@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from .._kernels import paco_tree as kernels
 from ._paco_mixture import Mixture, completed_evidence
@@ -25,7 +26,8 @@ class Tree:
         self.coordinates = problem.whitened(shape)
         self.variance = problem.variance_in(self.coordinates)
         self.points = problem.points @ self.coordinates
-        seen = self.points if columns is None else self.points[:, columns]
+        self.columns = slice(None) if columns is None else columns
+        seen = self.points[:, self.columns]
         self.d, n_points = seen.shape[1], len(seen)
         merges = np.empty((max(n_points - 1, 0), 2), dtype=np.int64)
         costs = np.empty(len(merges))
@@ -41,7 +43,7 @@ class Tree:
         costs = costs[order]
         self.parents, self.entropies = _nodes(merges[order], problem.weights)
         scatter = self.coordinates.T @ problem.scatter @ self.coordinates
-        within = np.diag(scatter)[slice(None) if columns is None else columns].sum()
+        within = np.diag(scatter)[self.columns].sum()
         # Sums of squares, by number of clusters minus one.
         self.squares = within + np.append(0.0, np.cumsum(costs))[::-1]
 
@@ -59,8 +61,22 @@ class Tree:
         )
         return np.argsort(np.argsort(first))[clusters]
 
-    def n_clusters(self, most):
-        """Return the number of clusters of largest evidence, at most `most`."""
+    def n_clusters(self, most, others=None):
+        """Return the number of clusters of largest evidence, at most `most`.
+
+        Where points were drawn, and each stands for several rows, noise is cut into
+        pieces; if each counts as one row, groups of few points are lost. Then the
+        number is that of the two that describes `others`, a problem of points drawn
+        beside these, better.
+        """
+        found = self._n_clusters(most)
+        if others is not None:
+            numbers = {found, self._n_clusters(most, self.problem.row_weight)}
+            found = max(sorted(numbers), key=lambda k: self._fit_of(others, k))
+        return found
+
+    def _n_clusters(self, most, row_weight=1.0):
+        """Return the number of clusters of largest evidence if rows weigh less."""
         entropies = self.entropies[:most]
         n_rows, d, k = self.problem.n_rows, self.d, np.arange(1, most + 1)
         variances = np.maximum(self.squares[:most] / (n_rows * d), 1e-300)
@@ -68,9 +84,20 @@ class Tree:
         fits = entropies - n_rows * math.log(n_rows)
         fits -= n_rows * d / 2 * (np.log(2 * np.pi * variances) + 1)
         shares = entropies / n_rows - math.log(n_rows)
+        fits, n_rows = fits / row_weight, n_rows / row_weight
         return 1 + int(
             np.argmax(completed_evidence(fits, shares, k, n_rows, d, 1, 1.0))
         )
+
+    def _fit_of(self, others, n_clusters):
+        """Return the log-likelihood of a row of `others` and its cluster."""
+        mixture = self.mixture(n_clusters)
+        points = (others.points @ self.coordinates)[:, self.columns]
+        squares = cdist(points, mixture.centers[:, self.columns], "sqeuclidean")
+        weights = others.weights / others.n_rows
+        scale = max(weights @ squares.min(axis=1) / self.d, 1e-12 * self.variance)
+        joint = (np.log(mixture.shares) - squares / (2 * scale)).max(axis=1)
+        return weights @ joint - self.d / 2 * math.log(scale)
 
     def mixture(self, n_clusters):
         """Return round components of one variance, from the partition of that size."""

@@ -266,7 +266,7 @@ FAR = {
 def test_many_far_rows_are_background_or_one_cluster_that_is_named(
     far, n_features, n_rows, n_far, unit, origin
 ):
-    """Wide normal noise is as likely a cluster; uniform noise is background."""
+    """Wide noise that is not uniform is as likely a cluster, one and no more."""
     rng = np.random.default_rng([8, n_features, n_rows, n_far])
     places = np.zeros((4, n_features))
     places[:, 0] = 9.0 * np.arange(4)
@@ -275,9 +275,13 @@ def test_many_far_rows_are_background_or_one_cluster_that_is_named(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = PACOClusterer(n_iter=20, random_state=0).fit(rng.permutation(X))
-    if far == "uniform" or not caught:
-        assert model.n_clusters_ == 4
-        assert abs(model.background_share_ - n_far / len(X)) < 0.02
+    messages = " ".join(str(each.message) for each in caught)
+    assert model.n_clusters_ in ((4,) if far == "uniform" else (4, 5))
+    if model.n_clusters_ == 4:  # some Student rows are near
+        assert abs(model.background_share_ - n_far / len(X)) < 0.025
+    else:
+        assert "5, but the cluster of scale" in messages
+        assert "covers all others" in messages
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -117,6 +117,39 @@ def test_columns_in_other_units_under_the_manhattan_loss_are_warned_of():
     assert "gap" in messages or "if their units differ" in messages
 
 
+NOISES = {
+    "normal": lambda rng, size: rng.normal(size=size),
+    "uniform": lambda rng, size: rng.uniform(-1.7, 1.7, size=size),
+    "skewed": lambda rng, size: np.exp(0.8 * rng.normal(size=size)),
+    "heavy": lambda rng, size: rng.standard_t(3, size=size),
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("n_features", "unit", "origin"), [(1, 1.0, 0.0), (2, 1e-3, 1e4), (5, 1e3, 1e4)]
+)
+def test_two_groups_taken_as_one_under_the_manhattan_loss_are_warned_of(
+    n_features, unit, origin, stream, noise
+):
+    """A penalty makes them one; groups of one mode are not named."""
+    rng = np.random.default_rng([n_features, stream])
+    y = rng.integers(2, size=600)
+    for distance in (0.0, 9.0):
+        X = NOISES[noise](rng, (600, n_features))
+        X = origin + unit * (X + distance * np.eye(n_features)[0] * y[:, None])
+        model = PACOClusterer(
+            loss="manhattan", cluster_penalty=1e4, random_state=0, n_iter=20
+        ).set_params(refresh=200)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.partial_fit(X) if stream else model.fit(X)
+        messages = " ".join(str(each.message) for each in caught)
+        assert model.n_clusters_ == 1
+        assert ("1 of them clearly has two modes" in messages) == (distance > 0)
+
+
 @pytest.mark.parametrize(("n_features", "n_rows"), [(10, 300), (50, 200), (50, 1300)])
 def test_a_covariance_that_may_hide_clusters_is_named(n_features, n_rows):
     """If it has more parameters than there are rows, and is the given shape."""

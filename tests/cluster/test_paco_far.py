@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
 
@@ -73,4 +74,8 @@ def test_a_cluster_may_lose_its_rows_among_all_rows():
     X = 9.0 * np.outer(labels, [1.0, 0.0]) + rng.normal(size=(4000, 2))
     far = 30.0 * rng.standard_t(3, size=(120, 1)) * rng.normal(size=(120, 2))
     model, messages = fitted(np.vstack([X, far]), rng)
-    assert model.n_clusters_ == 4 or messages
+    assert adjusted_rand_score(labels, model.predict(X)) > 0.95
+    if model.n_clusters_ != 4:  # far rows are named, as clusters or as rows
+        single = " are a single row or copies of one" in messages
+        assert single or "covers all others" in messages
+        assert "describe the data almost as well" in messages

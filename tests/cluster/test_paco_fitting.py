@@ -11,8 +11,8 @@ from sklearn.mixture import GaussianMixture
 
 from skpacbayes import make_paco_model
 from skpacbayes.cluster._paco_covariances import fit_with_covariances
-from skpacbayes.cluster._paco_fitting import MixtureProblem, inverse_root
-from skpacbayes.cluster._paco_search import Search, find_mixture
+from skpacbayes.cluster._paco_fitting import PULL, MixtureProblem, inverse_root
+from skpacbayes.cluster._paco_search import find_mixture
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
 RNG = np.random.default_rng(0)
@@ -153,17 +153,50 @@ def test_a_search_of_one_kind_finds_sizes_as_likely_as_that_of_all_kinds(seed):
             assert again.sizes[k].evidence > full.sizes[k].evidence - 1.0
 
 
-@pytest.mark.parametrize(("n_single", "collapses"), [(4, False), (60, True)])
-def test_variances_of_single_rows_may_tend_to_zero(n_single, collapses):
-    """If they are most clusters: the likelihood then has no bound, and is not used."""
-    points = np.random.default_rng(0).normal(size=(1500, 20))
-    problem = problem_of(points)
-    far = np.argsort((points**2).sum(axis=1))[-n_single:]
+@pytest.mark.parametrize("n_single", [4, 60])
+@pytest.mark.parametrize("dof", [math.inf, 5.0])
+@pytest.mark.parametrize(("unit", "row_weight"), [(1.0, 1.0), (1e3, 5.0)])
+def test_variances_of_single_rows_do_not_vanish(n_single, dof, unit, row_weight):
+    """Not even if these are nearly all clusters: that of the rest is their limit.
+
+    The variance of a single row is at least the pull's share of it.
+    """
+    points = unit * np.random.default_rng(0).normal(size=(1500, 20))
+    points[:n_single] *= 6.0
+    problem = problem_of(points, np.full(len(points), row_weight))
+    problem.row_weight = row_weight
     labels = np.zeros(len(points), dtype=np.int64)
-    labels[far] = np.arange(1, n_single + 1)
+    labels[:n_single] = np.arange(1, n_single + 1)
     start = problem.cut(problem.single("round"), labels)
-    mixture = problem.fit(start, "round", True, math.inf, 200, 0.0)
-    assert problem.collapsed(mixture) == collapses
-    search = Search(problem)
-    search.keep(mixture)
-    assert bool(search.solutions) == (not collapses)
+    mixture = problem.fit(start, "round", True, dof, 100, -math.inf)
+    assert_allclose(mixture.masses[1:], row_weight)
+    ratios = mixture.scales[1:] / mixture.scales[0]
+    assert ratios.min() > 0.99 * PULL / (PULL + row_weight)
+    assert ratios.max() < 1
+
+
+@pytest.mark.parametrize("columns", [None, [0, 1, 2]])
+@pytest.mark.parametrize(("n_groups", "unit"), [(1, 1.0), (4, 1e-3), (200, 1e3)])
+def test_the_number_of_a_tree_of_drawn_points(n_groups, unit, columns):
+    """Points of five rows each: neither is noise cut, nor are small groups merged."""
+    rng = np.random.default_rng(n_groups)
+    places = 9.0 * np.array(np.unravel_index(np.arange(n_groups), (6, 6, 6))).T
+    points = rng.normal(size=(4000, 12))
+    points[:, :3] += places[rng.integers(n_groups, size=4000)]
+    problem = problem_of(unit * points, np.full(len(points), 5.0))
+    problem.row_weight = 5.0
+    drawn, others = problem.subset(1400), problem.subset(1400, skipped=1400)
+    assert not np.isin(drawn.points[:, 0], others.points[:, 0]).any()
+    tree = Tree(drawn, "round", columns)
+    assert abs(tree.n_clusters(700, others) - n_groups) <= 0.05 * n_groups
+
+
+def test_groups_of_two_drawn_points_are_not_one():
+    """Each as one row, they are no evidence of groups; other points are."""
+    rng = np.random.default_rng(0)
+    places = 9.0 * np.array(np.unravel_index(np.arange(400), (20, 20))).T
+    points = places[rng.integers(400, size=4000)] + rng.normal(size=(4000, 2))
+    problem = problem_of(points, np.full(len(points), 3.0))
+    problem.row_weight = 3.0
+    tree = Tree(problem.subset(1000), "round")
+    assert tree.n_clusters(500, problem.subset(1000, skipped=1000)) >= 400

@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from skpacbayes._kernels.paco_points import ROWS
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._paco_rows import ColumnValues, Rows, rounding_of
+from skpacbayes.cluster._paco_summary import StreamSummary
 
 pytestmark = pytest.mark.filterwarnings("ignore:n_clusters_=")  # others are close
 
@@ -303,6 +304,43 @@ def test_a_stream_of_copies_has_the_clusters_of_the_rows():
         for block in np.array_split(rows, 6):
             model.partial_fit(block)
     assert model.n_clusters_ == 3
+
+
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4), (1e3, 0.0)])
+def test_a_stream_of_unequal_weights_has_the_clusters_of_the_rows(unit, origin):
+    """Also where rows of large weight are merged with others; in a batch, too."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(3, size=1000)
+    X = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])[y] + rng.normal(size=(1000, 2))
+    X, weights = origin + unit * X, np.exp(2.0 * rng.normal(size=1000))
+    weights /= weights.mean()
+    model = PACOClusterer(random_state=0, n_iter=50, summary_size=200, refresh=100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few rows
+        for rows in np.array_split(np.arange(1000), 10):
+            model.partial_fit(X[rows], sample_weight=weights[rows])
+        batch = PACOClusterer(random_state=0, n_iter=50).fit(X, sample_weight=weights)
+    assert model.n_clusters_ == batch.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.predict(X)) > 0.95
+
+
+def test_copies_one_after_the_other_are_known_when_merged():
+    """As one weight or as several rows, in any blocks."""
+    rng = np.random.default_rng(0)
+    X, copies = rng.normal(size=(300, 2)), rng.integers(1, 9, size=300)
+    again = StreamSummary(2, 20, False)
+    again.schedule(np.inf)
+    for rows in np.array_split(X.repeat(copies, axis=0), 7):
+        again.read(rows, np.ones(len(rows)), 0)
+    weighted = StreamSummary(2, 20, False)
+    weighted.schedule(np.inf)
+    for part in np.array_split(np.arange(300), 3):
+        weighted.read(X[part], copies[part].astype(float), 0)
+    for summary in (again, weighted):
+        assert summary.rows().run_squares == copies @ copies
+    other = StreamSummary(2, 20, False)
+    other.absorb(np.column_stack([X, copies, np.zeros(300)]))
+    assert other.rows().run_squares == copies @ copies
 
 
 def test_clusters_that_may_not_be_more_are_warned_of_as_such():

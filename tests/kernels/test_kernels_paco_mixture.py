@@ -20,6 +20,7 @@ RNG = np.random.default_rng(0)
 POINTS = np.vstack([RNG.normal(size=(30, 2)), RNG.normal([5, 1], 1, (20, 2))])
 WEIGHTS = RNG.uniform(0.5, 2, len(POINTS))
 CENTERS = np.array([[0.5, 0.0], [4.0, 0.0]])
+ROW = 1.5  # weight of a row: the degree of freedom that a centre takes
 
 
 def run(
@@ -29,7 +30,7 @@ def run(
     d, k, n = 2, 2, len(POINTS)
     share, log_uniform = background or (0.0, -math.inf)
     cloud = kernels.Cloud(POINTS.copy(), WEIGHTS, np.zeros(n), WEIGHTS.sum())
-    kind = kernels.Kind(changing, own, dof, pull, 1e-12, log_uniform)
+    kind = kernels.Kind(changing, own, dof, pull, ROW, 1e-12, log_uniform)
     components = kernels.Components(
         CENTERS.T.copy(),
         np.array([1.5, 0.8]) if own else np.full(2, 1.2),
@@ -75,7 +76,8 @@ def test_run_em(kernel, own, dof):
     new = (parts * bounded).T @ POINTS / thick[:, None]
     square = (parts * bounded * cdist(POINTS, new, "sqeuclidean")).sum(axis=0)
     if own:
-        harmonic = np.mean(1 / scales)
+        free = (masses - ROW + 2.0) / (masses + 2.0)
+        harmonic = np.mean(free / scales)
         expected = (square / 2 + 2.0 / harmonic) / (masses + 2.0)
     else:
         expected = np.full(2, square.sum() / (2 * masses.sum()))
@@ -180,7 +182,7 @@ def test_student_components_of_too_different_densities_have_no_likelihood(kernel
     """Where exp of their difference is not a number, rather than a wrong one."""
     points = np.random.default_rng(0).normal(size=(8, 600))
     cloud = kernels.Cloud(points, np.ones(8), np.zeros(8), 8.0)
-    kind = kernels.Kind(False, True, 5, 2.0, 1e-12, -math.inf)
+    kind = kernels.Kind(False, True, 5, 2.0, 1.0, 1e-12, -math.inf)
     sums, moments, within = np.empty((2, 600)), np.empty((8, 2)), np.empty((8, 0))
     labels = np.zeros(8, dtype=np.int64)
     found = kernels.Found(

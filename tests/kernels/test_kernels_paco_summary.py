@@ -306,6 +306,9 @@ def test_meet(kernel, manhattan):
     largest = np.max(np.sum(Z**2, axis=1))
     expected = [25, math.inf, losses.sum(), largest, 7.5, 0, np.sum(steps**2), 24]
     assert_allclose(stream.clock[:8], expected, rtol=1e-12)
+    runs = [point_kernels.RUN_SQUARES, point_kernels.RUN]
+    assert_array_equal(stream.clock[runs], [25, 1])  # no row repeats
+    stream.clock[runs] = 0.0
     assert_array_equal(stream.clock[8:], new_clock()[8:])
     assert_array_equal(stream.previous, [*Z[-1], labels[-1]])
 
