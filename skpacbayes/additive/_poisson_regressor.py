@@ -331,7 +331,15 @@ class SparseAdditiveGibbsPoissonRegressor(
         usual = isinstance(self.inverse_temperature, str) and self.slab_scale == 1.0
         predict = self._predicted if usual else None
         weights = None if are_counts(rows) else sample_weight
-        warn_of_fit(self, rows, weights, problem.among, predict)
+        warn_of_fit(
+            self,
+            rows,
+            weights,
+            problem.among,
+            predict,
+            np.positive,  # variances of counts are their means
+            noise=max(dispersion, 1.0),
+        )
         return self
 
     def predict(self, X, return_std=False):
