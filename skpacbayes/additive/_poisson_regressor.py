@@ -541,7 +541,9 @@ class PoissonChain(RatedChain):
 
     def _record(self):
         loss = self.half_deviance()
-        return self.draw._replace(loss=loss, intercept=self.draw.intercept + self.base)
+        intercept = self.draw.intercept + self.base
+        scale = self.slab_scale
+        return self.draw._replace(loss=loss, intercept=intercept, slab_scale=scale)
 
     def _adapt(self):
         """Expand the likelihood again, if the sweeps since the last time have doubled.

@@ -1,9 +1,9 @@
 """Warnings of noise that rows share, or that is larger in rows of large influence.
 
-The posterior takes the noise of each row as independent, and of equal variance, or of the
-variance of the family. If rows share noise, variables that tell the groups of rows apart
-are selected, and fit this noise. If the noise is larger where few rows decide, effects
-follow these rows.
+The posterior takes the noise of each row as independent, and of equal variance, or of
+the variance of the family. If rows share noise, variables that tell the groups of rows
+apart are selected, and fit this noise. If the noise is larger where few rows decide,
+effects follow these rows.
 """
 
 from typing import NamedTuple
@@ -25,6 +25,7 @@ SORTED = 0.9  # rank correlation of y with the row from which rows were sorted b
 # Of groups: least number; largest growth of it by a further variable; least mean size.
 FEWEST_GROUPS, GROWTH, LEAST_SIZE = 5, 1.25, 2.0
 LEAST_RATIO, LIMIT_RATIO = 2.5, 5.0  # of variances of effects; in standard errors
+MANY_GROUPS = 10  # groups from which their variables are compared with none
 SMALLEST = 1e-12  # of variances and leverages
 
 
@@ -64,8 +65,8 @@ def warn_of_noise(
     noise : float
         Variance of the noise, or dispersion.
     variances : callable, default=None
-        Returns the variances of targets of given means, up to the dispersion. None: they
-        are equal. With variances, the link function is the canonical one.
+        Returns the variances of targets of given means, up to the dispersion, with the
+        canonical link function. None: variances are equal.
     classes : bool, default=False
         Whether y are indicators of classes.
     """
@@ -91,33 +92,38 @@ def warn_of_noise(
             residuals * roots / scale, design * (roots * slopes)[:, None], ridge, share
         )
         parts += [] if part is None else [part]
-    if not classes:
+    if not classes and np.isinf(found.freedom):
         ratio = max((influence_ratio(part) for part in parts), default=0.0)
         if ratio > 0:
             warn_user(
-                f"The noise is larger in rows with a large influence: effects vary "
+                "The noise is larger in rows with a large influence: effects vary "
                 f"{ratio:.2g} times as much as with equal noise, and may follow few "
-                "rows. Transform y, give smaller weights to rows with more noise, or use "
-                "a smaller max_order."
+                "rows. Transform y, give smaller weights to rows with more noise, or "
+                "use a smaller max_order."
             )
             return
     labels, features = groups_of_rows(X)
-    if features and any(dependence(part, labels, labels) for part in parts):
+    dependent = any(dependence(part, labels, labels) for part in parts)
+    if len(features) > 1 and not dependent and not found.classes:
+        roots = np.sqrt(weights) * scales[:, 0] if variances else np.sqrt(weights)
+        working = (y - means)[:, 0] / (scales[:, 0] ** 2 if variances else 1.0)
+        dependent = rests_on_groups(X, working, roots, labels, features, found)
+    if features and dependent:
         kind = "feature" if len(features) == 1 else "features"
         names = " and ".join(map(str, features[:2]))
         warn_user(
-            f"Rows with equal values of {kind} {names} have similar residuals: rows of "
-            "one unit seem to share noise, so that variables without effect may be "
-            "selected, and intervals are too narrow. Fit one row for each unit."
+            f"Rows with equal values of {kind} {names} seem to share noise, as rows of "
+            "one unit do: variables without effect may be selected, and intervals are "
+            "too narrow. Fit one row for each unit."
         )
     elif not is_sorted(y) and any(
         dependence(part, np.arange(len(X))) for part in parts
     ):
         warn_user(
-            "Consecutive rows have similar residuals: rows of one unit, or in the order "
-            "of time, seem to share noise, so that variables without effect may be "
-            "selected, and intervals are too narrow. Fit one row for each unit, or "
-            "differences of consecutive rows."
+            "Consecutive rows seem to share noise, as rows of one unit, or in the "
+            "order of time, do: variables without effect may be selected, and "
+            "intervals are too narrow. Fit one row for each unit, or differences of "
+            "rows."
         )
 
 
@@ -202,6 +208,76 @@ def groups_of_rows(X):
         if joint.max() + 1 <= min(limit, len(X) / LEAST_SIZE):
             labels, features = joint, [*features, int(feature)]
     return labels, sorted(features)
+
+
+def rests_on_groups(X, residuals, roots, labels, features, found):
+    """Return whether variables are selected that groups do not support.
+
+    A fit may follow the noise of groups so closely that residuals show nothing. So the
+    effects of variables that are constant in groups are compared with none, in a
+    regression of one row for each group, by the BIC with its correction for few rows
+    [1]_. The targets are means of the groups, without effects of other variables,
+    estimated within groups.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    residuals : ndarray of shape (n_samples,)
+        Residuals of the scores.
+    roots : ndarray of shape (n_samples,)
+        Roots of the precisions of the residuals.
+    labels, features
+        See :func:`groups_of_rows`.
+    found : Fitted
+        Results of the chains.
+
+    References
+    ----------
+    .. [1] A. D. R. McQuarrie (1999). A small-sample correction for the Schwarz SIC
+       model selection criterion. Statistics and Probability Letters 44.
+    """
+    inclusion = found.posterior.inclusion() >= SELECTED
+    constant = np.zeros(len(inclusion), dtype=bool)
+    constant[features] = True
+    n_groups, n_variables = labels.max() + 1, np.count_nonzero(inclusion[constant, 0])
+    if n_groups < MANY_GROUPS or n_variables == 0:
+        return False
+    terms = np.flatnonzero(inclusion[:, 0])
+    functions = found.values(X, terms)[inclusion[terms]]
+    of_groups = np.repeat(constant[terms], inclusion[terms].sum(axis=1))
+    targets = residuals + found.coefficients[inclusion] @ functions
+    weights = roots**2
+    totals = np.bincount(labels, weights)
+
+    def group_means(values):
+        return np.bincount(labels, weights * values) / totals
+
+    own = functions[~of_groups]
+    if len(own):
+        table = np.array([each - group_means(each)[labels] for each in own]).T
+        within = targets - group_means(targets)[labels]
+        effects = np.linalg.lstsq(table * roots[:, None], within * roots)[0]
+        targets = targets - effects @ own
+    table = np.array([np.ones(n_groups), *map(group_means, functions[of_groups])]).T
+    scale = np.sqrt(totals)
+    targets = group_means(targets) * scale
+    table = table * scale[:, None]
+
+    def square(columns):
+        fit = columns @ np.linalg.lstsq(columns, targets)[0]
+        return max(np.sum((targets - fit) ** 2), SMALLEST * targets @ targets)
+
+    n_functions = np.count_nonzero(of_groups)
+    if n_functions > n_groups - 4:
+        return True
+
+    def penalty(count):
+        return count * np.log(n_groups) * n_groups / (n_groups - count - 2)
+
+    price = penalty(1 + n_functions) - penalty(1)
+    price += 2 * n_variables * np.log(X.shape[1])
+    return n_groups * np.log(square(table[:, :1]) / square(table)) < price
 
 
 def dependence(found, order, labels=None):
