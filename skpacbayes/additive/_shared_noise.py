@@ -96,7 +96,7 @@ def warn_of_noise(
         ratio = max((influence_ratio(part) for part in parts), default=0.0)
         if ratio > 0:
             warn_user(
-                "The noise is larger in rows with a large influence: effects vary "
+                "Residuals are larger in rows with a large influence: effects vary "
                 f"{ratio:.2g} times as much as with equal noise, and may follow few "
                 "rows. Transform y, give smaller weights to rows with more noise, or "
                 "use a smaller max_order."
