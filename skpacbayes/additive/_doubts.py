@@ -55,9 +55,9 @@ def warn_of_fit(
     warn_of_doubts(found, estimator.n_features_in_, products)
     # A linear model of weak effects may leave structure, too, and so do unmixed chains.
     few = not (found.full or found.n_variables_needed)
-    tested = predict is not None and plausible and few
+    tested = predict is not None and plausible and few and estimator.max_order > 1
     structured = False
-    if tested and found.r_hat <= R_HAT_LIMIT and estimator.max_order > 1:
+    if tested and found.r_hat <= R_HAT_LIMIT:
         structured = warn_of_residuals(
             X,
             y,
@@ -74,6 +74,7 @@ def warn_of_fit(
             weights,
             predict,
             found,
+            estimator._categorical(),
             noise=noise,
             variances=variances,
             classes=isinstance(estimator, ClassifierMixin),

@@ -46,7 +46,7 @@ class Residuals(NamedTuple):
 
 
 def warn_of_noise(
-    X, y, weights, predict, found, *, noise, variances=None, classes=False
+    X, y, weights, predict, found, categorical, *, noise, variances=None, classes=False
 ):
     """Warn of noise that rows share, or that is larger in rows of large influence.
 
@@ -62,6 +62,8 @@ def warn_of_noise(
         Returns the predictions at rows, (n_samples,) or (n_samples, n_outputs).
     found : Fitted
         Results of the chains.
+    categorical : sequence of int
+        Categorical variables, which are no variables of groups.
     noise : float
         Variance of the noise, or dispersion.
     variances : callable, default=None
@@ -102,19 +104,19 @@ def warn_of_noise(
                 "use a smaller max_order."
             )
             return
-    labels, features = groups_of_rows(X)
-    dependent = any(dependence(part, labels, labels) for part in parts)
+    labels, features = groups_of_rows(X, categorical)
+    dependent = len(features) > 1 and any(
+        dependence(part, labels, labels) for part in parts
+    )
     if len(features) > 1 and not dependent and not found.classes:
         roots = np.sqrt(weights) * scales[:, 0] if variances else np.sqrt(weights)
         working = (y - means)[:, 0] / (scales[:, 0] ** 2 if variances else 1.0)
         dependent = rests_on_groups(X, working, roots, labels, features, found)
-    if features and dependent:
-        kind = "feature" if len(features) == 1 else "features"
-        names = " and ".join(map(str, features[:2]))
+    if dependent:
         warn_user(
-            f"Rows with equal values of {kind} {names} seem to share noise, as rows of "
-            "one unit do: variables without effect may be selected, and intervals are "
-            "too narrow. Fit one row for each unit."
+            f"Rows with equal values of features {features[0]} and {features[1]} seem "
+            "to share noise, as rows of one unit do: variables without effect may be "
+            "selected, and intervals are too narrow. Fit one row for each unit."
         )
     elif not is_sorted(y) and any(
         dependence(part, np.arange(len(X))) for part in parts
@@ -190,7 +192,7 @@ def influence_ratio(found):
     return ratio if ratio > max(LEAST_RATIO, 1 + LIMIT_RATIO * error) else 0.0
 
 
-def groups_of_rows(X):
+def groups_of_rows(X, categorical=()):
     """Return the group of each row, and the variables that are constant in groups.
 
     Rows of a group have equal values of the variable with most values, of those with at
@@ -199,6 +201,7 @@ def groups_of_rows(X):
     codes = [np.unique(column, return_inverse=True)[1] for column in X.T]
     counts = np.array([code.max() + 1 for code in codes])
     labels, features = np.zeros(len(X), dtype=int), []
+    counts[list(categorical)] = 0
     for feature in np.argsort(-counts, kind="stable"):
         if not FEWEST_GROUPS <= counts[feature] <= len(X) / LEAST_SIZE:
             continue
