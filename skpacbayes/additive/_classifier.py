@@ -321,7 +321,8 @@ class SparseAdditiveGibbsClassifier(
         given = self.inverse_temperature, self.class_weight
         usual = given == ("likelihood", None) and self.slab_scale in ("auto", 1.0)
         predict = self._targets_predicted if usual else None
-        warn_of_fit(self, rows, sample_weight, problem.among, predict)
+        products = problem.among
+        warn_of_fit(self, rows, sample_weight, products, predict, bernoulli_variances)
         return self
 
     def predict(self, X):
@@ -552,3 +553,8 @@ class SparseAdditiveGibbsClassifier(
             ),
             "count": len(rows.X),
         }
+
+
+def bernoulli_variances(means):
+    """Return the variances of indicators of given means."""
+    return means * (1 - means)

@@ -10,6 +10,7 @@ from .._chains import R_HAT_LIMIT, warn_unmixed
 from .._sentinels import beyond_the_range, warn_of_empty_columns
 from ._posterior import SELECTED
 from ._residuals import TELLS_APART, warn_of_residuals
+from ._shared_noise import warn_of_noise
 
 N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
 SAME = 0.95  # correlation from which variables are nearly equal
@@ -25,7 +26,9 @@ FEW_DISTINCT = 0.4  # share of distinct rows below which most rows are copies
 NEAR_RANGE = 0.9  # lengths of a range, from the limits of far rows back to it
 
 
-def warn_of_fit(estimator, rows, sample_weight, products, predict=None):
+def warn_of_fit(
+    estimator, rows, sample_weight, products, predict=None, variances=None, noise=1.0
+):
     """Warn of what makes a fit doubtful.
 
     Parameters
@@ -42,22 +45,38 @@ def warn_of_fit(estimator, rows, sample_weight, products, predict=None):
     predict : callable, default=None
         Returns predictions at rows. None: residuals are not tested, as structure in
         them may come from given scales or temperatures.
+    variances : callable, default=None
+        Variances of targets of given means, see :func:`warn_of_noise`.
+    noise : float, default=1.0
+        Variance of the noise, or dispersion.
     """
     (X, y, weights), found = rows, estimator._answer()
     plausible = warn_of_weights(sample_weight, weights)
     warn_of_doubts(found, estimator.n_features_in_, products)
     # A linear model of weak effects may leave structure, too, and so do unmixed chains.
-    settled = found.r_hat <= R_HAT_LIMIT and not (
-        found.full or found.n_variables_needed
-    )
-    if predict is not None and plausible and settled and estimator.max_order > 1:
-        warn_of_residuals(
+    few = not (found.full or found.n_variables_needed)
+    tested = predict is not None and plausible and few and estimator.max_order > 1
+    structured = False
+    if tested and found.r_hat <= R_HAT_LIMIT:
+        structured = warn_of_residuals(
             X,
             y,
             predict,
             estimator._categorical(),
             found.selected,
             additive=estimator.interactions is None,
+            classes=isinstance(estimator, ClassifierMixin),
+        )
+    if tested and not structured:
+        warn_of_noise(
+            X,
+            y,
+            weights,
+            predict,
+            found,
+            estimator._categorical(),
+            noise=noise,
+            variances=variances,
             classes=isinstance(estimator, ClassifierMixin),
         )
     warn_of_copied_rows(X, y)

@@ -331,7 +331,15 @@ class SparseAdditiveGibbsPoissonRegressor(
         usual = isinstance(self.inverse_temperature, str) and self.slab_scale == 1.0
         predict = self._predicted if usual else None
         weights = None if are_counts(rows) else sample_weight
-        warn_of_fit(self, rows, weights, problem.among, predict)
+        warn_of_fit(
+            self,
+            rows,
+            weights,
+            problem.among,
+            predict,
+            np.positive,  # variances of counts are their means
+            noise=max(dispersion, 1.0),
+        )
         return self
 
     def predict(self, X, return_std=False):
@@ -533,7 +541,9 @@ class PoissonChain(RatedChain):
 
     def _record(self):
         loss = self.half_deviance()
-        return self.draw._replace(loss=loss, intercept=self.draw.intercept + self.base)
+        intercept = self.draw.intercept + self.base
+        scale = self.slab_scale
+        return self.draw._replace(loss=loss, intercept=intercept, slab_scale=scale)
 
     def _adapt(self):
         """Expand the likelihood again, if the sweeps since the last time have doubled.

@@ -378,7 +378,9 @@ class SparseAdditiveGibbsRegressor(
         usual = given == ("auto", "auto", "likelihood")
         predict = self._decision if usual else None
         learned = rows.X, rows.y, rows.weights
-        warn_of_fit(self, learned, sample_weight, problem.gram.among, predict)
+        found, products = self._computed, problem.gram.among
+        noise = found.noise_variance
+        warn_of_fit(self, learned, sample_weight, products, predict, noise=noise)
         return self
 
     @available_if(sums_of("partial_fit"))

@@ -43,22 +43,28 @@ def warn_of_residuals(
     classes : bool, default=False
         Whether y are indicators of classes. If nearly all rows are on the right side of
         one half, residuals are those of shrinkage, and nothing is tested.
+
+    Returns
+    -------
+    warned : bool
+        Whether there was a warning.
     """
     step, y = -(-len(X) // MOST_ROWS), np.atleast_2d(y).T.astype(float)
     X, y = X[::step], y[::step]
     distinct = without_copies(X, y)
     X, y = X[distinct], y[distinct]
     if len(X) < FEWEST_ROWS or not np.ptp(y, axis=0).any():
-        return  # of a constant target, residuals are rounding
+        return False  # of a constant target, residuals are rounding
     residuals = y - predict(X).reshape(len(X), -1)
     if classes and (abs(residuals) > 0.5).any(axis=1).mean() <= FEW_WRONG:
-        return
+        return False
     level, widths = LEVEL / y.shape[1], y.std(axis=0)
     parts = list(zip(residuals.T, widths, strict=True))
     feature = max(roughest(X, *part, level, categorical) for part in parts)
     if feature >= 0:
         _warn_of_roughness(X, feature)
-    elif additive and 2 <= X.shape[1] <= MOST_TESTED:
+        return True
+    if additive and 2 <= X.shape[1] <= MOST_TESTED:
         found = (
             closest_product(X, *part, level, categorical, selected) for part in parts
         )
@@ -69,6 +75,8 @@ def warn_of_residuals(
                 "their effects are not additive. Set interactions='auto', or to a list "
                 "of pairs."
             )
+            return True
+    return False
 
 
 def _warn_of_roughness(X, feature):

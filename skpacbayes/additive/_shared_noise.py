@@ -1,0 +1,326 @@
+"""Warnings of noise that rows share, or that is larger in rows of large influence.
+
+The posterior takes the noise of each row as independent, and of equal variance, or of
+the variance of the family. If rows share noise, variables that tell the groups of rows
+apart are selected, and fit this noise. If the noise is larger where few rows decide,
+effects follow these rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.stats import spearmanr
+
+from .._base import warn_user
+from ._posterior import SELECTED
+from ._residuals import FEW_WRONG, without_copies
+
+MOST_ROWS, FEWEST_ROWS = 2000, 20  # rows that are tested
+# Rows before each row that are compared.
+N_NEIGHBORS = 5
+LIMIT = 4.0  # standard errors from which rows are dependent
+LEAST_CORRELATION = 0.05  # of residuals of neighbors
+SORTED = 0.9  # rank correlation of y with the row from which rows were sorted by y
+# Of groups: least number; largest growth of it by a further variable; least mean size.
+FEWEST_GROUPS, GROWTH, LEAST_SIZE = 5, 1.25, 2.0
+LEAST_RATIO, LIMIT_RATIO = 2.5, 5.0  # of variances of effects; in standard errors
+MANY_GROUPS = 10  # groups from which their variables are compared with none
+SMALLEST = 1e-12  # of variances and leverages
+
+
+class Residuals(NamedTuple):
+    """Residuals of unit variance, and the fit that they come from."""
+
+    values: np.ndarray  # (n_samples,)
+    root: np.ndarray  # (n_samples, n_functions): root @ root.T is the hat matrix H
+    squares: np.ndarray  # (n_functions, n_functions): root.T @ root
+
+    def expected(self, first, second):
+        """Return the expected products of residuals of rows, if noise is independent.
+
+        These are entries of H^2 - 2 H.
+        """
+        among = self.squares - 2 * np.eye(len(self.squares))
+        return ((self.root[first] @ among) * self.root[second]).sum(axis=1)
+
+
+def warn_of_noise(
+    X, y, weights, predict, found, categorical, *, noise, variances=None, classes=False
+):
+    """Warn of noise that rows share, or that is larger in rows of large influence.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows of the fit.
+    y : ndarray of shape (n_samples,) or (n_outputs, n_samples)
+        Their targets, or a row for each class.
+    weights : ndarray of shape (n_samples,)
+        Their weights.
+    predict : callable
+        Returns the predictions at rows, (n_samples,) or (n_samples, n_outputs).
+    found : Fitted
+        Results of the chains.
+    categorical : sequence of int
+        Categorical variables, which are no variables of groups.
+    noise : float
+        Variance of the noise, or dispersion.
+    variances : callable, default=None
+        Returns the variances of targets of given means, up to the dispersion, with the
+        canonical link function. None: variances are equal.
+    classes : bool, default=False
+        Whether y are indicators of classes.
+    """
+    share = min(1.0, MOST_ROWS / len(X))
+    X, weights = X[:MOST_ROWS], weights[:MOST_ROWS]
+    y = np.atleast_2d(y).T[:MOST_ROWS].astype(float)
+    rows = without_copies(X, y)
+    X, y, weights = X[rows], y[rows], weights[rows]
+    if len(X) < FEWEST_ROWS or not np.ptp(y, axis=0).any():
+        return
+    means = predict(X).reshape(len(X), -1)
+    if classes and (abs(y - means) > 0.5).any(axis=1).mean() <= FEW_WRONG:
+        return  # as in warn_of_residuals
+    scales = np.ones_like(means)
+    if variances is not None:
+        scales = np.sqrt(np.maximum(variances(means), SMALLEST))
+    design = design_of(X, found)
+    ridge, parts = noise / found.slab_scale**2, []
+    for residuals, scale in zip((y - means).T, scales.T, strict=True):
+        slopes = scale if variances is not None else 1.0
+        roots = np.sqrt(weights)
+        part = standardised(
+            residuals * roots / scale, design * (roots * slopes)[:, None], ridge, share
+        )
+        parts += [] if part is None else [part]
+    if not classes and np.isinf(found.freedom):
+        ratio = max((influence_ratio(part) for part in parts), default=0.0)
+        if ratio > 0:
+            warn_user(
+                "Residuals are larger in rows with a large influence: effects vary "
+                f"{ratio:.2g} times as much as with equal noise, and may follow few "
+                "rows. Transform y, give smaller weights to rows with more noise, or "
+                "use a smaller max_order."
+            )
+            return
+    labels, features = groups_of_rows(X, categorical)
+    dependent = len(features) > 1 and any(
+        dependence(part, labels, labels) for part in parts
+    )
+    if len(features) > 1 and not dependent and not found.classes:
+        roots = np.sqrt(weights) * scales[:, 0] if variances else np.sqrt(weights)
+        working = (y - means)[:, 0] / (scales[:, 0] ** 2 if variances else 1.0)
+        dependent = rests_on_groups(X, working, roots, labels, features, found)
+    if dependent:
+        warn_user(
+            f"Rows with equal values of features {features[0]} and {features[1]} seem "
+            "to share noise, as rows of one unit do: variables without effect may be "
+            "selected, and intervals are too narrow. Fit one row for each unit."
+        )
+    elif not is_sorted(y) and any(
+        dependence(part, np.arange(len(X))) for part in parts
+    ):
+        warn_user(
+            "Consecutive rows seem to share noise, as rows of one unit, or in the "
+            "order of time, do: variables without effect may be selected, and "
+            "intervals are too narrow. Fit one row for each unit, or differences of "
+            "rows."
+        )
+
+
+def design_of(X, found):
+    """Return 1 and the functions of inclusion probability 1/2 or more, at rows."""
+    inclusion = found.posterior.inclusion() >= SELECTED
+    terms = np.flatnonzero(inclusion[:, 0])
+    ones = np.ones((len(X), 1))
+    if len(terms) == 0:
+        return ones
+    values = found.values(X, terms)[inclusion[terms]]
+    return np.concatenate([ones, values.T], axis=1)
+
+
+def standardised(residuals, design, ridge, share):
+    """Return residuals divided by their standard deviation; None if they are 0.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n_samples,)
+        Residuals, of equal variances.
+    design : ndarray of shape (n_samples, n_functions)
+        The functions, the first of them the intercept.
+    ridge : float
+        Precision of the coefficients over that of the noise.
+    share : float
+        Share of the rows of the fit that are tested.
+    """
+    precision = design.T @ design / share
+    added = np.full(len(precision), ridge + SMALLEST * precision.diagonal().max())
+    added[0] = 0.0
+    precision[np.diag_indices_from(precision)] += added
+    root = solve_triangular(cholesky(precision, lower=True), design.T, lower=True).T
+    squares = root.T @ root / share
+    freedom = max(len(residuals) - share * np.trace(2 * squares - squares @ squares), 1)
+    variance = residuals @ residuals / freedom
+    if not variance > 0:
+        return None
+    return Residuals(residuals / np.sqrt(variance), root, squares)
+
+
+def influence_ratio(found):
+    """Return how much more effects vary than with equal noise; 0 if not clearly.
+
+    The variance of a prediction is the sum of the squares of the row of the hat matrix
+    times the variances of the noise. Over all rows these sum to h'v, with the leverages
+    h and the variances v, estimated without bias by squared residuals over 1 - h [1]_.
+
+    References
+    ----------
+    .. [1] J. G. MacKinnon and H. White (1985). Some heteroskedasticity-consistent
+       covariance matrix estimators with improved finite sample properties. Journal of
+       Econometrics 29.
+    """
+    leverages = np.square(found.root).sum(axis=1)
+    first = found.root[:, 0] ** 2
+    shares = np.maximum(leverages - first, 0.0)  # without the intercept
+    if not shares.sum() > 1e-6:
+        return 0.0
+    rest = 1 + found.expected(slice(None), slice(None))
+    estimates = shares * found.values**2 / np.maximum(rest, SMALLEST)
+    ratio = estimates.sum() / shares.sum()
+    error = np.sqrt(2 * shares @ shares) / shares.sum()
+    return ratio if ratio > max(LEAST_RATIO, 1 + LIMIT_RATIO * error) else 0.0
+
+
+def groups_of_rows(X, categorical=()):
+    """Return the group of each row, and the variables that are constant in groups.
+
+    Rows of a group have equal values of the variable with most values, of those with at
+    least two rows for each value, and of others that hardly divide these groups.
+    """
+    codes = [np.unique(column, return_inverse=True)[1] for column in X.T]
+    counts = np.array([code.max() + 1 for code in codes])
+    labels, features = np.zeros(len(X), dtype=int), []
+    counts[list(categorical)] = 0
+    for feature in np.argsort(-counts, kind="stable"):
+        if not FEWEST_GROUPS <= counts[feature] <= len(X) / LEAST_SIZE:
+            continue
+        joint = labels * counts[feature] + codes[feature]
+        joint = np.unique(joint, return_inverse=True)[1]
+        limit = GROWTH * (labels.max() + 1) if features else np.inf
+        if joint.max() + 1 <= min(limit, len(X) / LEAST_SIZE):
+            labels, features = joint, [*features, int(feature)]
+    return labels, sorted(features)
+
+
+def rests_on_groups(X, residuals, roots, labels, features, found):
+    """Return whether variables are selected that groups do not support.
+
+    A fit may follow the noise of groups so closely that residuals show nothing. So the
+    effects of variables that are constant in groups are compared with none, in a
+    regression of one row for each group, by the BIC with its correction for few rows
+    [1]_. The targets are means of the groups, without effects of other variables,
+    estimated within groups.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    residuals : ndarray of shape (n_samples,)
+        Residuals of the scores.
+    roots : ndarray of shape (n_samples,)
+        Roots of the precisions of the residuals.
+    labels, features
+        See :func:`groups_of_rows`.
+    found : Fitted
+        Results of the chains.
+
+    References
+    ----------
+    .. [1] A. D. R. McQuarrie (1999). A small-sample correction for the Schwarz SIC
+       model selection criterion. Statistics and Probability Letters 44.
+    """
+    inclusion = found.posterior.inclusion() >= SELECTED
+    constant = np.zeros(len(inclusion), dtype=bool)
+    constant[features] = True
+    n_groups, n_variables = labels.max() + 1, np.count_nonzero(inclusion[constant, 0])
+    if n_groups < MANY_GROUPS or n_variables == 0:
+        return False
+    terms = np.flatnonzero(inclusion[:, 0])
+    functions = found.values(X, terms)[inclusion[terms]]
+    of_groups = np.repeat(constant[terms], inclusion[terms].sum(axis=1))
+    targets = residuals + found.coefficients[inclusion] @ functions
+    weights = roots**2
+    totals = np.bincount(labels, weights)
+
+    def group_means(values):
+        return np.bincount(labels, weights * values) / totals
+
+    own = functions[~of_groups]
+    if len(own):
+        table = np.array([each - group_means(each)[labels] for each in own]).T
+        within = targets - group_means(targets)[labels]
+        effects = np.linalg.lstsq(table * roots[:, None], within * roots)[0]
+        targets = targets - effects @ own
+    table = np.array([np.ones(n_groups), *map(group_means, functions[of_groups])]).T
+    scale = np.sqrt(totals)
+    targets = group_means(targets) * scale
+    table = table * scale[:, None]
+
+    def square(columns):
+        fit = columns @ np.linalg.lstsq(columns, targets)[0]
+        return max(np.sum((targets - fit) ** 2), SMALLEST * targets @ targets)
+
+    n_functions = np.count_nonzero(of_groups)
+    if n_functions > n_groups - 4:
+        return True
+
+    def penalty(count):
+        return count * np.log(n_groups) * n_groups / (n_groups - count - 2)
+
+    price = penalty(1 + n_functions) - penalty(1)
+    price += 2 * n_variables * np.log(X.shape[1])
+    return n_groups * np.log(square(table[:, :1]) / square(table)) < price
+
+
+def dependence(found, order, labels=None):
+    """Return whether rows have residuals similar to those of their neighbors.
+
+    The products of residuals of neighbors are compared with their expectation under
+    independent noise, which is negative: the fit follows the noise of rows with equal
+    values of the functions. The sum of the differences, over the root of the sum of
+    their squares, is then nearly standard normal.
+
+    Parameters
+    ----------
+    found : Residuals
+        The residuals.
+    order : ndarray of shape (n_samples,)
+        Numbers that order the rows.
+    labels : ndarray of shape (n_samples,), default=None
+        Groups of rows: only rows of the same group are compared. None: all are.
+    """
+    order = np.argsort(order, kind="stable")
+    terms, number = np.zeros(len(order)), 0
+    for lag in range(1, N_NEIGHBORS + 1):
+        first, second = order[lag:], order[:-lag]
+        products = found.values[first] * found.values[second]
+        products -= found.expected(first, second)
+        if labels is not None:
+            products = np.where(labels[first] == labels[second], products, 0.0)
+            number += np.count_nonzero(labels[first] == labels[second])
+        else:
+            number += len(first)
+        terms[lag:] += products
+    spread = np.sqrt(terms @ terms)
+    total = terms.sum()
+    return total > max(LIMIT * spread, LEAST_CORRELATION * number)
+
+
+def is_sorted(y):
+    """Return whether rows are sorted by their targets, or by classes."""
+    codes = y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1)
+    n_values = len(np.unique(codes))
+    if n_values * FEWEST_ROWS < len(codes):  # classes, or few values
+        return np.count_nonzero(np.diff(codes)) < 2 * n_values
+    return abs(spearmanr(codes, np.arange(len(codes))).statistic) > SORTED
