@@ -12,7 +12,7 @@ from . import allocating, kernel, part
 
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _LOWEST = -700.0  # exponents are raised to it: their exponential is positive
-_FEW = 1e-40  # unnormalised probabilities are kept between it and its inverse
+_FEW = 1e-6  # least total that waits: times exp(_LOWEST), it must not underflow
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
 _PER_LOG_2 = 1.0 / math.log(2.0)
 _LOG_2_HIGH, _LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10

@@ -9,7 +9,7 @@ from scipy.special import expit, ndtr, xlogy
 from ._certificate import Certificate
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_WEIGHTS /= _WEIGHTS.sum()
 PAPER = "Chérief-Abdellatif, Alquier and Khan (2019)"
 # Lipschitz constant of the expected loss in (m, sigma), over |x|: 2 for a loss that is
 # 1-Lipschitz in the prediction (Proposition 2 of the paper).

@@ -27,7 +27,7 @@ _EXPECTED = 0.01
 # Largest number of far rows that are compared, and least number of rows of a cluster.
 _MOST_FAR, FEWEST = 1000, 3
 # Largest number of new clusters, and of iterations of EM with each.
-_MOST_MORE, _MAX_ITER = 20, 12
+_MOST_MORE, _MAX_ITER_OF_MORE = 20, 12
 
 
 def with_background(search, best, shapes):
@@ -346,5 +346,5 @@ def _with_far_cluster(problem, mixture, far):
         shares=np.append(mixture.shares * (1.0 - share), share),
         masses=np.append(mixture.masses, mass),
     )
-    more = problem.fit(start, *mixture.kind, _MAX_ITER)
+    more = problem.fit(start, *mixture.kind, _MAX_ITER_OF_MORE)
     return more if more is not None and more.n_clusters > mixture.n_clusters else None

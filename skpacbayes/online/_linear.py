@@ -177,7 +177,6 @@ class OnlineLinearModel(OnlineEstimator):
         """
         if not self._doubts_fit():
             return False
-        X, y, sample_weight = _without_zeros(X, y, sample_weight)
         some = slice(None, None, -(-len(X) // SHUFFLED))
         scores = self._linear_scores(X[some])
         found = [self._losses(y[some], scores), *self._errors(y[some], scores).T]
@@ -201,7 +200,6 @@ class OnlineLinearModel(OnlineEstimator):
 
     def _doubt_shape(self, X, y, sample_weight):
         if self._doubts_fit() and self.n_fourier == 0 and self._regression():
-            X, y, _ = _without_zeros(X, y, sample_weight)
             warn_of_curves(X, y, self._errors(y, self._linear_scores(X))[:, 0])
 
     def _linear_scores(self, X):
@@ -630,14 +628,6 @@ class OnlineLinearModel(OnlineEstimator):
         """
         weights = self._state.shares()[:, self._state.curved].sum(axis=1)
         return float(weights[0]) if self._regression() else weights
-
-
-def _without_zeros(X, y, sample_weight):
-    """Return the rows of positive weight."""
-    if not len(sample_weight):
-        return X, y, sample_weight
-    kept = sample_weight > 0.0
-    return X[kept], y[kept], sample_weight[kept]
 
 
 _LEARNERS = {

@@ -206,6 +206,7 @@ class OnlineEstimator(StreamingEstimator):
             warn_of_far_rows(some, n_rows, [*columns, "y"], effect)
             warn_of_narrow_columns(some, [*columns, "y"])
             warn_of_light_rows(self._total_weight(), n_rows)
+            rows = self._remembered() if rows is None else _without_zeros(*rows)
             found = order_found(state)
             matters = self._depends_on_order()
             if found is not None and matters:
@@ -217,16 +218,13 @@ class OnlineEstimator(StreamingEstimator):
             elif found is None and self._doubt_change():
                 pass  # errors depend on time, and so on features that do
             else:
-                rows = self._remembered() if rows is None else rows
                 if rows is not None and not (matters and self._doubt_fit(*rows)):
                     self._doubt_shape(*rows)
                 if matters and self._n_labels():
                     self._doubt_labels()
-            rows = self._remembered() if rows is None else rows
             if rows is not None:
                 self._doubt_columns(*rows)
-                learnt = rows[2] > 0.0 if len(rows[2]) else slice(None)
-                warn_of_changed_units(rows[0][learnt], columns)
+                warn_of_changed_units(rows[0], columns)
         return self
 
     def _columns(self):
@@ -300,3 +298,11 @@ class OnlineEstimator(StreamingEstimator):
         Returns False, without learning, if a row is not finite or beyond LARGEST.
         """
         raise NotImplementedError
+
+
+def _without_zeros(X, y, sample_weight):
+    """Return the rows of positive weight."""
+    if not len(sample_weight):
+        return X, y, sample_weight
+    kept = sample_weight > 0.0
+    return X[kept], y[kept], sample_weight[kept]

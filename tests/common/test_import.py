@@ -146,6 +146,20 @@ def imports(module):
                 yield inner if known else source
 
 
+@pytest.mark.parametrize("module", sorted(FILES))
+def test_names_of_a_file_are_given_once(module):
+    """A second constant of the same name changes what uses the first one."""
+    body = ast.parse(FILES[module].read_text(encoding="utf-8")).body
+    defined = [one.name for one in body if isinstance(one, ast.FunctionDef)]
+    defined += [one.name for one in body if isinstance(one, ast.ClassDef)]
+    for one in body:
+        if isinstance(one, ast.Assign):
+            parts = (part for target in one.targets for part in ast.walk(target))
+            defined += [part.id for part in parts if isinstance(part, ast.Name)]
+    again = {name for name in defined if name != "_" and defined.count(name) > 1}
+    assert not again
+
+
 def allowed(module):
     """Parts of the package that a module may import, by the design."""
     part = module.split(".")[1]

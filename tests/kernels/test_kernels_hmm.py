@@ -155,6 +155,20 @@ def test_forward_filter(kernel):
             assert_allclose(laws[:, rows][:, t], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("first", 10.0 ** -np.arange(0, 301, 20))
+@twin_of(hmm.forward_filter)
+def test_forward_filter_where_likely_states_cannot_be_reached(kernel, first):
+    """After a row of any density, one of the least density, exp(-700), is filtered."""
+    transitions = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    least, evidence = math.exp(-700.0), np.empty(3)
+    laws = np.array([[1.0, first, least], [1.0, first, least], [1.0, 1.0, least]])
+    bounds, start = np.array([0, 3]), np.array([1.0, 0.0, 0.0])
+    kernel(laws, *ways(transitions), start, bounds, evidence)
+    assert_allclose(evidence, [1.0, first, least], rtol=1e-9)
+    expected = np.transpose([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
+    assert_allclose(laws, expected, rtol=1e-9)
+
+
 @twin_of(hmm.smooth)
 def test_smooth(kernel):
     transitions, start, densities = law_of(7, np.random.default_rng(1))

@@ -122,6 +122,17 @@ def test_weights_are_numbers_of_rows():
     assert not messages_of(lambda: model.fit(X, y, sample_weight=small))
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_rows_without_weight_hide_nothing(name):
+    model = ESTIMATORS[name]
+    X, y = rows_and_targets("difference", model)
+    weights = np.ones(len(X))
+    found = messages_of(lambda: model.fit(X, y, sample_weight=weights))
+    far = np.random.default_rng(1).normal(size=(len(X), 4)) + 1e14
+    X, y, weights = np.r_[far, X], np.r_[y, y], np.r_[0.0 * weights, weights]
+    assert found == messages_of(lambda: model.fit(X, y, sample_weight=weights)) != []
+
+
 def test_names_of_columns():
     pandas = pytest.importorskip("pandas")
     X, y = rows_and_targets("difference", OnlineVIRegressor())
