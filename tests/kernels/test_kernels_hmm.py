@@ -74,7 +74,7 @@ def test_emission_densities(kernel, n_features, shared, full):
 
 @twin_of(hmm.emission_densities)
 def test_emission_densities_of_rows_far_away(kernel):
-    """The ratio of densities is exp(-700) at least, and 1 for the nearest state."""
+    """The ratio of densities is exp(-600) at least, and 1 for the nearest state."""
     factors, means = np.ones((2, 1, 1, 1)), np.array([[[0.0]], [[1.0]]])
     columns = np.array([[1e3, -1e3, 1e100]])
     highest, densities = np.empty(3), np.empty((2, 3))
@@ -84,7 +84,7 @@ def test_emission_densities_of_rows_far_away(kernel):
     kernel(columns, *law, highest, highest, densities, nothing, work)
     squares = np.array([999.0**2, 1e6]) + math.log(2 * math.pi)
     assert_allclose(highest[:2], -0.5 * squares)
-    smallest = math.exp(-700)
+    smallest = math.exp(-600)
     assert_allclose(densities[:, :2], [[smallest, 1], [1, smallest]], rtol=1e-12)
     assert np.isfinite(densities).all()
 
@@ -153,6 +153,23 @@ def test_forward_filter(kernel):
             known = total
             expected = np.bincount(found[:, t], weights, N_STATES) / total
             assert_allclose(laws[:, rows][:, t], expected, rtol=1e-12)
+
+
+@twin_of(hmm.forward_filter)
+def test_forward_filter_of_rows_that_no_possible_state_explains(kernel):
+    """A ring of states, of which the likeliest cannot be reached; at any length."""
+    n, smallest = 40, math.exp(hmm.LOWEST)
+    transitions = 0.9 * np.eye(n) + 0.1 * np.roll(np.eye(n), 1, axis=1)
+    for factor in [1e-30, 1e-7, 0.1, smallest]:
+        densities = np.full((n, n - 1), factor)
+        densities[-1], densities[:-1, -1] = 1.0, smallest
+        start, evidence = np.eye(n)[0], np.empty(n - 1)
+        laws = densities.copy()
+        kernel(laws, *ways(transitions), start, np.array([0, n - 1]), evidence)
+        assert_allclose(evidence[:-1], factor, rtol=1e-12)
+        assert_allclose(evidence[-1], smallest, rtol=1e-10)
+        powers = np.linalg.matrix_power(transitions, n - 2)[0]
+        assert_allclose(laws[:, -1], powers, rtol=1e-8, atol=1e-15)
 
 
 @twin_of(hmm.smooth)
