@@ -11,8 +11,8 @@ import numpy as np
 from . import allocating, kernel, part
 
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
-_LOWEST = -700.0  # exponents are raised to it: their exponential is positive
-_FEW = 1e-6  # least total that waits: times exp(_LOWEST), it must not underflow
+LOWEST = -600.0  # exponents of densities are raised to it
+_FEW = 1e-6  # least total that waits: times exp(LOWEST), it must not underflow
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer
 _PER_LOG_2 = 1.0 / math.log(2.0)
 _LOG_2_HIGH, _LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -69,7 +69,7 @@ def emission_densities(
     A value that was rounded by an unknown error has the geometric mean of its density
     over the error, whose variance is `rounding` (n_features,). `highest` (n_rows,)
     receives the largest log density of a row, `densities` (n_states, n_rows) the
-    density in each state divided by the exponential of that; none is below exp(-700).
+    density in each state divided by the exponential of that; none is below exp(-600).
     If `atoms` (n_states, n_rows) is not empty it receives, for each state, the atom at
     the quantile `uniforms` (n_rows,) of its distribution given the row and the state.
     `work` (n_components + 3, any) is work space.
@@ -157,7 +157,7 @@ def emission_densities(
             for c in range(j * n_atoms, (j + 1) * n_atoms):
                 for t in range(size):
                     exponent = work[c, t] - best[t]
-                    exponent = exponent if exponent > _LOWEST else _LOWEST
+                    exponent = exponent if exponent > LOWEST else LOWEST
                     total[t] += _exp(exponent)
                     work[c, t] = total[t]
             found = densities[j, first : first + size]
@@ -185,7 +185,9 @@ def forward_filter(densities, ends, sources, chances, start, bounds, evidence):
     + 1] - 1``, and the end of a sequence, n_states, from each state; both are unsigned,
     as a signed index costs a test. `start` (n_states,): distribution of the first state
     of a sequence. Sequence s consists of rows ``bounds[s]`` to ``bounds[s + 1] - 1``.
-    `evidence` (n_rows,) receives the density of each row given those before it.
+    `evidence` (n_rows,) receives the density of each row given those before it. It is
+    positive also if a row has its least density, exp(-600) relative to the largest, in
+    each state that can be reached.
     """
     n_states = start.shape[0]
     for s in range(bounds.shape[0] - 1):

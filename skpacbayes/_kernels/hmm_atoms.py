@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from . import allocating, kernel, part
-from .hmm import _HALF_LOG_2_PI, _LOWEST, _exp, emission_densities
+from .hmm import _HALF_LOG_2_PI, LOWEST, _exp, emission_densities
 
 _HIGHEST = 700.0  # exponents are lowered to it
 _CERTAIN = 50.0  # a Poisson variable with this mean is not 0
@@ -225,7 +225,7 @@ def _draw_labels(
         # The density of the atoms with rows is at least exp(highest).
         exponent = log_bound - highest[t] - _LOG_CERTAIN
         exponent = exponent if exponent < 0.0 else 0.0
-        rates[t] = _CERTAIN * _exp(exponent if exponent > _LOWEST else _LOWEST)
+        rates[t] = _CERTAIN * _exp(exponent if exponent > LOWEST else LOWEST)
     wait = -math.log(1.0 - rng.random())
     for t in range(n_rows):
         wait -= rates[t]

@@ -249,12 +249,12 @@ class DirichletProcessHMM(
     likeliest are scored; a start other than the first is used if its predictive score
     is higher by more than 15 nats in total. If "auto" compares models, those after the
     first have three starts: (1), (3) and the states of the best model so far; a model
-    whose predictive score is then lower by more than 100 nats in total than that of
-    another is not compared further. In the burn-in, a chain whose predictive
-    score is more than 15 nats in total below that of the best chain continues from the
-    state of the best chain: R-hat then measures mixing about the best mode found, not
-    whether there are other modes. Labels of states are matched after each sweep to
-    those of the draw before, and between chains.
+    whose predictive score is then lower than that of another, by more than 100 nats in
+    total and 0.01 nats per row, is not compared further. In the burn-in, a chain whose
+    predictive score is more than 15 nats in total below that of the best chain
+    continues from the state of the best chain: R-hat then measures mixing about the
+    best mode found, not whether there are other modes. Labels of states are matched
+    after each sweep to those of the draw before, and between chains.
 
     With ``n_iter="auto"`` R-hat is computed after each block of sweeps, by default of
     100. After the burn-in, the chains stop from 200 sweeps on if it is at most 1.02 and

@@ -15,7 +15,7 @@ from ._dirichlet_process_atoms import (
     swap_neighbors,
 )
 from ._dirichlet_process_gibbs import GibbsChain
-from ._dirichlet_process_model import Parameters, covariances, densities_of
+from ._dirichlet_process_model import Parameters, densities_of, hidden_first
 from ._dirichlet_process_start import groups
 from ._dirichlet_process_transitions import draw_transitions, mean_transitions
 
@@ -179,7 +179,6 @@ class Chain(GibbsChain):
         if not groups:
             return
         centers = self.parameters.centers()
-        sigmas = covariances(self.parameters.factors)
         everything = np.arange(self.model.n_features)
         for index, seen, columns in groups:
             hidden = np.setdiff1d(everything, seen)
@@ -188,14 +187,13 @@ class Chain(GibbsChain):
             states = self.states[index]
             own = atoms[index]
             shapes = np.zeros_like(states) if self.model.shared else states
-            here = sigmas[..., seen[:, None], seen]
-            slopes = sigmas[..., hidden[:, None], seen] @ np.linalg.inv(here)
-            left = sigmas[..., hidden[:, None], hidden]
-            left = left - slopes @ sigmas[..., seen[:, None], hidden]
-            roots = np.linalg.cholesky(left)[shapes, own]
-            noise = self.rng.standard_normal((len(index), len(hidden), 1))
+            n = len(hidden)
+            factors = hidden_first(self.parameters.factors, seen)[..., :n, :]
+            roots = np.linalg.inv(factors[..., :n])
+            slopes = -roots @ factors[..., : n - 1 : -1]
+            noise = self.rng.standard_normal((len(index), n, 1))
             gaps = columns.T - centers[states, own][:, seen]
-            draws = slopes[shapes, own] @ gaps[..., None] + roots @ noise
+            draws = slopes[shapes, own] @ gaps[..., None] + roots[shapes, own] @ noise
             filled = centers[states, own][:, hidden] + draws[..., 0]
             self._complete[index[:, None], hidden] = filled
 

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels.hmm import LOWEST
 from ._dirichlet_process_durations import filtered_stages
 
 # Effects per standard deviation of an input are Student with 4 degrees of freedom:
@@ -106,7 +107,7 @@ def filtered_rows(densities, steps, rows, parameters):
     drive = Drive.of(rows, parameters)
     logs = np.log(np.maximum(densities, _TINY)) + drive.entering - drive.leaving
     unit = logs.max(axis=0)
-    relative = np.exp((logs - unit).clip(-700.0))
+    relative = np.exp((logs - unit).clip(LOWEST))
     probabilities, evidence = filtered_stages(relative, steps, rows.bounds)
     # The product of the evidence so far and this is the density of the rows so far.
     owed = np.log((probabilities * np.exp(drive.leaving)).sum(axis=0))

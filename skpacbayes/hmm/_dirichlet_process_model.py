@@ -143,6 +143,18 @@ def precisions_of(factors, full):
     return factors.diagonal(axis1=-2, axis2=-1) ** 2
 
 
+def hidden_first(factors, seen):
+    """Return factors of the same precisions with the hidden features before those seen.
+
+    They are upper triangular: the first rows are those of the hidden features given
+    those seen, the last columns of the last rows those of the features seen, whose
+    order is reversed. Orthogonal transformations are accurate for precisions that a
+    matrix of covariances could not represent.
+    """
+    hidden = np.setdiff1d(np.arange(factors.shape[-1]), seen)
+    return np.linalg.qr(factors[..., np.append(hidden, seen[::-1])], mode="r")
+
+
 def mixture_of(parameters, model, features, rounding):
     """Return factors, means, locations, log weights and rounding in given features."""
     factors, means, locations = (
@@ -157,8 +169,10 @@ def mixture_of(parameters, model, features, rounding):
             # Missing values are completed, so that all features have rounding errors.
             log_weights = log_weights - 0.5 * precisions_of(factors, True) @ rounding
             rounding = np.zeros_like(rounding)
-            seen = covariances(factors)[(..., *of_features)]
-            factors = np.linalg.inv(np.linalg.cholesky(seen))
+            n = len(features)
+            factors = hidden_first(factors, features)[..., : -n - 1 : -1, : -n - 1 : -1]
+            signs = np.where(factors.diagonal(axis1=-2, axis2=-1) < 0, -1.0, 1.0)
+            factors = np.ascontiguousarray(factors * signs[..., None])
         else:
             factors = np.ascontiguousarray(factors[(..., *of_features)])
         means = np.ascontiguousarray(means[..., features])

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr
 
-from .._kernels.hmm import smooth, viterbi
+from .._kernels.hmm import LOWEST, smooth, viterbi
 from . import _dirichlet_process_product_chain as _product_chain
 from ._dirichlet_process_durations import Steps, ways_into
 from ._dirichlet_process_inputs import Drive, filtered_rows, log_weights
@@ -35,7 +35,7 @@ def densities(rows, draw, model):
     unit = np.maximum(highest, log_densities.max(axis=0))
     found *= np.exp(highest - unit)
     found += np.exp(log_densities - unit)
-    return np.maximum(found, np.finfo(float).tiny), unit
+    return np.maximum(found, np.exp(LOWEST)), unit
 
 
 def _log_student(values, draw, model):

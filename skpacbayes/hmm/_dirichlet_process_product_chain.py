@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._kernels.hmm import LOWEST
 from ._dirichlet_process_atoms import (
     Moments,
     draw_atoms,
@@ -55,7 +56,7 @@ def densities_of(rows, parameters, uniforms=None):
     """
     logs = log_components(rows, parameters)
     highest = logs.max(axis=(1, 2))
-    passed = np.exp((logs - highest[:, None, None]).clip(-700.0)).cumsum(axis=2)
+    passed = np.exp((logs - highest[:, None, None]).clip(LOWEST)).cumsum(axis=2)
     densities = np.ascontiguousarray(passed[..., -1].T)
     missing = rows.missing
     highest[missing], densities[:, missing] = 0.0, 1.0

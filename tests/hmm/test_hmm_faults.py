@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit
 
+from skpacbayes.hmm._dirichlet_process_model import hidden_first
 from skpacbayes.hmm._dirichlet_process_posterior import filtered_states
 from skpacbayes.hmm._dirichlet_process_series import Rows, sequence_bounds, units_of
 from skpacbayes.hmm._dirichlet_process_start import Start
@@ -102,6 +103,44 @@ def test_full_covariance_learns_from_partly_missing_rows():
     inverse = np.linalg.inv(np.swapaxes(factors, 1, 2) @ factors)
     slopes = inverse[:, 0, 1] / np.sqrt(inverse[:, 0, 0] * inverse[:, 1, 1])
     assert_allclose(slopes.mean(), 0.8, atol=0.12)
+
+
+@both
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_far_rows_of_which_some_values_are_missing(emission, unit):
+    """Outliers are almost on a line, and their covariances almost singular."""
+    X, states = two_states(200, n_features=12)
+    X[::20] *= 1e6
+    X[::5, :4] = X[1::5, 6:9] = np.nan
+    X = unit * (X + 1e4)
+    few = {"n_iter": 10, "burn_in": 5, "n_chains": 1, "n_atoms": 4}
+    model = markov(covariance_type="full", emission=emission, **few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = model.fit(X).predict(X)
+    assert np.isfinite(model.score_samples(X)).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+    if emission == "translated":  # else a state may hold the outliers
+        near = np.arange(200) % 20 > 0
+        assert agreement(states[near], found[near])[0] > 0.97
+
+
+@pytest.mark.parametrize("power", [0, 5])
+def test_marginal_and_conditional_of_a_factor(power):
+    """In exact arithmetic these are blocks of the covariance; units are very unlike."""
+    rng = np.random.default_rng(0)
+    factor = np.tril(rng.normal(size=(5, 5)), -1) + np.diag(rng.uniform(1, 2, 5))
+    units, seen, hidden = 10.0 ** (power * np.arange(-2, 3)), [1, 2, 4], [0, 3]
+    expected = np.linalg.inv(factor.T @ factor)
+    found = hidden_first((factor / units)[None], np.array(seen))[0]
+    assert_array_equal(np.tril(found, -1), 0)
+    of_seen = found[2:, 2:] * units[seen[::-1]]
+    marginal = np.linalg.inv(of_seen.T @ of_seen)[::-1, ::-1]
+    assert_allclose(marginal, expected[np.ix_(seen, seen)], rtol=1e-6)
+    own = found[:2] * units[hidden + seen[::-1]]
+    slopes = -np.linalg.solve(own[:, :2], own[:, 2:])[:, ::-1]
+    across = expected[np.ix_(hidden, seen)] @ np.linalg.inv(marginal)
+    assert_allclose(slopes, across, rtol=1e-6)
 
 
 # Streams.

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import DirichletProcessHMM, make_hidden_markov
+from skpacbayes.hmm import _dirichlet_process_selection
 from skpacbayes.hmm._dirichlet_process_chain import Chain
 from skpacbayes.hmm._dirichlet_process_gibbs import starts_for
 from skpacbayes.hmm._dirichlet_process_run import Run, leave_lower_modes
@@ -260,9 +261,19 @@ def test_chains_leave_lower_modes_and_no_others():
     assert runs[0].trial.n_draws == 10
 
 
-@pytest.mark.parametrize(("ahead", "n_sweeps"), [(90.0, 105), (110.0, 30)])
-def test_a_model_far_below_another_is_not_compared_further(ahead, n_sweeps):
-    """Sweeps of its start remain, by which it then scores, if it is 100 nats below."""
+@pytest.mark.parametrize(
+    ("per_row", "ahead", "n_sweeps"),
+    [(0.01, 90.0, 105), (0.01, 110.0, 30), (1.0, 140.0, 105), (1.0, 160.0, 30)],
+)
+def test_a_model_far_below_another_is_not_compared_further(
+    per_row, ahead, n_sweeps, monkeypatch
+):
+    """Sweeps of its start remain, by which it then scores.
+
+    If it is below by 100 nats and, as scores of long series change more, by a number of
+    nats per row.
+    """
+    monkeypatch.setattr(_dirichlet_process_selection, "_FAR_PER_ROW", per_row)
     X = (
         np.random.default_rng(0).normal(size=(150, 1))
         + np.repeat([0, 9.0], 75)[:, None]

@@ -74,7 +74,7 @@ def test_emission_densities(kernel, n_features, shared, full):
 
 @twin_of(hmm.emission_densities)
 def test_emission_densities_of_rows_far_away(kernel):
-    """The ratio of densities is exp(-700) at least, and 1 for the nearest state."""
+    """The ratio of densities is exp(-600) at least, and 1 for the nearest state."""
     factors, means = np.ones((2, 1, 1, 1)), np.array([[[0.0]], [[1.0]]])
     columns = np.array([[1e3, -1e3, 1e100]])
     highest, densities = np.empty(3), np.empty((2, 3))
@@ -84,7 +84,7 @@ def test_emission_densities_of_rows_far_away(kernel):
     kernel(columns, *law, highest, highest, densities, nothing, work)
     squares = np.array([999.0**2, 1e6]) + math.log(2 * math.pi)
     assert_allclose(highest[:2], -0.5 * squares)
-    smallest = math.exp(-700)
+    smallest = math.exp(-600)
     assert_allclose(densities[:, :2], [[smallest, 1], [1, smallest]], rtol=1e-12)
     assert np.isfinite(densities).all()
 
@@ -155,18 +155,35 @@ def test_forward_filter(kernel):
             assert_allclose(laws[:, rows][:, t], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("first", 10.0 ** -np.arange(0, 301, 20))
+@pytest.mark.parametrize("first", 10.0 ** -np.arange(0, 261, 20))
 @twin_of(hmm.forward_filter)
 def test_forward_filter_where_likely_states_cannot_be_reached(kernel, first):
-    """After a row of any density, one of the least density, exp(-700), is filtered."""
+    """After a row of any density, one of the least density is filtered."""
     transitions = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
-    least, evidence = math.exp(-700.0), np.empty(3)
+    least, evidence = math.exp(hmm.LOWEST), np.empty(3)
     laws = np.array([[1.0, first, least], [1.0, first, least], [1.0, 1.0, least]])
     bounds, start = np.array([0, 3]), np.array([1.0, 0.0, 0.0])
     kernel(laws, *ways(transitions), start, bounds, evidence)
     assert_allclose(evidence, [1.0, first, least], rtol=1e-9)
     expected = np.transpose([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
     assert_allclose(laws, expected, rtol=1e-9)
+
+
+@twin_of(hmm.forward_filter)
+def test_forward_filter_of_rows_that_no_possible_state_explains(kernel):
+    """A ring of states, of which the likeliest cannot be reached; at any length."""
+    n, smallest = 40, math.exp(hmm.LOWEST)
+    transitions = 0.9 * np.eye(n) + 0.1 * np.roll(np.eye(n), 1, axis=1)
+    for factor in [1e-30, 1e-7, 0.1, smallest]:
+        densities = np.full((n, n - 1), factor)
+        densities[-1], densities[:-1, -1] = 1.0, smallest
+        start, evidence = np.eye(n)[0], np.empty(n - 1)
+        laws = densities.copy()
+        kernel(laws, *ways(transitions), start, np.array([0, n - 1]), evidence)
+        assert_allclose(evidence[:-1], factor, rtol=1e-12)
+        assert_allclose(evidence[-1], smallest, rtol=1e-10)
+        powers = np.linalg.matrix_power(transitions, n - 2)[0]
+        assert_allclose(laws[:, -1], powers, rtol=1e-8, atol=1e-15)
 
 
 @twin_of(hmm.smooth)
