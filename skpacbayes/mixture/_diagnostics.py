@@ -61,11 +61,11 @@ def warn_of_atoms(fit, X, weight, names):
     owners = components_of(fit, rows)
     found = []
     for column in columns:
-        values = rows[:, column]
+        values = rows[:, column] + 0.0  # messages say 0, not -0
         message = (
             atom(values, w)
             or without_width(values, w, owners)
-            or nearly_constant(X[:, column])
+            or nearly_constant(X[:, column] + 0.0)
         )
         if message:
             called = f" ({names[column]!r})" if len(names) else ""

@@ -30,7 +30,8 @@ DECISIVE = 3.0  # nats: odds of 20 to 1
 OVER = 1.05  # least ratio of variances of an overdispersed column and its family
 MOST = 0.99  # largest probability, and largest correlation of trials
 MOST_COLUMNS = 50  # largest number of columns of real numbers
-SAME_SUM = 1e-6  # largest relative difference of the sums of rows of shares
+SAME_SUM = 1e-6  # largest relative difference of the sums of rows of shares,
+CANCELS = 0.01  # and largest range of the sums in ranges of the widest column
 DIRICHLET_STEPS = 50
 
 
@@ -278,8 +279,9 @@ class ShareGroups(Groups):
     def can_read(X):
         """Return whether the groups can be fitted to such columns."""
         totals = X.sum(axis=1)
-        common = np.ptp(totals) <= SAME_SUM * np.abs(totals).max()
-        return common and (X > 0).all() and X.shape[1] <= MOST_COLUMNS
+        widest = np.ptp(X, axis=0).max()  # an offset of all rows makes no shares
+        most = min(SAME_SUM * np.abs(totals).max(), CANCELS * widest)
+        return np.ptp(totals) <= most and (X > 0).all() and X.shape[1] <= MOST_COLUMNS
 
     def read(self, X, parts):
         """Keep the shares, and their logarithms."""

@@ -118,6 +118,25 @@ def test_groups_of_shares_that_are_cut_are_told_of(kind, covariance_type, unit):
     assert bool(said) == cut == (mixture.n_components_ > 2)
 
 
+@pytest.mark.parametrize("offset", [1e4, 1e8, 1e12])
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("kind", ["normal", "full", "tied", "diag", "spherical"])
+def test_an_offset_makes_no_shares(kind, n_features, offset):
+    """Sums of rows far from zero are nearly equal, relative to their size."""
+    rng = np.random.default_rng(21)
+    means = 10.0 * np.eye(3)[:, :n_features]
+    X = means[np.arange(150) % 3] + rng.normal(size=(150, n_features))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if kind == "normal":
+            KINDS[kind]().fit(X + offset)
+        else:
+            mixture = TemperedVBGaussianMixture("auto", covariance_type=kind, **OPTIONS)
+            mixture.fit(X + offset)
+    texts = [str(each.message) for each in caught]
+    assert not [text for text in texts if "shares" in text or "invalid" in text]
+
+
 @pytest.mark.parametrize("alpha", [[0.3, 0.5, 8.0], [8.0, 2.0, 1.0], [300, 200, 0.8]])
 def test_the_dirichlet_distribution_of_shares_has_the_largest_likelihood(alpha):
     """At least that of the true parameters, and more by chance only.

@@ -368,3 +368,15 @@ def test_a_stream_says_that_a_warning_is_about_its_first_rows():
         assert "first rows" in str(warning.message)
         assert "Later rows may" in str(warning.message)
     assert not any("block" in str(warning.message) for warning in of_fit)
+
+
+@pytest.mark.parametrize("case", ["many rows", "a component", "all but one"])
+def test_messages_say_no_minus_zero(case):
+    """Rounding makes it: it is the value 0."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    X[::2] += 20
+    zeros = {"many rows": slice(0, 60), "a component": slice(1, 200, 2)}
+    X[zeros.get(case, slice(0, 199)), 0] = -0.0
+    mixture = TemperedVBMixture("normal", 2, n_init=1, random_state=0)
+    with pytest.warns(UserWarning, match="has the value 0 in"):
+        mixture.fit(X)
