@@ -234,10 +234,10 @@ def _doubts_of_two_modes(problem, n_clusters):
         p_value = pieces_of_clusters(*of_one, 1, common=False)[0]
         n_found += n_clusters * p_value < _TWO_MODES
     if n_found:
-        have = "has" if n_found == 1 else "have"
+        found = "1 cluster has" if n_found == 1 else f"{n_found} clusters have"
         yield (
-            f"n_clusters_={n_clusters}, but {n_found} of them clearly {have} two "
-            "modes, with fewer rows midway: there may be "
+            f"n_clusters_={n_clusters}, but {found} two modes, with fewer rows midway: "
+            "there may be "
             f"{n_clusters + n_found} clusters or more. Fit the rows of one cluster "
             "alone, and compare."
         )

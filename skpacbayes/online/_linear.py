@@ -198,7 +198,7 @@ class OnlineLinearModel(OnlineEstimator):
             shuffled = max(shuffled, np.average(losses, weights=weights))
         return warn_of_fit(loss, shuffled, len(order))
 
-    def _doubt_shape(self, X, y, sample_weight):
+    def _doubt_shape(self, X, y):
         if self._doubts_fit() and self.n_fourier == 0 and self._regression():
             warn_of_curves(X, y, self._errors(y, self._linear_scores(X))[:, 0])
 

@@ -219,7 +219,7 @@ class OnlineEstimator(StreamingEstimator):
                 pass  # errors depend on time, and so on features that do
             else:
                 if rows is not None and not (matters and self._doubt_fit(*rows)):
-                    self._doubt_shape(*rows)
+                    self._doubt_shape(*rows[:2])
                 if matters and self._n_labels():
                     self._doubt_labels()
             if rows is not None:
@@ -247,7 +247,7 @@ class OnlineEstimator(StreamingEstimator):
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit; return whether so."""
 
-    def _doubt_shape(self, X, y, sample_weight):
+    def _doubt_shape(self, X, y):
         """Warn if errors are a smooth function of the features."""
 
     def _doubt_columns(self, X, y, sample_weight):
