@@ -239,3 +239,4 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         self.estimator_ = target.fitted(means, self._draw_seed())
         advice = "increase n_iter or burn_in"
         warn_unmixed(self.r_hat_, len(chains), advice, of="the parameters")
+        target.priors.warn_of_ends(self.posterior_)

@@ -4,7 +4,16 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from .._base import warn_user
+
 N_TRIES = 100  # largest number of redraws of a value without a finite log density
+# A posterior rises up to an end of the prior if its quantile of level .1 is nearer to
+# the end than this share of its median: .15 for an exponential distribution, .2 for a
+# uniform one, .32 for a gamma distribution of shape 2, whose density vanishes there.
+RISING = 0.25
+NEAR = 0.1  # largest prior probability of the half of the draws that is next to the end
+STEPS = "inverted_cdf"  # the quantiles that allow weights
+NATURAL = (-1.0, 0.0, 1.0)  # ends of variances, shares and correlations
 
 
 class Priors:
@@ -90,6 +99,36 @@ class Priors:
         for place, column in enumerate(positions.T):
             total += self._log_density(place, column)
         return total
+
+    def warn_of_ends(self, draws, weights=None):
+        """Warn if a posterior rises up to an end of the range of its prior.
+
+        Ends that a parameter has by its nature are left out: 0, and -1 or 1.
+
+        Parameters
+        ----------
+        draws : dict of str to array-like
+            Draws of each parameter.
+        weights : ndarray or None, default=None
+            Weights of the draws; None if they are equal.
+        """
+        for name, prior in zip(self.names, self._priors, strict=True):
+            values = np.ravel(draws[name])
+            for end in map(float, prior.support()):
+                if not np.isfinite(end) or end in NATURAL:
+                    continue
+                nearest, median = np.quantile(
+                    abs(values - end), [0.1, 0.5], weights=weights, method=STEPS
+                )
+                low, high = sorted([end, end + np.copysign(median, values[0] - end)])
+                share = prior.cdf(high) - prior.cdf(low)
+                if nearest < RISING * median and share < NEAR:
+                    warn_user(
+                        f"The posterior of {name!r} rises up to an end of its prior: "
+                        f"half of the draws are between {low:.4g} and {high:.4g}, "
+                        f"where the prior has a probability of {share:.2g}. Likely "
+                        f"values may be beyond {end:g}: use a wider prior."
+                    )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from .._arguments import as_levels, check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, warn_user
 from .._compat import Interval
-from .._stream import StreamingEstimator, partial_fit_context
+from .._stream import StreamingEstimator, has_doubled, partial_fit_context
 from ._bounded_series import BoundedSeriesEstimator
 from ._cloud import moments, small_is_zero, warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
@@ -490,6 +490,8 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
         self._population, self._series = population, series.rows(0, n_rows).copied()
         self._random_state = generator.bit_generator.state
         self._learnt_priors = priors  # `self.priors` may be changed after the fit
+        if has_doubled(seen, n_rows):
+            priors.warn_of_ends(self.posterior_, self.weights_)
         return self
 
     def _drawn_from(self, priors, generator):
