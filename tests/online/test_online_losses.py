@@ -110,6 +110,7 @@ def test_the_median_is_the_quantile_of_one_half(method):
     assert_allclose(quantile.coef_std_, median.coef_std_, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The model is linear")
 @pytest.mark.parametrize("options", [{}, {"forgetting": "auto"}, {"method": "oga"}])
 def test_quantiles_of_the_negative_are_negative(options):
     """Level q of -y is minus level 1 - q of y; levels and units are kept."""
@@ -197,6 +198,7 @@ def test_weights_are_exposures():
 
 
 @pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")  # rows far away
+@pytest.mark.filterwarnings("ignore:The model is linear")
 def test_counts_that_are_none_and_counts_that_are_huge():
     X, y, _ = counts(100)
     for options in (

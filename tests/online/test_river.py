@@ -17,6 +17,7 @@ from skpacbayes.online.river import RiverClassifier, RiverRegressor, RowsOfDicts
 @pytest.mark.filterwarnings("ignore:The errors of recent rows")
 @pytest.mark.filterwarnings("ignore:The feature")  # some checks bring new features
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The model is linear")
 def test_checks_of_river():
     model = RiverRegressor(OnlineVIRegressor())
     names = []
@@ -27,6 +28,7 @@ def test_checks_of_river():
 
 
 @pytest.mark.filterwarnings("ignore:The errors of recent rows")
+@pytest.mark.filterwarnings("ignore:The model is linear")
 def test_progressive_validation_is_that_of_the_estimator():
     rows = [(list(x.values()), y) for x, y in datasets.TrumpApproval()]
     X, y = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
