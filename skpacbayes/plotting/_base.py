@@ -60,6 +60,18 @@ def axes_of(display, ax):
     return ax
 
 
+def figure_of(display, figure, size):
+    """Return the figure to plot on, and set `figure_` of the display.
+
+    size : width and height of a new figure, in inches.
+    """
+    plt = extra_module("matplotlib.pyplot", "plot", f"{type(display).__name__}.plot")
+    if figure is None:
+        figure = plt.figure(figsize=size, layout="constrained")
+    display.figure_ = figure
+    return figure
+
+
 def feature_name(estimator, feature):
     """Return the name of a column in the fit, or "x" and its index."""
     names = getattr(estimator, "feature_names_in_", None)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .._extras import extra_module
-from ._base import feature_name, needs_matplotlib, refuse_others
+from ._base import feature_name, figure_of, needs_matplotlib, refuse_others
 
 
 class PartialEffectsDisplay:
@@ -123,16 +122,10 @@ class PartialEffectsDisplay:
         display : PartialEffectsDisplay
             The display, with `axes_` and `figure_`.
         """
-        what = f"{type(self).__name__}.plot"
-        plt = extra_module("matplotlib.pyplot", "plot", what)
-
         count = len(self.features)
         columns = min(count, 4)
         rows = -(-count // columns)
-        if figure is None:
-            size = (3.0 * columns, 2.6 * rows)
-            figure = plt.figure(figsize=size, layout="constrained")
-        self.figure_ = figure
+        figure = figure_of(self, figure, (3.0 * columns, 2.6 * rows))
         self.axes_ = np.empty(count, dtype=object)
         single, last = None, None
         for place, feature in enumerate(self.features):

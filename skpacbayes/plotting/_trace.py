@@ -4,8 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._chains import r_hat
-from .._extras import extra_module
-from ._base import needs_matplotlib, refuse_others
+from ._base import figure_of, needs_matplotlib, refuse_others
 
 
 class TraceDisplay:
@@ -98,12 +97,8 @@ class TraceDisplay:
         display : TraceDisplay
             The display, with `axes_` and `figure_`.
         """
-        what = f"{type(self).__name__}.plot"
-        plt = extra_module("matplotlib.pyplot", "plot", what)
         count = len(self.series)
-        if figure is None:
-            figure = plt.figure(figsize=(8, 0.6 + 1.5 * count), layout="constrained")
-        self.figure_ = figure
+        figure = figure_of(self, figure, (8, 0.6 + 1.5 * count))
         self.axes_ = figure.subplots(count, 1, squeeze=False)[:, 0]
         for ax, (name, chains) in zip(self.axes_, self.series.items(), strict=True):
             for chain in chains:
