@@ -72,9 +72,24 @@ def _set_since(state):
 
 
 def _differ(one, other):
-    """Return whether parameters differ: other objects, but for equal scalars."""
-    scalars = isinstance(one, (int, float, str)) and type(one) is type(other)
-    return not (scalars and one == other)
+    """Return whether parameters differ: other objects, but for scalars and copies."""
+    if type(one) is not type(other):
+        return True
+    if isinstance(one, np.ndarray):
+        return one.dtype != other.dtype or not np.array_equal(one, other)
+    if isinstance(one, (list, dict)):
+        return [*map(id, _items(one))] != [*map(id, _items(other))]
+    return not (isinstance(one, (int, float, str)) and one == other)
+
+
+def _items(values):
+    """Return the items of a list, or the keys and values of a dictionary."""
+    return values if isinstance(values, list) else [*values, *values.values()]
+
+
+def _kept(value):
+    """Return a parameter, or a copy of one that a user may change in place."""
+    return copy.copy(value) if isinstance(value, (np.ndarray, list, dict)) else value
 
 
 def as_fitted(answer):
@@ -145,8 +160,10 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         Within a `fit`, scikit-learn does not validate nested estimators.
         """
         super()._validate_params()
-        for part in self.get_params(deep=False).values():
-            if hasattr(part, "_parameter_constraints") and not isinstance(part, type):
+        for name, part in self.get_params(deep=False).items():
+            if isinstance(part, type):
+                raise TypeError(f"{name} must be an instance: {part.__name__}(...).")
+            if hasattr(part, "_parameter_constraints"):
                 part._validate_params()
 
     @classmethod
@@ -217,7 +234,11 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _before_publication(self):
         """Complete a draft before it replaces the state."""
-        self._fitted_with = {name: vars(self)[name] for name in self._get_param_names()}
+        self._fitted_with = self._parameters_of(vars(self))
+
+    def _parameters_of(self, state):
+        """Return the parameters in a state, with copies of arrays, lists and dicts."""
+        return {name: _kept(state[name]) for name in self._get_param_names()}
 
     def _publish(self, **attributes):
         """Replace attributes in one assignment, and discard the cached result."""
@@ -286,7 +307,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
                 stacklevel=2,
             )
         if "_fitted_with" in state:
-            now = {name: state[name] for name in self._get_param_names()}
+            now = self._parameters_of(state)
             state["_fitted_with"] = now | state["_fitted_with"]
         super().__setstate__(state)
 

@@ -681,8 +681,6 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
     def _begin(self):
         """Return the initial state, before any row."""
         model = LocalLevel() if self.model is None else self.model
-        if isinstance(model, type):
-            raise TypeError(f"model must be an instance: {model.__name__}(...).")
         self.model_ = clone(model, safe=False)
         self._clusterer = clone(self.clusterer, safe=False) if self.clusterer else None
         self._options = {name: getattr(self, name) for name in OPTIONS}

@@ -26,7 +26,7 @@ class ConditionalMixture:
     """
 
     def __init__(self, X, weights, scorer):
-        self._X = X
+        self._X = X.copy()  # the user may overwrite the rows
         self._scorer = scorer
         self.weights = weights
         self.mean, self.std = X.copy(), np.zeros(X.shape)

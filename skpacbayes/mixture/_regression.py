@@ -319,8 +319,10 @@ def has_target(mixture):
     """Return whether exactly one family of a mixture is a regression."""
     families = getattr(mixture._as_fitted(), "family", None)
     families = getattr(families, "families", families)
-    if isinstance(families, list):
-        families = [family for _, family, _ in families]
+    if isinstance(families, list):  # of triples, or of a name for each column
+        names = {each for each in families if isinstance(each, str)}
+        triples = [each for each in families if isinstance(each, (tuple, list))]
+        families = [*names, *(each[1] for each in triples if len(each) == 3)]
     else:
         families = [families]
     found = [each for each in families if each == "regression" or is_regression(each)]

@@ -188,8 +188,9 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         Raises
         ------
         ValueError
-            If X or y is not finite or beyond 1e150, an expert predicts NaN, or
-            `estimators` is not a list of pairs of distinct names and estimators.
+            If X or y is not finite or beyond 1e150, an expert predicts NaN or another
+            number of values than one for each row, or `estimators` is not a list of
+            pairs of distinct names and estimators.
         NotFittedError
             If an expert that cannot learn is not fitted.
         """
@@ -265,7 +266,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
                     expert._doubt_rows(X)
                 predict_scores(X, *expert._state.arguments, own)
             else:
-                own[:, 0] = expert.predict(X)
+                own[:, 0] = predictions_of(expert, X)
         self._check_predictions(predictions[:, :, 0])
         kernels.average(*self._state.arrays[:2], LARGEST, predictions[:, :, 0])
         return predictions[0, :, 0]
@@ -386,7 +387,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         predictions, calls = np.empty((len(self.estimators_), len(X))), []
         for k, expert in enumerate(self.estimators_):
             if not learns(expert):
-                predictions[k] = expert.predict(X)
+                predictions[k] = predictions_of(expert, X)
                 continue
             state, n_experts = expert._state, expert._n_experts()
             own = predictions[k : k + 1]
@@ -432,7 +433,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         predictions = np.empty((len(self.estimators_), len(X)))
         for own, expert in zip(predictions, self.estimators_, strict=True):
             if not learns(expert):
-                own[:] = expert.predict(X)
+                own[:] = predictions_of(expert, X)
             elif not learns_blocks(expert):
                 predict_then_learn(expert, X, y, sample_weight, own, new)
             else:
@@ -517,11 +518,24 @@ def learn_block(expert, X, y, sample_weight, predictions):
     predictions[start:] = all_predictions[0]
 
 
+def predictions_of(expert, X):
+    """Return an expert's predictions, one for each row."""
+    predictions = expert.predict(X)
+    if isinstance(predictions, np.ma.MaskedArray):
+        predictions = predictions.astype(float).filled(np.nan)
+    if np.shape(predictions) not in ((), (len(X),)):  # a number is for all rows
+        raise ValueError(
+            f"An expert must predict an array of shape ({len(X)},) for {len(X)} rows, "
+            f"and {expert!r} predicts one of shape {np.shape(predictions)}."
+        )
+    return predictions
+
+
 def predict_then_learn(expert, X, y, sample_weight, predictions, new):
     """Write an expert's prediction of each row, then let it learn the row."""
     for i in range(len(X)):
         row = slice(i, i + 1)
-        predictions[i] = 0.0 if new else expert.predict(X[row])[0]
+        predictions[row] = 0.0 if new else predictions_of(expert, X[row])
         if len(sample_weight) and sample_weight[i] == 0.0:
             continue
         if len(sample_weight):

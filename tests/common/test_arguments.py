@@ -6,11 +6,14 @@ import inspect
 import numpy as np
 import pytest
 from cases import ESTIMATORS, META, cheap, learn, rows
+from cases import METHODS as CASES
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import InvalidParameterError
 from states import changes, state_of
+
+from skpacbayes import PACOClusterer
 
 NAN = float("nan")
 BAD = {
@@ -72,6 +75,19 @@ def test_parameters_of_an_estimator_within_are_validated(name, part, method):
         match = f"'random_state' parameter of {type(within).__name__}"
         with pytest.raises(InvalidParameterError, match=match):
             getattr(whole, method)(rows(5)[0])
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_class_is_no_parameter(name, method):
+    """Where an object is needed: the message names the parameter, or its constraint."""
+    for parameter, value in cheap(name).get_params(deep=False).items():
+        if parameter != "random_state":
+            public = type(value) if hasattr(value, "get_params") else PACOClusterer
+            estimator = cheap(name, **{parameter: public})
+            if not hasattr(estimator, method):  # its value decides
+                continue
+            with pytest.raises((ValueError, TypeError), match=parameter):
+                learn(estimator, method, *rows(20))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -4,6 +4,7 @@ Nor on the class: a subclass may have parameters of its own. Nor on parameters t
 set after the fit.
 """
 
+import functools
 import inspect
 import pickle
 from copy import deepcopy
@@ -78,6 +79,83 @@ def test_rows_may_be_overwritten_after_the_call(name, method):
         assert not changes(*states)
 
 
+def arrays_of(value):
+    """Yield the arrays that a user reaches in an answer by public names."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from arrays_of(part)
+    elif hasattr(value, "__dict__"):
+        for key, part in vars(value).items():
+            if not key.startswith("_"):
+                yield from arrays_of(part)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_answers_and_their_rows_may_be_overwritten(name, method):
+    """An answer is the user's, and no part of the state nor of the rows asked about."""
+    expected = all_answers(fitted(name, method))
+    estimator, rows = fitted(name, method), X.copy()
+    questions = dict(questions_to(estimator, rows))
+    for asked, question in questions.items():
+        answer = answer_of(question)
+        before = state_of(answer)
+        rows[:] = 77.0
+        assert not changes(before, state_of(answer)), asked
+        rows[:] = X
+        for array in arrays_of(answer):
+            if array.flags.writeable and array.dtype.kind in "fiu":
+                array[:] = 77
+        np.testing.assert_array_equal(rows, X, err_msg=asked)
+        assert not changes(expected[asked], state_of(answer_of(question))), asked
+
+
+# Parameters that are arrays or lists, by the estimators that have them.
+IN_PLACE = [
+    ("TemperedVBGaussianMixture", {"mean_prior": np.array([1.0, 2.0])}),
+    ("TemperedVBGaussianMixture", {"covariance_prior": 9.0 * np.eye(2)}),
+    ("TemperedVBMixture", {"family": ["normal", "poisson"]}),
+    ("SparseAdditiveGibbsClassifier", {"categorical_features": np.array([0])}),
+    ("SparseAdditiveGibbsClassifier", {"class_weight": {1.0: 2.0, 2.0: 1.0}}),
+    ("SparseAdditiveGibbsPoissonRegressor", {"feature_range": [0.0, 30.0]}),
+    ("SparseAdditiveGibbsRanker", {"feature_range": [0.0, 30.0]}),
+    ("SparseAdditiveGibbsRegressor", {"categorical_features": np.array([0])}),
+    ("ABCPosteriorKDE", {"bounds": np.array([[0.0, 3.0]])}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "method"),
+    [
+        (name, parameter, method)
+        for name, parameter in IN_PLACE
+        for method in ("fit", "partial_fit")
+        if (name, method) in METHODS
+    ],
+)
+def test_parameters_changed_in_place_after_the_fit_change_no_answer(
+    name, parameter, method
+):
+    """Many answers are computed when they are first asked for."""
+    expected = all_answers(learn(cheap(name, **deepcopy(parameter)), method, X, Y))
+    own = deepcopy(parameter)
+    estimator = learn(cheap(name, **own), method, X, Y)
+    loaded = pickle.loads(pickle.dumps(estimator))
+    for other in own, loaded.get_params(deep=False):
+        for values in (other[key] for key in parameter):
+            if isinstance(values, np.ndarray):
+                values[...] = 1
+            elif isinstance(values, dict):
+                values.clear()
+            else:
+                values[:] = values[:1]
+    for changed in estimator, loaded:
+        found = all_answers(changed)
+        for answer in expected.keys() & found.keys():
+            assert not changes(expected[answer], found[answer]), answer
+
+
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_assume_finite_lets_no_infinity_in(name, method):
     """One row would spoil a stream: neither by rows, targets, weights nor questions."""
@@ -132,29 +210,44 @@ GIVEN = {"X": X, "y": Y, "h": 3, "n_samples": 3, "random_state": 0}
 CHANGING = "absorb", "fit", "partial_fit", "set_", "get_", "warm", "to_arviz"
 
 
-def all_answers(estimator):
-    """States of the fitted attributes and of the answers for rows, by name."""
-    found = {}
+def questions_to(estimator, rows=X):
+    """Yield names of methods that change nothing, and calls of them, for rows."""
     for name in dir(estimator):
         if name.startswith(("_", *CHANGING)) or not hasattr(estimator, name):
             continue
-        value = getattr(estimator, name)
-        if inspect.ismethod(value):
-            parameters = inspect.signature(value).parameters.values()
-            needed = [p.name for p in parameters if p.default is p.empty]
-            if not GIVEN.keys() >= set(needed) or not parameters:
-                continue
-            asked = {p.name: GIVEN[p.name] for p in parameters if p.name in GIVEN}
-            if name == "certificate":  # of the rows that were learnt
-                asked = {key: asked[key] for key in needed}
-            try:
-                value = value(**asked)
-            except (NotImplementedError, ValueError) as refusal:
-                value = str(refusal)
-        elif not name.endswith("_"):
+        method = getattr(estimator, name)
+        if not inspect.ismethod(method):
             continue
-        found[name] = state_of(value)
-    return found
+        parameters = inspect.signature(method).parameters.values()
+        needed = [p.name for p in parameters if p.default is p.empty]
+        if not GIVEN.keys() >= set(needed) or not parameters:
+            continue
+        given = GIVEN | {"X": rows}
+        asked = {p.name: given[p.name] for p in parameters if p.name in given}
+        if name == "certificate":  # of the rows that were learnt
+            asked = {key: asked[key] for key in needed}
+        yield name, functools.partial(method, **asked)
+
+
+def answer_of(question):
+    """What a call returns, or the words of its refusal."""
+    try:
+        return question()
+    except (NotImplementedError, ValueError) as refusal:
+        return str(refusal)
+
+
+def all_answers(estimator):
+    """States of the fitted attributes and of the answers for rows, by name."""
+    questions = dict(questions_to(estimator))
+    found = {
+        name: state_of(getattr(estimator, name))
+        for name in dir(estimator)
+        if name.endswith("_")
+        and not name.startswith(("_", *CHANGING))
+        and hasattr(estimator, name)
+    }
+    return found | {name: state_of(answer_of(ask)) for name, ask in questions.items()}
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)

@@ -187,10 +187,22 @@ def test_a_target_beside_the_rows_is_not_ignored_in_silence(method):
     x = rng.normal(size=(60, 2))
     y = x @ [1.0, -2.0] + rng.normal(size=60)
     with_target = [("line", "regression", [0, 1])]
-    for family in ("regression", Regression(), with_target):
+    names = ["regression", "regression"]
+    for family in ("regression", Regression(), with_target, names):
         with pytest.warns(UserWarning, match="y is ignored: .*column_stack"):
             getattr(TemperedVBMixture(family, 1), method)(x, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        getattr(TemperedVBMixture("normal", 1), method)(x, y)
+        for family in ("normal", ["normal", "normal"], [("a", "normal", [0])]):
+            getattr(TemperedVBMixture(family, 1), method)(x, y)
         getattr(TemperedVBMixture("regression", 1), method)(np.column_stack([x, y]))
+
+
+@pytest.mark.parametrize("family", [["normal", "poisson"], [1, 2], [("a", "normal")]])
+def test_a_list_of_any_form_can_be_looked_at(family):
+    """Whether there is a target is asked before the list is validated."""
+    mixture = TemperedVBMixture(family, 1)
+    assert not hasattr(mixture, "predict_target")
+    if family[0] != "normal":
+        with pytest.raises(ValueError, match="A list of families needs"):
+            mixture.fit(np.ones((9, 2)), np.ones(9))

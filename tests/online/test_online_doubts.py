@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from online_cases import DEPEND_ON_ORDER
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.datasets import load_breast_cancer
+from sklearn.dummy import DummyRegressor
 from sklearn.metrics import log_loss, mean_poisson_deviance
 from states import state_of
 
@@ -402,6 +403,29 @@ def test_an_expert_that_predicts_nan_is_refused():
         with pytest.raises(ValueError, match="The expert 'lost' predicts NaN"):
             call(X[40:], y[40:])
     assert state_of(model) == before
+
+
+@pytest.mark.parametrize("learns", [True, False])
+@pytest.mark.parametrize(
+    "shape", [lambda n: (n, 1), lambda n: (1, n), lambda n: (n + 1,)]
+)
+def test_an_expert_predicts_one_number_for_each_row(shape, learns):
+    """Anything else would be refused in NumPy's words, or repeated for all rows."""
+
+    class Odd(DummyRegressor):
+        def predict(self, X):
+            return np.ones(shape(len(X)))
+
+        if learns:
+            partial_fit = DummyRegressor.fit
+
+    X, y = rows_for(EWARegressor())
+    expert = Odd().fit(X, y)
+    model = EWARegressor([("odd", expert)])
+    with pytest.raises(
+        ValueError, match=r"predict an array of shape .*Odd\(\) predicts"
+    ):
+        model.fit(X, y)
 
 
 LOSSES = [
