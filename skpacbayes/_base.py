@@ -13,7 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
-from ._compat import CallbackSupportMixin, feature_names, validated
+from ._compat import (
+    CallbackSupportMixin,
+    InvalidParameterError,
+    feature_names,
+    validated,
+)
 from ._locks import Locks
 from ._validation import are_finite, as_numbers, validate_data
 
@@ -162,7 +167,9 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         super()._validate_params()
         for name, part in self.get_params(deep=False).items():
             if isinstance(part, type):
-                raise TypeError(f"{name} must be an instance: {part.__name__}(...).")
+                raise InvalidParameterError(
+                    f"{name} must be an instance: {part.__name__}(...)."
+                )
             if hasattr(part, "_parameter_constraints"):
                 part._validate_params()
 

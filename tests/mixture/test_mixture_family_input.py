@@ -138,8 +138,10 @@ def test_other_refusals():
         TemperedVBMixture([("a", "normal", [True, False])]).fit(X)
     with pytest.raises(ValueError, match="no family 'norml': choose of"):
         TemperedVBMixture([("a", "norml", [0])]).fit(X)
-    with pytest.raises(ValueError, match=r"the class Normal: give an object, Normal\("):
+    with pytest.raises(ValueError, match=r"family must be an instance: Normal\("):
         TemperedVBMixture(Normal).fit(X)
+    with pytest.raises(ValueError, match=r"the class Normal: give an object, Normal\("):
+        TemperedVBMixture([("a", Normal, [0])]).fit(X)
     with pytest.warns(UserWarning, match="n_components=40 is more than the 30 rows"):
         TemperedVBMixture("normal", 40, tol=0.1, random_state=0).fit(X)
 
