@@ -394,6 +394,20 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         rows = panels.reshape(len(panels), width, PANEL).swapaxes(0, 1)
         return rows.reshape(width, -1)[self.own, self.own]
 
+    def change_prior(self, k, scale, mean, covariance, residuals):
+        """Give model k another scale of the prior, and the posterior with it."""
+        self.precisions[k] *= (self.scales_of_prior[k] / scale) ** 2
+        self.scales_of_prior[k], self.residuals[k] = scale, residuals
+        self.means[k], self.variances[k] = mean, np.diag(covariance)
+        panels = self.covariances[k].reshape(len(self.covariances[k]), -1, PANEL)
+        columns = np.arange(len(mean))
+        panels[columns // PANEL, : len(mean), columns % PANEL] = covariance
+
+    def forget_errors(self, k):
+        """Begin the notes on the errors of model k anew: those to come are smaller."""
+        self.foretold[k] = self.numbers[k, ERROR_UNIT : GROWTH + 1] = 0.0
+        self.error_counts[k] = self.models[k, SCORES] = 0.0
+
     def set_variances(self, variances):
         """Make the posteriors independent, with these variances, (n_models, -1)."""
         self.variances[:] = variances
