@@ -9,7 +9,7 @@ import numpy as np
 
 from .._kernels.online_state import MEAN, PRIOR, VARIANCE
 
-SCALES = 10.0 ** np.arange(6)
+SCALES = 10.0 ** np.arange(1, 6)
 FEWEST_ROWS = 32
 CLEAR = 10.0  # least increase of the log evidence for which the scale is changed
 # Share of the squared targets, below which smaller errors are no more evidence; and of
