@@ -371,6 +371,7 @@ class OnlineLinearModel(OnlineEstimator):
         """Set each model to its prior; experts : (n_models, 3), see `_experts`."""
         rates, scales, bends = experts.T
         state.forgetting, state.scales_of_prior = rates, scales
+        state.choose_clipping()
         if self.forgetting == "on_label_change":  # forget only when the label changes
             state.last_labels = math.nan
         state.temperatures = self._temperature()
