@@ -25,8 +25,8 @@ def choose_prior_scale(state):
     noise, and has forgotten nothing: its posterior becomes that of the same rows with
     the other prior, but for rounding.
 
-    With the precision P of the rows and c = X'y in the basis of eigenvectors of P, where
-    coefficients are in units of the prior, the posterior variances at scale s are
+    With the precision P of the rows and c = X'y in the basis of eigenvectors of P,
+    where coefficients are in units of the prior, the posterior variances at scale s are
     v = 1 / (P + s^-2), the means v c, and the evidence is proportional to
     ``prod(v / s^2)^(1/2) * (y'y - c'vc)^(-n/2)``. The flat intercept is integrated out.
     """

@@ -146,7 +146,7 @@ def test_ordinary_columns_keep_the_prior():
 def test_targets_without_noise():
     """Intervals contain the targets, and are as narrow as these are exact."""
     X, y = parts_and_total(400, noise=0.0)
-    X = X + [0.0, 5.0, 0.0, -1e3]
+    X += np.array([0.0, 5.0, 0.0, -1e3])
     model = OnlineVIRegressor().fit(X[:200], y[:200])
     low, high = model.predict_quantiles(X[200:], [0.05, 0.95]).T
     assert np.mean((low <= y[200:]) & (y[200:] <= high)) > 0.8
