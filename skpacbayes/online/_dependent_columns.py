@@ -36,42 +36,37 @@ def warn_of_dependent_columns(X, targets, errors_of, weights, columns):
         Weights of the rows; empty if each is 1.
     columns : list of str
         Names of the columns.
-
-    Returns
-    -------
-    warned : bool
-        Whether they are.
     """
     weights = weights if len(weights) else np.ones(len(X))
     total = weights.sum()
     if X.shape[1] < 2 or min(len(X), total) < X.shape[1] + FEWEST:
-        return False
+        return
     Z, varies = _standardized(X, weights)
     variances, axes = np.linalg.eigh((Z.T * weights) @ Z / total)
     kept = (variances > RANK) & (variances < SMALL)
     if not kept.any():
-        return False
+        return
     axes = axes[:, kept]
     components = Z @ axes / np.sqrt(variances[kept])
     spread, of_targets, _ = _explained(components, targets, weights)
     least = MATERIAL * spread
     if not of_targets.sum() > least:
-        return False
+        return
     squared, explained, clear = _explained(components, errors_of(), weights)
     if not (clear.any() and explained.sum() > max(least, NOTABLE * squared)):
-        return False
+        return
     largest = np.where(clear, explained, -np.inf).argmax()
     loadings = np.abs(axes[:, largest])
     pair = np.sort(np.argsort(-loadings, kind="stable")[:2])
     first, second = (columns[j] for j in np.flatnonzero(varies)[pair])
+    # The text is the same each time that a stream is checked: Python then shows it once.
     warn_user(
         "Columns of X are nearly dependent, and the model has not learnt the effect of "
         "their small differences: a linear function of such differences, mainly of "
-        f"{first} and {second}, explains {explained.sum() / squared:.0%} of the "
-        "squared error. Give differences instead of nearly equal columns, or whiten "
+        f"{first} and {second}, explains {NOTABLE:.0%} or more of the squared error. "
+        "Give differences instead of nearly equal columns, or whiten "
         "the columns (StandardScaler, then PCA(whiten=True), of scikit-learn)."
     )
-    return True
 
 
 def _explained(components, values, weights):

@@ -57,7 +57,6 @@ class OnlineEstimator(StreamingEstimator):
     """
 
     _changed_in_place = ("_state",)
-    _told_of_columns = False  # whether a warning named nearly dependent columns
 
     @property
     def n_samples_seen_(self):
@@ -224,8 +223,7 @@ class OnlineEstimator(StreamingEstimator):
                 if matters and self._n_labels():
                     self._doubt_labels()
             if rows is not None:
-                if n_new is None or not self._told_of_columns:  # once in a stream
-                    self._told_of_columns = self._doubt_columns(*rows)
+                self._doubt_columns(*rows)
                 warn_of_changed_units(rows[0], columns)
         return self
 
@@ -253,15 +251,12 @@ class OnlineEstimator(StreamingEstimator):
         """Warn if errors are a smooth function of the features."""
 
     def _doubt_columns(self, X, y, sample_weight):
-        """Warn if effects of small differences of columns have not been learnt.
-
-        Returns whether so.
-        """
+        """Warn if the effects of small differences of columns have not been learnt."""
         most = max(MOST_ROWS, ROWS_PER_COLUMN * X.shape[1])
         some = slice(None, None, -(-len(X) // most))
         X, y, weights = X[some], y[some], sample_weight[some]
         targets = self._responses(y)
-        return warn_of_dependent_columns(
+        warn_of_dependent_columns(
             X, targets, lambda: self._unexplained(X, y), weights, self._columns()
         )
 
