@@ -52,7 +52,7 @@ def choose_prior_scale(state):
     evidence = 0.5 * np.log(new * precisions[:, None]).sum(axis=1)
     evidence -= 0.5 * count * np.log(np.maximum(squares, negligible))
     best = evidence.argmax()
-    if evidence[best] <= evidence[-1] + CLEAR:
+    if not evidence[best] > evidence[-1] + CLEAR:  # nor if it overflowed
         return
     # The effect of the coefficients on all means: the intercept follows them as before.
     axes = axes / units[:, None]
