@@ -1,8 +1,11 @@
 """Small differences of nearly dependent columns: losses, and whether a fit warns.
 
-Nothing was chosen on these streams, but that variances down to 1e-14 are looked at,
-which the powers of a year need. In those above the line "sum" the target depends on
-a small difference of columns; in the others it depends on the columns, or on nothing.
+Of the warning, nothing was chosen on these streams, but that variances down to 1e-14
+are looked at, which the powers of a year need. The choice of the prior by its evidence
+was made on both prices, the years and the level of a curve; that rows are clipped as a
+whole was needed on the total and its parts. In the streams above "two prices, sum" the
+target depends on a small difference of columns; in the others it depends on the
+columns, or on nothing.
 
     python benchmarks/bench_online_dependent.py [--quick]
 """

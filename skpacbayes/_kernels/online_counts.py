@@ -146,7 +146,7 @@ def _learn_counts_full(
         beyond = 0.0
         if origin.shape[0] > 0:
             follow(model, covariance, owed, gain, axis, scratch, z, weight, numbers)
-            beyond = beyond_range(model, z)
+            beyond = beyond_range(model, z, stream)
         a = inner_product(model[MEAN], z)
         suffer(model, point_loss(COUNTS, y[i], a - beyond), weight, numbers, stream)
         predictions[i] = a - beyond

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .online_parts import inner_product
+from .online_parts import bring_within, inner_product
 from .online_state import (
     CENTER,
     FLAT,
@@ -160,24 +160,21 @@ def follow(model, covariance, owed, gain, axis, growth, z, weight, numbers):
 
 
 @part
-def beyond_range(model, z):
+def beyond_range(model, z, stream):
     """Return the part of the prediction of row z that is beyond the range so far.
 
     Updates the range by the row.
     """
-    mean, low, high = model[MEAN], model[LOW], model[HIGH]
+    low, high = model[LOW], model[HIGH]
     outside = False
     for j in range(z.shape[0]):
         outside |= (z[j] < low[j]) | (z[j] > high[j])
     part = 0.0
     if outside:
+        part = bring_within(model, z, stream)[0]
         for j in range(z.shape[0]):
-            if z[j] < low[j]:
-                part += mean[j] * (z[j] - low[j])
-                low[j] = z[j]
-            if z[j] > high[j]:
-                part += mean[j] * (z[j] - high[j])
-                high[j] = z[j]
+            low[j] = z[j] if z[j] < low[j] else low[j]
+            high[j] = z[j] if z[j] > high[j] else high[j]
     return part
 
 

@@ -73,7 +73,7 @@ def _learn_full(
         beyond = 0.0
         if origin.shape[0] > 0:
             follow(model, covariance, owed, gain, axis, growth, z, weight, numbers)
-            beyond = beyond_range(model, z)
+            beyond = beyond_range(model, z, stream)
         residual = y[i] - inner_product(mean, z)
         predictions[i] = y[i] - residual - beyond
         error = residual + beyond

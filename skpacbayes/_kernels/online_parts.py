@@ -15,6 +15,7 @@ from .aggregation import HIGHEST_TARGET, IN_RANGE, LOWEST_TARGET, weigh
 from .online_state import (
     AVERAGE,
     AVERAGING,
+    CENTER,
     CENTER_OF,
     CLIP,
     COUNT,
@@ -38,6 +39,7 @@ from .online_state import (
     SMALLEST,
     START,
     STEPS,
+    TOGETHER,
     VARIANCE,
     WEIGHT,
 )
@@ -98,6 +100,32 @@ def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
 
 
 @kernel
+def bring_within(model, z, stream):
+    """Return what bringing row z within the range so far takes from its prediction.
+
+    Columns are clipped one by one, which leaves large changes of one column without
+    effect on the others. But where columns are nearly dependent and have large opposite
+    coefficients, a clipped column changes a difference that has a large effect. With
+    TOGETHER, the row is moved towards the centre as a whole if that changes the
+    prediction less. Also returns the share of its distance that it keeps, 1 if columns
+    are clipped one by one.
+    """
+    mean, center, low, high = model[MEAN], model[CENTER], model[LOW], model[HIGH]
+    clipped = whole = 0.0
+    share = 1.0
+    for j in range(z.shape[0]):
+        end = low[j] if z[j] < low[j] else high[j]
+        whole += mean[j] * (z[j] - center[j])
+        if z[j] < low[j] or z[j] > high[j]:
+            clipped += mean[j] * (z[j] - end)
+            share = min(share, (end - center[j]) / (z[j] - center[j]))
+    whole *= 1.0 - share
+    if stream[TOGETHER] == 1.0 and abs(whole) < abs(clipped):
+        return whole, share
+    return clipped, 1.0
+
+
+@kernel
 def place(x, moments, origin, waves, model, stream, extrapolates, Z):
     """Write a row to Z[0], in the coordinates of the parameters.
 
@@ -129,15 +157,21 @@ def place(x, moments, origin, waves, model, stream, extrapolates, Z):
     if waves is not None:
         add_waves(Z, x.shape[0], waves, stream)
     if origin is not None:
+        outside = False
         for j in range(origin.shape[0]):
             p = start + j
             value = (z[p] if waves is None else x[j]) - origin[j]
-            if not extrapolates:
-                low, high = model[LOW, p], model[HIGH, p]
-                value = value if value > low else low
-                value = value if value < high else high
             # without a prior, it has never varied
             z[p] = 0.0 if model[PRIOR, p] == 0.0 else value
+            outside |= (z[p] < model[LOW, p]) | (z[p] > model[HIGH, p])
+        if outside and not extrapolates:
+            share = bring_within(model, z, stream)[1]
+            for j in range(origin.shape[0]):
+                p = start + j
+                low, high = model[LOW, p], model[HIGH, p]
+                value = z[p] + (1.0 - share) * (model[CENTER, p] - z[p])
+                value = value if value > low else low
+                z[p] = value if value < high else high
 
 
 @part

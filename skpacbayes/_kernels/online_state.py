@@ -81,7 +81,7 @@ N_NUMBERS = 23
 N_SIDE = 58  # cells of the errors in one direction
 
 # Entries of `stream`.
-N_STREAM = 15
+N_STREAM = 16
 (
     SEEN,  # sum of the weights of the rows that the moments of the features have
     N_COEFFICIENTS,  # parameters except the intercept
@@ -98,7 +98,10 @@ N_STREAM = 15
     UP,  # slope of the absolute loss where the target is above the prediction
     DOWN,  # slope where it is below
     MEMORY_SIZE,  # of the memory of rows at the end, see `remember`
+    TOGETHER,  # whether columns are clipped together, see `bring_within`
 ) = range(N_STREAM)
+
+WIDE = 10.0  # scale of the prior of one model, from which columns are clipped together
 
 LANES = 4  # numbers in a vector of the processor
 PANEL = 64  # columns of a covariance that are stored together
@@ -377,6 +380,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         state.covariances[:] = self.covariances[models] if self.full else 0.0
         state.numbers[:], state.stream[:] = self.numbers[models], self.stream
         state.stream[N_COEFFICIENTS] -= unused
+        state.choose_clipping()
         state.losses[:], state.totals[:] = self.losses[:, kept], self.totals
         if state.n_experts == 1:  # alone, it need not be kept within the range
             state.within_range = 0.0
@@ -393,6 +397,26 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         width = panels.shape[1] // PANEL
         rows = panels.reshape(len(panels), width, PANEL).swapaxes(0, 1)
         return rows.reshape(width, -1)[self.own, self.own]
+
+    def change_prior(self, k, scale, mean, covariance, residuals):
+        """Give model k another scale of the prior, and the posterior with it."""
+        self.precisions[k] *= (self.scales_of_prior[k] / scale) ** 2
+        self.scales_of_prior[k], self.residuals[k] = scale, residuals
+        self.choose_clipping()
+        self.means[k], self.variances[k] = mean, np.diag(covariance)
+        panels = self.covariances[k].reshape(len(self.covariances[k]), -1, PANEL)
+        columns = np.arange(len(mean))
+        panels[columns // PANEL, : len(mean), columns % PANEL] = covariance
+
+    def choose_clipping(self):
+        """Choose how rows are clipped to the range of the columns."""
+        alone = len(self.models) == 1 and self.prior_scales[0] >= WIDE
+        self.stream[TOGETHER] = float(alone)
+
+    def forget_errors(self, k):
+        """Begin the notes on the errors of model k anew: those to come are smaller."""
+        self.foretold[k] = self.numbers[k, ERROR_UNIT : GROWTH + 1] = 0.0
+        self.error_counts[k] = self.models[k, SCORES] = 0.0
 
     def set_variances(self, variances):
         """Make the posteriors independent, with these variances, (n_models, -1)."""

@@ -59,11 +59,12 @@ def warn_of_dependent_columns(X, targets, errors_of, weights, columns):
     loadings = np.abs(axes[:, largest])
     pair = np.sort(np.argsort(-loadings, kind="stable")[:2])
     first, second = (columns[j] for j in np.flatnonzero(varies)[pair])
+    # The text is the same each time that a stream is checked: it is then shown once.
     warn_user(
         "Columns of X are nearly dependent, and the model has not learnt the effect of "
         "their small differences: a linear function of such differences, mainly of "
-        f"{first} and {second}, explains {explained.sum() / squared:.0%} of the "
-        "squared error. Give differences instead of nearly equal columns, or whiten "
+        f"{first} and {second}, explains {NOTABLE:.0%} or more of the squared error. "
+        "Give differences instead of nearly equal columns, or whiten "
         "the columns (StandardScaler, then PCA(whiten=True), of scikit-learn)."
     )
 

@@ -17,6 +17,7 @@ from .._kernels.online_full import learn_full
 from .._kernels.online_parts import noise_of
 from .._kernels.online_predict import predict_scores
 from .._kernels.online_softmax import learn_softmax
+from .._stream import has_doubled
 from ..certificates.online import point_losses
 from ._curves import warn_of_curves
 from ._doubts import (
@@ -26,6 +27,7 @@ from ._doubts import (
     warn_of_level,
     warn_of_standstill,
 )
+from ._prior_by_evidence import FEWEST_ROWS, choose_prior_scale
 from ._rows import NO_WEIGHTS, OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
@@ -113,6 +115,14 @@ class OnlineLinearModel(OnlineEstimator):
             self._state = state
         return learnt
 
+    def _learn_block(self, X, y, sample_weight):
+        """Learn a block of rows, at whose end the scale of the prior may change."""
+        before = self._state.n_steps
+        self._learn(X, y, sample_weight)
+        now = self._state.n_steps
+        if now >= FEWEST_ROWS and has_doubled(before, now) and self._widens_prior():
+            choose_prior_scale(self._state)
+
     def _may_leave_out(self, state):
         """Return whether experts may be left out before the next row."""
         if state.n_experts == 1:
@@ -121,11 +131,18 @@ class OnlineLinearModel(OnlineEstimator):
         return n_rows >= FIRST_LEFT_OUT and not n_rows & (n_rows - 1)
 
     def _n_at_once(self):
-        """Return the number of rows until experts may be left out."""
-        if self._state.n_experts == 1:
+        """Return the number of rows until experts or their prior may change."""
+        if self._state.n_experts == 1 and not self._widens_prior():
             return super()._n_at_once()
         n_rows = self._state.n_steps
-        return max(FIRST_LEFT_OUT, 1 << n_rows.bit_length()) - n_rows
+        return max(FEWEST_ROWS, 1 << n_rows.bit_length()) - n_rows
+
+    def _widens_prior(self):
+        """Return whether the prior has the scale of the largest evidence."""
+        chosen = self._state.shifts and self.prior_scale in (None, "auto")
+        lasting = self.forgetting == 0.0 and self.n_fourier == 0
+        exact = self.loss == "squared_error" and self._estimates_noise()
+        return chosen and lasting and exact
 
     def _superfluous(self, state):
         """Return which experts are left out, (n_experts,)."""
@@ -354,6 +371,7 @@ class OnlineLinearModel(OnlineEstimator):
         """Set each model to its prior; experts : (n_models, 3), see `_experts`."""
         rates, scales, bends = experts.T
         state.forgetting, state.scales_of_prior = rates, scales
+        state.choose_clipping()
         if self.forgetting == "on_label_change":  # forget only when the label changes
             state.last_labels = math.nan
         state.temperatures = self._temperature()

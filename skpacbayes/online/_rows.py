@@ -177,7 +177,7 @@ class OnlineEstimator(StreamingEstimator):
                 most = np.searchsorted(np.cumsum(sample_weight[start:] > 0.0), most) + 1
             stop = min(stop, start + most)
             rows = slice(start, stop)
-            self._learn(*map(writeable, (X[rows], y[rows], sample_weight[rows])))
+            self._learn_block(*map(writeable, (X[rows], y[rows], sample_weight[rows])))
         if len(sample_weight):
             total, n_rows = self._total_weight(), self.n_samples_seen_
             warn_of_weights(sample_weight, total, n_rows)
@@ -291,6 +291,10 @@ class OnlineEstimator(StreamingEstimator):
     def _total_weight(self):
         """Total weight of the rows since the last `fit`."""
         return self._state.total_weight
+
+    def _learn_block(self, X, y, sample_weight):
+        """Learn validated rows that need not be learnt with those around them."""
+        self._learn(X, y, sample_weight)
 
     def _learn(self, X, y, sample_weight):
         """Learn a block of rows by one compiled call.

@@ -409,9 +409,35 @@ def test_beyond_range(kernel):
     state, _, (_, _, z), _ = full_model(4)
     state.ranges[:] = [[-1.0] * 4, [1.0] * 4]
     z[:4] = [0.5, 3.0, -4.0, 1.0]
-    assert_allclose(kernel(state.models[0], z), state.means[0] @ [0.0, 2.0, -3.0, 0.0])
+    row = state.models[0], z, state.stream
+    assert_allclose(kernel(*row), state.means[0] @ [0.0, 2.0, -3.0, 0.0])
     assert np.array_equal(state.ranges, [[-1, -1, -4, -1], [1, 3, 1, 1]])
-    assert kernel(state.models[0], z) == 0.0
+    assert kernel(*row) == 0.0
+
+
+@twin_of(online_parts.bring_within)
+def test_bring_within(kernel):
+    """One by one, or the row as a whole, whichever changes the prediction less."""
+    state, _ = model_of(4, full=True, shifts=True)
+    state.ranges[:] = [[-1.0] * 4, [1.0] * 4]
+    state.models[0, names.CENTER, :4] = 0.5
+    state.means[:] = [100.0, -100.0, 1.0, 0.0]
+    rows = [[1.5, 1.49, 0.0, 0.0], [0.0, -0.2, 0.0, 3.0], [0.0, -0.2, 0.0, -1.0]]
+    for z, clipped, share in zip(rows, (1.0, 0.0, 0.0), (0.5, 0.2, 1.0), strict=True):
+        z = np.array(z)
+        whole = (1.0 - share) * (state.means[0] @ (z - 0.5))
+        for together in (0.0, 1.0):
+            state.stream[names.TOGETHER] = together
+            if together and abs(whole) < abs(clipped):
+                expected = whole, share
+            else:
+                expected = clipped, 1.0
+            found = kernel(state.models[0], z, state.stream)
+            assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+            place, Z = state.arguments[:3], np.zeros((1, 4))
+            online_parts.place(z, *place, state.models[0], state.stream, False, Z)
+            change = state.means[0] @ (z - Z[0])
+            assert_allclose(change, found[0], rtol=1e-10, atol=1e-10)
 
 
 @twin_of(online_covariance.forget_covariance)
