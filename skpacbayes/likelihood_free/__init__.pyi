@@ -19,7 +19,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     n_neighbors: Literal["cv", "rate"] | int | float
     bandwidth: Literal["cv", "silverman", "rate"] | float
     adjustment: Literal["cv", "linear", "heteroscedastic"] | None
-    metric: Literal["mad", "whiten", "regression"] | None
+    metric: Literal["cv", "mad", "whiten", "regression"] | None
     parameter_transform: Literal["log", "logit"] | list[Any] | None
     bounds: Any
     algorithm: Literal["auto", "brute", "kd_tree"]
@@ -30,13 +30,14 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     n_neighbors_: int
     bandwidth_: float
     adjustment_: str | None
+    metric_: str | None
     scale_: NDArray[Any]
     cv_table_: dict[str, NDArray[Any]]
     n_simulations_: int | float
     n_outputs_: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, n_neighbors: Literal["cv", "rate"] | int | float = ..., *, bandwidth: Literal["cv", "silverman", "rate"] | float = ..., adjustment: Literal["cv", "linear", "heteroscedastic"] | None = ..., metric: Literal["mad", "whiten", "regression"] | None = ..., parameter_transform: Literal["log", "logit"] | list[Any] | None = ..., bounds: Any = ..., algorithm: Literal["auto", "brute", "kd_tree"] = ..., selection: Literal["local", "global"] = ..., n_validation: int = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, n_neighbors: Literal["cv", "rate"] | int | float = ..., *, bandwidth: Literal["cv", "silverman", "rate"] | float = ..., adjustment: Literal["cv", "linear", "heteroscedastic"] | None = ..., metric: Literal["cv", "mad", "whiten", "regression"] | None = ..., parameter_transform: Literal["log", "logit"] | list[Any] | None = ..., bounds: Any = ..., algorithm: Literal["auto", "brute", "kd_tree"] = ..., selection: Literal["local", "global"] = ..., n_validation: int = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike | skpacbayes.SimulationTable, y: Any = ..., sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike | skpacbayes.SimulationTable, y: Any = ..., sample_weight: ArrayLike | None = ...) -> Self: ...
     @overload

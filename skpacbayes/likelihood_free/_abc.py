@@ -26,7 +26,7 @@ from .._stream import (
     partial_fit_context,
 )
 from .._validation import are_finite, as_numbers, is_plain, refuse_large, validate_data
-from ._abc_choice import Grid, choose, held_out, held_out_pairs, validated
+from ._abc_choice import Grid, held_out, held_out_pairs, validated
 from ._abc_settings import Settings
 from ._abc_support import Support, shares_beyond, warn_beyond
 from ._abc_table import Table, refuse_counts, warn_of_impossible, within_reach
@@ -34,6 +34,9 @@ from ._abc_unrelated import MOST_PAIRS, related_summaries, warn_of_unrelated
 from ._simulate import SimulationTable
 
 FIRST_FIT = 1000  # number of simulations after which a stream fixes its settings
+# Another metric than "mad" is tried with few held-out pairs, then with some.
+FEW_PAIRS, SOME_PAIRS = 25, 75
+LEAST_GAIN = 0.01  # of another metric, in nats
 
 
 class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
@@ -51,8 +54,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     n_neighbors : "cv", "rate", int or float, default="cv"
         Number of accepted simulations k. int: the number; float in (0, 1]: a fraction
         of the table; "cv": chosen by held-out pairs, from 10 to 30,000; "rate": of the
-        order N^((p + 4) / (m + p + 4)) of Theorem 3.3, for N simulations, m summaries
-        and p parameters. If the table has fewer simulations, predictions raise
+        order N^((p + 4) / (m + p + 4)) of Theorem 3.3, for N simulations, p parameters
+        and m summaries (with the distance "regression", m = p). If the table has fewer simulations, predictions raise
         ValueError, as in `sklearn.neighbors`.
     bandwidth : "cv", "silverman", "rate" or float, default="cv"
         Multiple of Silverman's bandwidth for the accepted draws. "silverman": 1; "cv":
@@ -66,10 +69,11 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         None: no adjustment, equation (5) of [1]_; "cv": chosen by held-out pairs. If k
         is less than 3 (linear) or 20 (heteroscedastic) per coefficient, the next
         simpler adjustment is used.
-    metric : {"mad", "whiten", "regression"} or None, default="mad"
+    metric : {"cv", "mad", "whiten", "regression"} or None, default="cv"
         Distance between summaries. "mad": Euclidean, each summary divided by its median
         absolute deviation; "whiten": Mahalanobis; "regression": between the linear
-        predictions of the parameters from the summaries; None: Euclidean.
+        predictions of the parameters from the summaries; None: Euclidean; "cv": "mad",
+        unless another of the first three is clearly better for held-out pairs.
     parameter_transform : {"log", "logit"}, list of these or None, default=None
         Transform of the parameters for adjustment and smoothing. A list has one entry
         for each parameter.
@@ -104,8 +108,10 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Multiple of Silverman's bandwidth, with the same exception.
     adjustment_ : str or None
         Adjustment, with the same exception.
+    metric_ : str or None
+        Distance between summaries.
     scale_ : ndarray of shape (n_directions,)
-        Units of the distance in each direction: of each summary, unless `metric` is
+        Units of the distance in each direction: of each summary, unless `metric_` is
         "whiten" or "regression".
     cv_table_ : dict of str to ndarray
         Columns `adjustment`, `n_neighbors`, `bandwidth`, `mean_score` (mean log density
@@ -151,7 +157,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     k, the bandwidth is the nearest to Silverman's within 1.5 standard errors of the
     best; then k is the largest within one standard error and 0.01 nats of the best.
     Candidates with at least 1000 neighbors that are far worse after 50 pairs are
-    dropped. `fit` warns if the smallest or the largest bandwidth is best and one beyond
+    dropped. Distances: "mad" first; another one replaces it if a quarter of the pairs
+    are more probable by 0.01 nats and three standard errors, and a twelfth by one. `fit`
+    warns if the smallest or the largest bandwidth is best and one beyond
     it would be better. It also warns if pairs are clearly more probable without the
     summaries that show no relation to the parameters.
 
@@ -210,7 +218,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             Interval(Real, 0, None, closed="neither"),
         ],
         "adjustment": [StrOptions({"cv", "linear", "heteroscedastic"}), None],
-        "metric": [StrOptions({"mad", "whiten", "regression"}), None],
+        "metric": [StrOptions({"cv", "mad", "whiten", "regression"}), None],
         "parameter_transform": [StrOptions({"log", "logit"}), list, tuple, None],
         "bounds": ["array-like", None],
         "algorithm": [StrOptions({"auto", "brute", "kd_tree"})],
@@ -228,7 +236,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         *,
         bandwidth="cv",
         adjustment="cv",
-        metric="mad",
+        metric="cv",
         parameter_transform=None,
         bounds=None,
         algorithm="auto",
@@ -575,6 +583,11 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         return self._choice().adjustment
 
     @property
+    def metric_(self):
+        """Distance between summaries."""
+        return self._ready().metric
+
+    @property
     def scale_(self):
         """Units of the distance in each direction."""
         return self._ready().neighbors.metric.scale.copy()
@@ -697,26 +710,41 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     def _learned(self, table, tasks=lambda steps, name: steps):
         """Learn the settings from a table."""
-        settings = Settings(self, table, self._support)
+        metric = "mad" if self.metric == "cv" else self.metric
+        settings = Settings(self, table, self._support, metric)
         if settings.compares and table.n_rows > 1:
             pairs, weights = held_out_pairs(table, self.n_validation, self._generator())
-            found = choose(settings, table, pairs, weights, tasks)
-            self._warn_of_unrelated(table, pairs, found)
+            found = validated(settings, table, pairs, weights, tasks)
+            if self.metric == "cv" and (other := self._better_metric(table, found)):
+                settings = Settings(self, table, self._support, other)
+                found = validated(settings, table, pairs, weights, tasks)
+            settings.adopt(found)
+            self._warn_of_unrelated(table, settings, found)
         return settings
 
-    def _warn_of_unrelated(self, table, pairs, found):
+    def _better_metric(self, table, found):
+        """Return the metric that held-out pairs clearly prefer to "mad", or None."""
+        if len(table.summaries) == 1:
+            return None
+        gains = {}
+        for metric in ("whiten", "regression"):
+            settings = Settings(self, table, self._support, metric)
+            gain = found.gain_of(settings, table, FEW_PAIRS)
+            if gain.exceeds(LEAST_GAIN, 1.0):
+                gain = found.gain_of(settings, table, SOME_PAIRS)
+                if gain.exceeds(LEAST_GAIN):
+                    gains[metric] = gain.mean
+        return max(gains, key=gains.get, default=None)
+
+    def _warn_of_unrelated(self, table, settings, found):
         """Warn if held-out pairs are more probable without unrelated summaries."""
         related = related_summaries(table)
         if related.all() or not related.any():
             return
-        n_pairs = len(found.scores)
-        some = slice(0, n_pairs, -(-n_pairs // MOST_PAIRS))
-        table, weights = table.of_summaries(related), found.weights[some]
-        settings = Settings(self, table, self._support)
-        without = validated(settings, table, pairs[:n_pairs][some], weights)
-        gains = without.scores[:, without.place] - found.scores[some, found.place]
+        table = table.of_summaries(related)
+        settings = Settings(self, table, self._support, settings.metric)
         names = vars(self).get("feature_names_in_", ())
-        warn_of_unrelated(related, gains, weights, names)
+        warn_of_unrelated(related, found.gain_of(settings, table, MOST_PAIRS), names)
 
     def _ready(self):
         """Return the current settings."""

@@ -1,5 +1,7 @@
 """Choice of adjustment, neighbors and bandwidth by held-out pairs."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._base import warn_user
@@ -24,9 +26,9 @@ SMALLEST_OF_FEW_VALUES = 0.7
 NEAR_SILVERMAN = 1.5
 # A group is as good as the best one within a standard error and this many nats.
 AS_GOOD = 0.01
-# A choice for one observation: number of nearest pairs, and number of standard errors
-# by which they must favour it.
+# A choice for one observation: number of nearest pairs.
 NEAREST = 40
+# Number of standard errors by which pairs must favour another choice.
 SURE = 3.0
 
 
@@ -117,13 +119,13 @@ def ladder(least, total):
     return np.unique(np.clip(numbers, min(least, most), most).astype(int))
 
 
-def choose(settings, table, pairs, weights, tasks):
-    """Choose by held-out pairs, and store the choice in the settings.
+def validated(settings, table, pairs, weights, tasks=lambda steps, name: steps):
+    """Compare all candidates by held-out pairs.
 
     Parameters
     ----------
     settings : Settings
-        The settings, whose `chosen`, `validation` and `cv_table` are set.
+        The settings.
     table : Table
         The simulations.
     pairs : ndarray of shape (n_pairs,)
@@ -138,18 +140,6 @@ def choose(settings, table, pairs, weights, tasks):
     found : Validation
         The comparison.
     """
-    found = validated(settings, table, pairs, weights, tasks)
-    settings.chosen = found.best()
-    settings.cv_table = found.as_table()
-    if settings.local:
-        settings.validation = found
-    if settings.bandwidth == "cv":
-        found.warn_at_the_end()
-    return found
-
-
-def validated(settings, table, pairs, weights, tasks=lambda steps, name: steps):
-    """Return the `Validation` of all candidates by held-out pairs; see `choose`."""
     few_values = settings.prior.least.any()
     grid = Grid(settings, settings.n_simulations - 1, few_values)
     scores = []
@@ -163,9 +153,20 @@ def validated(settings, table, pairs, weights, tasks=lambda steps, name: steps):
     coordinates = settings.neighbors.metric.project(table.summaries[:, pairs]).T
     precisions = settings.neighbors.metric.precisions
     n_seen = len(scores)
-    return Validation(
-        grid, np.array(scores), weights[:n_seen], (coordinates * precisions)[:n_seen]
-    )
+    coordinates = (coordinates * precisions)[:n_seen]
+    pairs, weights = pairs[:n_seen], weights[:n_seen]
+    return Validation(grid, np.array(scores), pairs, weights, coordinates)
+
+
+class Gain(NamedTuple):
+    """Gain in the log density of a held-out pair."""
+
+    mean: float
+    error: float  # standard error
+
+    def exceeds(self, least, n_errors=SURE):
+        """Return whether the gain exceeds `least` nats and some standard errors."""
+        return self.mean > max(least, n_errors * self.error)
 
 
 class Validation:
@@ -177,14 +178,17 @@ class Validation:
         The candidates.
     scores : ndarray of shape (n_pairs, n_groups, n_multipliers)
         Log densities; NaN after a group was dropped.
+    pairs : ndarray of shape (n_pairs,)
+        Rows of the pairs in the table.
     weights : ndarray of shape (n_pairs,)
         Weights of the pairs.
     coordinates : ndarray of shape (n_pairs, n_directions)
         Their summaries, in units of the metric.
     """
 
-    def __init__(self, grid, scores, weights, coordinates):
-        self.grid, self.weights, self.coordinates = grid, weights, coordinates
+    def __init__(self, grid, scores, pairs, weights, coordinates):
+        self.grid, self.pairs, self.weights = grid, pairs, weights
+        self.coordinates = coordinates
         self.shape = scores.shape[1:]
         self.scores = scores.reshape(len(scores), -1)
         self.mean, self.errors, _ = compared(self.scores, weights)
@@ -232,6 +236,21 @@ class Validation:
         sure = mean - SURE * np.sqrt(variances / counts.sum())
         place = np.nanargmax(sure)
         return self.grid.choice(*np.unravel_index(place, self.shape))
+
+    def gain_of(self, settings, table, most_pairs):
+        """Return the `Gain` of the best candidate of other settings, on some pairs.
+
+        `table` may have other summaries of the same simulations.
+        """
+        n_pairs = len(self.scores)
+        some = slice(0, n_pairs, -(-n_pairs // most_pairs))
+        weights = self.weights[some]
+        other = validated(settings, table, self.pairs[some], weights)
+        gains = other.scores[:, other.place] - self.scores[some, self.place]
+        mean = np.average(gains, weights=weights)
+        n_pairs = min(len(gains), weights.sum())
+        error = np.sqrt(np.average((gains - mean) ** 2, weights=weights) / n_pairs)
+        return Gain(mean, error)
 
     def as_table(self):
         """Return the columns of `cv_table_`."""

@@ -31,9 +31,11 @@ class Settings:
         The simulations.
     support : Support
         Support of the parameters.
+    metric : str or None
+        Distance between summaries.
     """
 
-    def __init__(self, estimator, table, support):
+    def __init__(self, estimator, table, support, metric):
         self.n_neighbors = estimator.n_neighbors
         self.bandwidth = estimator.bandwidth
         self.adjustment = estimator.adjustment
@@ -42,8 +44,11 @@ class Settings:
         self.n_simulations = table.total()
         self.n_parameters = table.parameters.shape[1]
         self.prior = Prior.of(table, support)
-        self.neighbors = Neighbors(Metric.learned(estimator.metric, table))
+        self.metric = metric
+        self.neighbors = Neighbors(Metric.learned(metric, table))
         self.n_directions = len(self.neighbors.metric.scale)
+        chosen = (self.n_neighbors, self.bandwidth, self.adjustment, estimator.metric)
+        self.compares = "cv" in chosen
         self.chosen = Choice("linear", 1, 1.0)  # if nothing is compared
         self.validation = None  # results of the comparison, if any
         self.cv_table = {}
@@ -54,10 +59,13 @@ class Settings:
         p = self.n_parameters
         return (p + 4) / (self.n_directions + p + 4)
 
-    @property
-    def compares(self):
-        """Whether anything is chosen by held-out pairs."""
-        return "cv" in (self.n_neighbors, self.bandwidth, self.adjustment)
+    def adopt(self, found):
+        """Adopt the best candidate of a `Validation`."""
+        self.chosen, self.cv_table = found.best(), found.as_table()
+        if self.local:
+            self.validation = found
+        if self.bandwidth == "cv":
+            found.warn_at_the_end()
 
     def check_neighbors(self, total):
         """Raise ValueError if `n_neighbors` is larger than the table."""

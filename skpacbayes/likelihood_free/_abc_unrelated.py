@@ -10,8 +10,7 @@ from .._base import first_named, warn_user
 LEVEL = 1e-3  # of the joint test of all summaries
 MOST_ROWS = 10_000  # rows by which summaries are tested
 MOST_PAIRS = 100  # held-out pairs by which a posterior without summaries is judged
-# Least gain in the mean log density of a pair: in standard errors, and in nats.
-N_ERRORS, LEAST_GAIN = 3.0, 0.1
+LEAST_GAIN = 0.1  # in the mean log density of a pair, in nats
 NAMED = 5  # largest number of summaries that are named
 
 
@@ -46,30 +45,25 @@ def related_summaries(table):
     return np.array(largest) > norm.isf(0.5 * LEVEL / n_tests)
 
 
-def warn_of_unrelated(related, gains, weights, names):
+def warn_of_unrelated(related, gain, names):
     """Warn of the other summaries, if held-out pairs are more probable without them.
 
     Parameters
     ----------
     related : ndarray of bool of shape (n_summaries,)
         Summaries that are related to the parameters.
-    gains : ndarray of shape (n_pairs,)
-        Gains in the log densities of held-out pairs without the other summaries.
-    weights : ndarray of shape (n_pairs,)
-        Weights of the pairs.
+    gain : Gain
+        Gain in the log density of held-out pairs without the other summaries.
     names : sequence of str
         Names of the summaries; empty if there are none.
     """
-    mean = np.average(gains, weights=weights)
-    n_pairs = min(len(gains), weights.sum())
-    error = np.sqrt(np.average((gains - mean) ** 2, weights=weights) / n_pairs)
-    if not mean > max(LEAST_GAIN, N_ERRORS * error):
+    if not gain.exceeds(LEAST_GAIN):
         return
     others = first_named(np.flatnonzero(~related).tolist(), names, NAMED)
     warn_user(
         f"The summaries {others} show no relation to the parameters, and "
         "their noise hides the others: without them the log density of a held-out "
-        f"pair is {mean:.2g} higher in the mean. Leave them out."
+        f"pair is {gain.mean:.2g} higher in the mean. Leave them out."
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
@@ -123,7 +124,7 @@ def test_number_of_neighbors():
         ABCPosteriorKDE(1001).fit(X, y).predict(X[:1])
     stream = ABCPosteriorKDE(600).partial_fit(X[:500], y[:500])
     assert stream.partial_fit(X[500:], y[500:]).n_neighbors_ == 600
-    rate = ABCPosteriorKDE("rate", adjustment=None).fit(X, y)
+    rate = ABCPosteriorKDE("rate", adjustment=None, metric="mad").fit(X, y)
     assert rate.n_neighbors_ == round(0.6 * 1000 ** (5 / 10))
     rate.partial_fit(X, y)
     assert rate.n_neighbors_ == round(0.6 * 2000 ** (5 / 10))
@@ -252,6 +253,43 @@ def test_regression_metric_finds_the_summaries_that_matter():
     gain = scores["regression"] - scores["mad"]
     assert gain.mean() > 5 * gain.std() / np.sqrt(300)
     assert ABCPosteriorKDE(metric="regression").fit(X, y).scale_.shape == (1,)
+
+
+def nearly_equal(n, seed):
+    """Two summaries that share much noise, and whose small difference tells."""
+    rng = np.random.default_rng(seed)
+    y = rng.uniform(-1, 1, size=(n, 1))
+    noise = 10 * rng.normal(size=(n, 1)) + 0.05 * rng.normal(size=(n, 2))
+    return noise + np.sin(4 * y) * [1, 0], y
+
+
+@pytest.mark.parametrize("parameters", [{}, FIXED | {"adjustment": None}])
+def test_the_metric_is_the_one_that_held_out_pairs_prefer(parameters):
+    """Better by more standard errors on new pairs than chance explains."""
+    X, y = nearly_equal(1500, 0)
+    X_new, y_new = nearly_equal(300, 1)
+    chosen, plain = (
+        ABCPosteriorKDE(**parameters, metric=metric, random_state=0).fit(X, y)
+        for metric in ("cv", "mad")
+    )
+    assert plain.metric_ == "mad"
+    assert chosen.metric_ in ("whiten", "regression")
+    gain = chosen.score_samples(X_new, y_new) - plain.score_samples(X_new, y_new)
+    assert gain.mean() > 5 * gain.std() / np.sqrt(300)
+    other = clone(chosen).set_params(metric=chosen.metric_).fit(X, y)
+    assert_array_equal(answers(other, X_new[:3]), answers(chosen, X_new[:3]))
+    stream = clone(chosen).partial_fit(X[:900], y[:900])
+    assert stream.metric_ == chosen.metric_
+    stream.partial_fit(X[900:], y[900:])
+    assert stream.metric_ == chosen.metric_
+
+
+def test_the_metric_stays_mad_where_none_is_better():
+    X, y = table(n_summaries=2, n_parameters=2)
+    chosen = ABCPosteriorKDE(random_state=0).fit(X, y)
+    plain = ABCPosteriorKDE(metric="mad", random_state=0).fit(X, y)
+    assert chosen.metric_ == "mad"
+    assert_array_equal(answers(chosen, X[:3]), answers(plain, X[:3]))
 
 
 def test_transform_keeps_the_posterior_within_bounds():
