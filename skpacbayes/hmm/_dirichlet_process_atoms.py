@@ -30,13 +30,14 @@ class Moments(NamedTuple):
 
         `rows` (n_rows, n_features), NaN where missing; `states` and `atoms` (n_rows,);
         `locations` (n_states, n_features). The means (n_shapes, n_atoms, n_features)
-        are those of the rows of an atom, in all states if they share a shape.
+        are those of the rows of an atom, in all states if they share a shape. Products
+        are squares only: `update_mixtures` draws covariances.
         """
         shape = model.n_states, model.n_atoms, model.n_features
         near = np.zeros((model.n_shapes, *shape[1:]))
         parts = np.zeros(shape[:2]), np.zeros(shape), np.zeros(shape)
         found = cls(*parts, np.zeros((*shape, shape[2])))
-        add_moments(rows, states, atoms, locations, near, model.full, *found)
+        add_moments(rows, states, atoms, locations, near, False, *found)
         return near, found
 
     def of_shapes(self, shared):
@@ -123,9 +124,9 @@ def draw_locations(moments, moved, parameters, model, rng):
         pull = np.einsum("lfg,jlg->jf", precisions, residuals)
         pull -= locations / model.location_variance
         precision = np.einsum("jl,lfg->jfg", moments.counts[..., 0], precisions) + prior
-        step = np.linalg.solve(precision, pull[..., None])[..., 0]
-        root = np.linalg.cholesky(precision).swapaxes(-1, -2)
-        return locations + step + np.linalg.solve(root, noise[..., None])[..., 0]
+        root = np.linalg.inv(np.linalg.cholesky(precision))
+        step = root @ pull[..., None] + noise[..., None]
+        return locations + (root.swapaxes(-1, -2) @ step)[..., 0]
     diagonal = precisions.diagonal(axis1=-2, axis2=-1)
     pull = (diagonal * residuals).sum(axis=1) - locations / model.location_variance
     precision = (diagonal * moments.counts).sum(axis=1) + 1.0 / model.location_variance
