@@ -193,13 +193,23 @@ def split_or_merge(
         to_first[1:] = False
     n, d = len(members), values.shape[1]
     size = d if model.full else 1
-    counts, means, factors = np.zeros((3, d)), np.empty((3, d)), np.empty((3, d, d))
+    counts, means, factors = np.zeros((5, d)), np.empty((5, d)), np.empty((5, d, d))
     means[:], factors[:] = base[0][shape], 0.0
     np.einsum("...ff->...f", factors)[:] = np.sqrt(2 * base[1][shape])
+    apart, joined = sizes[shape].copy(), sizes[shape].copy()
+    joined[here], joined[there] = 0, n
+    log_uniform = math.log(uniforms[-1] + 1e-300)
+    of_labels = math.log(len(empty) + (not split))
+    of_labels -= log_sticks(joined, model.concentration)
+    ceiling = math.inf
+    if not split:
+        of_labels += log_sticks(apart, model.concentration)
+        ceiling = -log_uniform - of_labels
     log_ratio = share_out(
         values.take(members, axis=0),
         to_first,
         split,
+        ceiling,
         uniforms.take(members),
         model.mean_count,
         model.shape,
@@ -212,19 +222,17 @@ def split_or_merge(
         np.empty((2, d)),
         np.empty(d + 2),
     )
-    n_first = np.count_nonzero(to_first)
-    apart, joined = sizes[shape].copy(), sizes[shape].copy()
-    apart[here], apart[there] = n_first, n - n_first
-    joined[here], joined[there] = 0, n
-    log_ratio += math.log(len(empty) + (not split))
-    log_ratio += log_sticks(apart, model.concentration)
-    log_ratio -= log_sticks(joined, model.concentration)
-    log_ratio = log_ratio if split else -log_ratio
-    if math.log(uniforms[-1] + 1e-300) >= log_ratio:
-        return False
-    sizes[shape] = apart if split else joined
-    atoms[members] = np.where(to_first, here, there) if split else there
-    return True
+    if split:
+        n_first = np.count_nonzero(to_first)
+        apart[here], apart[there] = n_first, n - n_first
+        of_labels += log_sticks(apart, model.concentration)
+        accepted = log_uniform < log_ratio + of_labels
+    else:
+        accepted = log_ratio < ceiling
+    if accepted:
+        sizes[shape] = apart if split else joined
+        atoms[members] = np.where(to_first, here, there) if split else there
+    return accepted
 
 
 def log_sticks(sizes, concentration):
