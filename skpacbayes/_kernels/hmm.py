@@ -43,6 +43,89 @@ def _exp(x):
     return p * np.int64(bits << np.int64(52)).view(np.float64)
 
 
+@part
+def _squares_by_variances(
+    columns, factor, mean, locations, start, stop, a, n_atoms, work
+):
+    """Fill in |F (y - c)|^2 for atom a of states `start` to `stop` - 1; F is diagonal.
+
+    Component c receives ``work[c]``.
+    """
+    n_features, size = columns.shape
+    for j in range(start, stop):
+        squares = work[j * n_atoms + a]
+        for f in range(n_features):
+            own, shift = factor[f, f], factor[f, f] * (locations[j, f] + mean[f])
+            for t in range(size):
+                value = own * columns[f, t] - shift
+                squares[t] = value * value + (squares[t] if f > 0 else 0.0)
+
+
+@part
+def _squares_by_covariances(
+    columns, factor, mean, locations, start, stop, a, n_atoms, work
+):
+    """Fill in |F (y - c)|^2 for atom a of states `start` to `stop` - 1.
+
+    F y is computed once for all of them. Features are taken two by two, as most of the
+    time is that of loads and stores; an odd last one is taken twice, and counted once.
+    """
+    n_features, size = columns.shape
+    ahead, next_ahead = work[-2], work[-1]  # two entries of F y
+    for f in range(0, n_features, 2):
+        next_f = f if f + 1 == n_features else f + 1
+        share = 1.0 if next_f > f else 0.0
+        own, below, beside = factor[f, f], factor[next_f, f], factor[next_f, next_f]
+        for t in range(size):
+            value = columns[f, t]
+            ahead[t] = own * value
+            next_ahead[t] = below * value + beside * columns[next_f, t]
+        for g in range(0, f, 2):
+            own, other = factor[f, g], factor[f, g + 1]
+            below, beside = factor[next_f, g], factor[next_f, g + 1]
+            for t in range(size):
+                value, next_value = columns[g, t], columns[g + 1, t]
+                ahead[t] += own * value + other * next_value
+                next_ahead[t] += below * value + beside * next_value
+        for j in range(start, stop):
+            squares, shift, next_shift = work[j * n_atoms + a], 0.0, 0.0
+            for g in range(next_f + 1):  # the entry above the diagonal is zero
+                center = locations[j, g] + mean[g]
+                shift += factor[f, g] * center
+                next_shift += factor[next_f, g] * center
+            for t in range(size):
+                value, next_value = ahead[t] - shift, next_ahead[t] - next_shift
+                square = value * value + share * (next_value * next_value)
+                squares[t] = square + (squares[t] if f > 0 else 0.0)
+
+
+@part
+def _add_up_densities(log_densities, highest, total):
+    """Fill in densities over exp(highest), and their partial sums over the atoms."""
+    for t in range(total.shape[0]):
+        total[t] = 0.0
+    for a in range(log_densities.shape[0]):
+        for t in range(total.shape[0]):
+            exponent = log_densities[a, t] - highest[t]
+            exponent = exponent if exponent > LOWEST else LOWEST
+            total[t] += _exp(exponent)
+            log_densities[a, t] = total[t]
+
+
+@part
+def _draw_atoms(sums, uniforms, thresholds, passed, atoms):
+    """Draw the atom of each row, by the partial sums of their densities."""
+    n_atoms, size = sums.shape[0], atoms.shape[0]
+    for t in range(size):
+        thresholds[t] = sums[n_atoms - 1, t] * uniforms[t]
+        passed[t] = 0.0
+    for a in range(n_atoms - 1):
+        for t in range(size):
+            passed[t] += 1.0 if sums[a, t] <= thresholds[t] else 0.0
+    for t in range(size):
+        atoms[t] = np.int64(passed[t])
+
+
 @kernel
 def emission_densities(
     columns,
@@ -72,108 +155,52 @@ def emission_densities(
     density in each state divided by the exponential of that; none is below exp(-600).
     If `atoms` (n_states, n_rows) is not empty it receives, for each state, the atom at
     the quantile `uniforms` (n_rows,) of its distribution given the row and the state.
-    `work` (n_components + 3, any) is work space.
+    `work` (n_components + 2, any) is work space.
     """
     n_features, n_rows = columns.shape
     n_states, block = densities.shape[0], work.shape[1]
     n_shapes, n_atoms = log_weights.shape
-    n_components = n_states * n_atoms
-    best, total = work[n_components], work[n_components + 1]
-    gap = work[n_components + 2]
     for first in range(0, n_rows, block):
         size = block if n_rows - first > block else n_rows - first
         # An index into these slices is not negative, which costs no test.
-        own = columns[:, first : first + size]
-        chances = uniforms[first : first + size]
+        of_rows = slice(first, first + size)
+        own, best = columns[:, of_rows], highest[of_rows]
         for t in range(size):
             best[t] = -math.inf
-        for c in range(n_components):
-            j, a = c // n_atoms, c % n_atoms
-            shape = 0 if n_shapes == 1 else j
+        for c in range(n_shapes * n_atoms):
+            shape, a = c // n_atoms, c % n_atoms
+            start, stop = (0, n_states) if n_shapes == 1 else (shape, shape + 1)
+            factor, mean = factors[shape, a], means[shape, a]
+            if full and n_features > 1:
+                _squares_by_covariances(
+                    own, factor, mean, locations, start, stop, a, n_atoms, work
+                )
+            else:
+                _squares_by_variances(
+                    own, factor, mean, locations, start, stop, a, n_atoms, work
+                )
             constant = log_weights[shape, a] - n_features * _HALF_LOG_2_PI
             for f in range(n_features):
-                factor, shift = factors[shape, a, f, f], 0.0
-                constant += math.log(factor)
+                constant += math.log(factor[f, f])
                 for g in range(0 if full else f, f + 1):
-                    entry = factors[shape, a, f, g]
-                    shift += entry * (locations[j, g] + means[shape, a, g])
-                    constant -= 0.5 * entry * entry * rounding[g]
-                if f == 0 and (not full or n_features == 1):
-                    for t in range(size):
-                        value = factor * own[0, t] - shift
-                        work[c, t] = value * value
-                    continue
-                if not full:
-                    for t in range(size):
-                        value = factor * own[f, t] - shift
-                        work[c, t] += value * value
-                    continue
-                # Two by two features: most of the time is that of loads and stores.
-                even = f - f % 2
-                if f == even:
-                    earlier = shift
-                    if f + 1 < n_features:
-                        continue
-                if f == 1:
-                    factor, below = factors[shape, a, 0, 0], factors[shape, a, 1, 0]
-                    beside = factors[shape, a, 1, 1]
-                    for t in range(size):
-                        value = factor * own[0, t] - earlier
-                        next_value = below * own[0, t] + beside * own[1, t] - shift
-                        work[c, t] = value * value + next_value * next_value
-                    continue
+                    constant -= 0.5 * factor[f, g] * factor[f, g] * rounding[g]
+            for j in range(start, stop):
+                exponents = work[j * n_atoms + a]
                 for t in range(size):
-                    gap[t], total[t] = -earlier, -shift
-                for g in range(0, even, 2):
-                    factor, other = (
-                        factors[shape, a, even, g],
-                        factors[shape, a, even, g + 1],
-                    )
-                    below, beside = factors[shape, a, f, g], factors[shape, a, f, g + 1]
-                    for t in range(size):
-                        value, next_value = own[g, t], own[g + 1, t]
-                        gap[t] += factor * value + other * next_value
-                        total[t] += below * value + beside * next_value
-                factor = factors[shape, a, even, even]
-                if f == even:
-                    for t in range(size):
-                        value = gap[t] + factor * own[f, t]
-                        work[c, t] += value * value
-                    continue
-                below, beside = factors[shape, a, f, even], factors[shape, a, f, f]
-                for t in range(size):
-                    value = gap[t] + factor * own[even, t]
-                    next_value = total[t] + below * own[even, t] + beside * own[f, t]
-                    work[c, t] += value * value + next_value * next_value
-            for t in range(size):
-                exponent = constant - 0.5 * work[c, t]
-                work[c, t] = exponent
-                best[t] = exponent if exponent > best[t] else best[t]
-        for t in range(size):
-            highest[first + t] = best[t]
+                    exponent = constant - 0.5 * exponents[t]
+                    exponents[t] = exponent
+                    best[t] = exponent if exponent > best[t] else best[t]
         for j in range(n_states):
-            for t in range(size):
-                total[t] = 0.0
-            for c in range(j * n_atoms, (j + 1) * n_atoms):
-                for t in range(size):
-                    exponent = work[c, t] - best[t]
-                    exponent = exponent if exponent > LOWEST else LOWEST
-                    total[t] += _exp(exponent)
-                    work[c, t] = total[t]
-            found = densities[j, first : first + size]
-            for t in range(size):
-                found[t] = total[t]
-            if atoms.shape[1] == 0:
-                continue
-            drawn = atoms[j, first : first + size]
-            for t in range(size):
-                total[t] *= chances[t]
-                gap[t] = 0.0
-            for c in range(j * n_atoms, (j + 1) * n_atoms - 1):
-                for t in range(size):
-                    gap[t] += 1.0 if work[c, t] <= total[t] else 0.0
-            for t in range(size):
-                drawn[t] = np.int64(gap[t])
+            of_state = work[j * n_atoms : (j + 1) * n_atoms]
+            _add_up_densities(of_state, best, densities[j, of_rows])
+            if atoms.shape[1] > 0:
+                _draw_atoms(
+                    of_state,
+                    uniforms[of_rows],
+                    work[-2],
+                    work[-1],
+                    atoms[j, of_rows],
+                )
 
 
 @kernel

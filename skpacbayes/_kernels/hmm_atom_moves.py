@@ -6,14 +6,14 @@ rows before it. `exchange_neighbors` changes the stick-breaking order.
 
 Features come in blocks that are independent given the atom: all features with full
 covariances, else each feature by itself, of which values may be missing. `share_out`
-summarises three groups of rows (the first part, the second part, and both) by `counts`
-and `means` (3, n_features), and `factors` (3, n_features, n_features), the Cholesky
-factors of the scatters of the blocks, including the prior's. `size` is the number of
-features of a block, `mean_count` the number of rows that the prior mean counts for,
-`shape` that of the inverse gamma distribution, and `rounding` (n_features,) the
-variance of rounding errors, which is added to the square of each value. The predictive
-densities by which rows are assigned leave the errors out in blocks of several features:
-there each would be one more update of the Cholesky factor.
+summarises groups of rows (the parts so far, then the first part, the second part, and
+both) by `counts` and `means` (5, n_features), and `factors` (5, n_features,
+n_features), the Cholesky factors of the scatters of the blocks, including the prior's.
+`size` is the number of features of a block, `mean_count` the number of rows that the
+prior mean counts for, `shape` that of the inverse gamma distribution, and `rounding`
+(n_features,) the variance of rounding errors, which is added to the square of each
+value. The predictive densities by which rows are assigned leave the errors out in
+blocks of several features: there each would be one more update of the Cholesky factor.
 """
 
 import math
@@ -93,29 +93,30 @@ def _join(
 
 
 @part
-def _summarise(
-    rows, to_first, mean_count, rounding, size, counts, means, factors, origin
+def _log_ratio_of_parts(
+    rows,
+    to_first,
+    mean_count,
+    shape,
+    rounding,
+    size,
+    counts,
+    means,
+    factors,
+    gaps,
 ):
-    """Fill in the third group, and the Cholesky factors of all groups.
+    """Return the log density ratio of the two parts over both, and summarise them.
 
-    The third group has the prior mean, which `origin` (n_features,) receives, and the
-    roots of the prior scatters.
+    The groups are the first part, the second part, and both. They have the prior mean
+    and, as diagonals of `factors`, the roots of the prior scatters, before. Scatters
+    are updated row by row. `gaps` (n_features,) is work space.
     """
+    degrees, log_ratio = 2.0 * shape + size - 1.0, 0.0
     for f in range(rows.shape[1]):
-        origin[f] = means[2, f]
-        total = -mean_count * origin[f]
-        for g in range(2):
-            counts[2, f] += counts[g, f]
-            total += (mean_count + counts[g, f]) * means[g, f]
-        means[2, f] = total / (mean_count + counts[2, f])
-        prior = factors[2, f, f] * factors[2, f, f]
+        log_ratio += degrees * math.log(factors[2, f, f])
+        log_ratio -= math.lgamma(0.5 * (degrees - f % size))
         for g in range(3):
-            factors[g, f, f] = prior + counts[g, f] * rounding[f]
-            for h in range(f - f % size, f):
-                factors[g, f, h] = 0.0
-            for h in range(f - f % size, f + 1):
-                gap = (means[g, f] - origin[f]) * (means[g, h] - origin[h])
-                factors[g, f, h] += mean_count * gap
+            factors[g, f, f] *= factors[g, f, f]
     for t in range(rows.shape[0]):
         for step in range(2):
             g = 2 if step == 1 else (0 if to_first[t] else 1)
@@ -123,8 +124,13 @@ def _summarise(
                 gap = rows[t, f] - means[g, f]
                 if math.isnan(gap):
                     continue
+                counts[g, f] += 1.0
+                share = 1.0 / (mean_count + counts[g, f])
+                means[g, f] += share * gap
+                gaps[f] = gap
+                factors[g, f, f] += rounding[f]
                 for h in range(f - f % size, f + 1):
-                    factors[g, f, h] += gap * (rows[t, h] - means[g, h])
+                    factors[g, f, h] += (1.0 - share) * gap * gaps[h]
     for g in range(3):
         for f in range(rows.shape[1]):
             least = _ROUNDING * factors[g, f, f]
@@ -136,6 +142,12 @@ def _summarise(
                     factors[g, f, h] = value / factors[g, h, h]
                 else:
                     factors[g, f, f] = math.sqrt(value if value > least else least)
+            n = counts[g, f]
+            log_density = math.lgamma(0.5 * (degrees - f % size + n))
+            log_density -= (degrees + n) * math.log(factors[g, f, f])
+            log_density -= 0.5 * math.log(1.0 + n / mean_count)
+            log_ratio += -log_density if g == 2 else log_density
+    return log_ratio
 
 
 @kernel
@@ -143,6 +155,7 @@ def share_out(
     rows,
     to_first,
     split,
+    ceiling,
     uniforms,
     mean_count,
     shape,
@@ -160,79 +173,76 @@ def share_out(
     The first row goes to the first group, the second row to the second group. Each
     further row is assigned given the rows before it: in a `split` at random, by its
     predictive densities and ``uniforms[t]``, else as `to_first` prescribes. The ratio
-    is divided by the probability of the assignment.
+    is divided by the probability of the assignment; if that is prescribed, and the
+    ratio is known to be at least `ceiling`, a lower bound of it is returned.
 
     `rows` (n_rows, n_features); `to_first` (n_rows,): whether each row is in the first
     group, which a split overwrites. ``table[n]``: log ratio of the gamma functions of
     Student's density given n rows. `counts`, `means` and `factors` are those of empty
-    groups, and are overwritten by those of the groups. `constants` (2, n_features) and
-    `work` (n_features + 2,) are work space.
+    groups, and are overwritten. `constants` (2, n_features) and `work` (n_features +
+    2,) are work space.
     """
     n_first, last = 0.0, rows.shape[1]
-    degrees = 2.0 * shape + size - 1.0
     log_ratio = 0.0
-    for f in range(last):
-        log_ratio += degrees * math.log(factors[2, f, f])
-        log_ratio -= math.lgamma(0.5 * (degrees - f % size))
-        # Of an empty group, which has densities of single features only.
-        log_scale = 0.5 * size * math.log(mean_count / (mean_count + 1.0))
-        log_scale -= math.log(factors[2, f, f])
-        constants[0, f] = constants[1, f] = table[0] + log_scale
-    for t in range(rows.shape[0]):
-        row, here = rows[t], to_first[t]
-        if t > 1:
-            for g in range(2):
-                work[last + g] = _log_predictive(
-                    row,
-                    g,
-                    mean_count,
-                    shape,
-                    size,
-                    counts,
-                    means,
-                    factors,
-                    constants,
-                    work,
-                )
-            odds = math.log((t - n_first) / n_first) + work[last + 1] - work[last]
-            chance = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
-            if split:
-                here = uniforms[t] < chance
-                to_first[t] = here
-            log_ratio -= math.log((chance if here else 1.0 - chance) + 1e-300)
-        n_first += 1.0 if here else 0.0
-        _join(
-            row,
-            0 if here else 1,
-            mean_count,
-            rounding,
-            table,
-            size,
-            counts,
-            means,
-            factors,
-            constants,
-            work,
-        )
-    _summarise(
-        rows,
-        to_first,
-        mean_count,
-        rounding,
-        size,
-        counts,
-        means,
-        factors,
-        constants[0],
-    )
-    for g in range(3):
-        sign = -1.0 if g == 2 else 1.0
+    for step in range(2):
+        # The ratio of the parts is cheap: most proposals to merge end with it.
+        if split == (step == 1):
+            log_ratio += _log_ratio_of_parts(
+                rows,
+                to_first,
+                mean_count,
+                shape,
+                rounding,
+                size,
+                counts[2:],
+                means[2:],
+                factors[2:],
+                work,
+            )
+            continue
         for f in range(last):
-            n = counts[g, f]
-            log_density = math.lgamma(0.5 * (degrees - f % size + n))
-            log_density -= (degrees + n) * math.log(factors[g, f, f])
-            log_density -= 0.5 * math.log(1.0 + n / mean_count)
-            log_ratio += sign * log_density
+            # Of an empty group, which has densities of single features only.
+            log_scale = 0.5 * size * math.log(mean_count / (mean_count + 1.0))
+            log_scale -= math.log(factors[0, f, f])
+            constants[0, f] = constants[1, f] = table[0] + log_scale
+        for t in range(rows.shape[0]):
+            if not split and log_ratio >= ceiling:
+                return log_ratio
+            row, here = rows[t], to_first[t]
+            if t > 1:
+                for g in range(2):
+                    work[last + g] = _log_predictive(
+                        row,
+                        g,
+                        mean_count,
+                        shape,
+                        size,
+                        counts,
+                        means,
+                        factors,
+                        constants,
+                        work,
+                    )
+                odds = math.log((t - n_first) / n_first) + work[last + 1] - work[last]
+                chance = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
+                if split:
+                    here = uniforms[t] < chance
+                    to_first[t] = here
+                log_ratio -= math.log((chance if here else 1.0 - chance) + 1e-300)
+            n_first += 1.0 if here else 0.0
+            _join(
+                row,
+                0 if here else 1,
+                mean_count,
+                rounding,
+                table,
+                size,
+                counts,
+                means,
+                factors,
+                constants,
+                work,
+            )
     return log_ratio
 
 

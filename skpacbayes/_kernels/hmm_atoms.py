@@ -199,7 +199,7 @@ def _draw_labels(
                 few_factors[0, i, f, g] = factors[0, a, f, g]
     of_rows, densities = np.empty((2, n_rows)), np.empty((1, n_rows))
     highest, rates = of_rows[0], of_rows[1]
-    nowhere, work = np.empty((1, n_features)), np.empty((n_known + 3, 256))
+    nowhere, work = np.empty((1, n_features)), np.empty((n_known + 2, 256))
     for f in range(n_features):
         nowhere[0, f] = 0.0
     emission_densities(

@@ -30,13 +30,14 @@ class Moments(NamedTuple):
 
         `rows` (n_rows, n_features), NaN where missing; `states` and `atoms` (n_rows,);
         `locations` (n_states, n_features). The means (n_shapes, n_atoms, n_features)
-        are those of the rows of an atom, in all states if they share a shape.
+        are those of the rows of an atom, in all states if they share a shape. Products
+        are squares only: `update_mixtures` draws covariances.
         """
         shape = model.n_states, model.n_atoms, model.n_features
         near = np.zeros((model.n_shapes, *shape[1:]))
         parts = np.zeros(shape[:2]), np.zeros(shape), np.zeros(shape)
         found = cls(*parts, np.zeros((*shape, shape[2])))
-        add_moments(rows, states, atoms, locations, near, model.full, *found)
+        add_moments(rows, states, atoms, locations, near, False, *found)
         return near, found
 
     def of_shapes(self, shared):
@@ -123,9 +124,9 @@ def draw_locations(moments, moved, parameters, model, rng):
         pull = np.einsum("lfg,jlg->jf", precisions, residuals)
         pull -= locations / model.location_variance
         precision = np.einsum("jl,lfg->jfg", moments.counts[..., 0], precisions) + prior
-        step = np.linalg.solve(precision, pull[..., None])[..., 0]
-        root = np.linalg.cholesky(precision).swapaxes(-1, -2)
-        return locations + step + np.linalg.solve(root, noise[..., None])[..., 0]
+        root = np.linalg.inv(np.linalg.cholesky(precision))
+        step = root @ pull[..., None] + noise[..., None]
+        return locations + (root.swapaxes(-1, -2) @ step)[..., 0]
     diagonal = precisions.diagonal(axis1=-2, axis2=-1)
     pull = (diagonal * residuals).sum(axis=1) - locations / model.location_variance
     precision = (diagonal * moments.counts).sum(axis=1) + 1.0 / model.location_variance
@@ -192,13 +193,23 @@ def split_or_merge(
         to_first[1:] = False
     n, d = len(members), values.shape[1]
     size = d if model.full else 1
-    counts, means, factors = np.zeros((3, d)), np.empty((3, d)), np.empty((3, d, d))
+    counts, means, factors = np.zeros((5, d)), np.empty((5, d)), np.empty((5, d, d))
     means[:], factors[:] = base[0][shape], 0.0
     np.einsum("...ff->...f", factors)[:] = np.sqrt(2 * base[1][shape])
+    apart, joined = sizes[shape].copy(), sizes[shape].copy()
+    joined[here], joined[there] = 0, n
+    log_uniform = math.log(uniforms[-1] + 1e-300)
+    of_labels = math.log(len(empty) + (not split))
+    of_labels -= log_sticks(joined, model.concentration)
+    ceiling = math.inf
+    if not split:
+        of_labels += log_sticks(apart, model.concentration)
+        ceiling = -log_uniform - of_labels
     log_ratio = share_out(
         values.take(members, axis=0),
         to_first,
         split,
+        ceiling,
         uniforms.take(members),
         model.mean_count,
         model.shape,
@@ -211,19 +222,17 @@ def split_or_merge(
         np.empty((2, d)),
         np.empty(d + 2),
     )
-    n_first = np.count_nonzero(to_first)
-    apart, joined = sizes[shape].copy(), sizes[shape].copy()
-    apart[here], apart[there] = n_first, n - n_first
-    joined[here], joined[there] = 0, n
-    log_ratio += math.log(len(empty) + (not split))
-    log_ratio += log_sticks(apart, model.concentration)
-    log_ratio -= log_sticks(joined, model.concentration)
-    log_ratio = log_ratio if split else -log_ratio
-    if math.log(uniforms[-1] + 1e-300) >= log_ratio:
-        return False
-    sizes[shape] = apart if split else joined
-    atoms[members] = np.where(to_first, here, there) if split else there
-    return True
+    if split:
+        n_first = np.count_nonzero(to_first)
+        apart[here], apart[there] = n_first, n - n_first
+        of_labels += log_sticks(apart, model.concentration)
+        accepted = log_uniform < log_ratio + of_labels
+    else:
+        accepted = log_ratio < ceiling
+    if accepted:
+        sizes[shape] = apart if split else joined
+        atoms[members] = np.where(to_first, here, there) if split else there
+    return accepted
 
 
 def log_sticks(sizes, concentration):

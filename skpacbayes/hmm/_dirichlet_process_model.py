@@ -199,7 +199,7 @@ def densities_of(rows, parameters, model, uniforms=None):
     if len(rows.groups) != 1 or rows.groups[0].index is not None:
         highest[:], densities[:], atoms[:] = 0.0, 1.0, -1
     uniforms = highest if uniforms is None else uniforms
-    work = np.empty((k * model.n_atoms + 3, BLOCK))
+    work = np.empty((k * model.n_atoms + 2, BLOCK))
     for index, features, columns in rows.groups:
         mixture = mixture_of(parameters, model, features, rows.rounding)
         if index is None:

@@ -202,7 +202,7 @@ class Gaussians:
         # Outputs of the emission kernel, without atoms.
         self._highest, self._densities = np.empty(n), np.empty((n_states, n))
         self._atoms = np.empty((n_states, 0), dtype=np.int64)
-        self._work = np.empty((n_states + 3, BLOCK))
+        self._work = np.empty((n_states + 2, BLOCK))
 
     def drawn(self, states, rng):
         """Log units (n_rows,), and densities in each state at the posterior modes."""

@@ -55,7 +55,7 @@ def test_emission_densities(kernel, n_features, shared, full):
     expected = log_density(X)
     highest, densities = np.empty(11), np.empty((N_STATES, 11))
     atoms = np.empty((N_STATES, 11), dtype=np.int64)
-    uniforms, work = rng.random(11), np.empty((N_STATES * N_ATOMS + 3, 4))
+    uniforms, work = rng.random(11), np.empty((N_STATES * N_ATOMS + 2, 4))
     columns = np.ascontiguousarray(X.T)
     found = highest, densities, atoms
     kernel(columns, *parameters, uniforms, *found, work)
@@ -80,7 +80,7 @@ def test_emission_densities_of_rows_far_away(kernel):
     highest, densities = np.empty(3), np.empty((2, 3))
     nothing = np.empty((2, 0), dtype=np.int64)
     law = factors, means, np.zeros((2, 1)), np.zeros((2, 1)), np.zeros(1), False
-    work = np.empty((5, 8))
+    work = np.empty((4, 8))
     kernel(columns, *law, highest, highest, densities, nothing, work)
     squares = np.array([999.0**2, 1e6]) + math.log(2 * math.pi)
     assert_allclose(highest[:2], -0.5 * squares)
