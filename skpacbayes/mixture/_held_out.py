@@ -158,17 +158,21 @@ def undecided(mixtures, criteria, X, sample_weight):
     criteria : list of float
         The best criterion of each.
     """
-    total = X.shape[0] if sample_weight is None else sample_weight.sum()
-    price = PRICE * np.log(max(total, 1.0))
-    sizes = [prior_size(each.family, X.shape[1]) for each in mixtures]
+    prices = prices_of(mixtures, X, sample_weight)
     best = int(np.argmax(criteria))
     others = (
         i
-        for i, size in enumerate(sizes)
-        if size < sizes[best]
-        and criteria[i] + price * (sizes[best] - size) > criteria[best]
+        for i, price in enumerate(prices)
+        if price < prices[best] and criteria[i] - price > criteria[best] - prices[best]
     )
     return [best, *others]
+
+
+def prices_of(mixtures, X, sample_weight):
+    """Return the price of the prior of each mixture, in nats."""
+    total = X.shape[0] if sample_weight is None else sample_weight.sum()
+    price = PRICE * np.log(max(total, 1.0))
+    return [price * prior_size(each.family, X.shape[1]) for each in mixtures]
 
 
 def prior_size(family, n_features):
