@@ -108,8 +108,10 @@ class Choice:
         They save the divergences of components, and rows are described no better.
         """
         K, state = fit.n_components, fit.state
-        saved = fit.mixture.family.divergences(state.components)
-        saved = saved.sum() - saved.min() + fit.mixture.weights_divergence(state)
+        saved, family = fit.mixture.weights_divergence(state), fit.mixture.family
+        each = family.divergences(state.components)
+        together = family.divergence(state.components)  # less, if some are shared
+        saved += min(each.sum() - each.min(), together)
         return saved + self.surprise(K) - self.surprise(1)
 
     def best_of(self, paths, X, sample_weight):
