@@ -187,12 +187,18 @@ class FollowsTheData:
         families = []
         for likeness in (LIKENESS_STEP * self.likeness, self.likeness / LIKENESS_STEP):
             if 1 <= likeness <= LARGEST_LIKENESS:
-                family = copy(self)
-                family.likeness = likeness
-                families.append(
-                    family.rescaled(self.scale_factor * self.likeness / likeness)
-                )
+                families.append(self.of_likeness(likeness))
         return families
+
+    def of_likeness(self, likeness):
+        """Return the family with another likeness, and the same prior mean of B."""
+        family = copy(self)
+        family.likeness = likeness
+        return family.rescaled(self.scale_factor * self.likeness / likeness)
+
+    def chosen_as(self, other):
+        """Return the family with the likeness of another one."""
+        return self.of_likeness(other.likeness)
 
 
 class NormalF(FollowsTheData, NormalInverseGamma):
