@@ -146,7 +146,7 @@ class FollowsTheData:
         """Return the divergences of the precisions L; a single one if L is shared."""
         logs, size = self.log_determinants(posterior), posterior.spectrum.shape[-1]
         degrees = self.wishart_degrees(posterior)[:, None]
-        degrees, scales = np.broadcast_to(degrees, logs[0].shape), self.likeness * size
+        scales = self.likeness * size
         each = matrix_f_divergence(degrees, size, *logs, self.degrees, scales)
         return each.sum(axis=1)
 
