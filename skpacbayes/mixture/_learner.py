@@ -276,7 +276,8 @@ class Learner:
         best = [self.choice.of(fits[0])]
         if self.chooses:
             K = min(K, few_more(fits[0].n_components))
-        nearly, prices = mixtures[0].enough(X, weight, NEARLY), prices_of(mixtures, *rows)
+        nearly = mixtures[0].enough(X, weight, NEARLY)
+        prices = prices_of(mixtures, X, weight)
         for mixture, price in zip(mixtures[1:], prices[1:], strict=True):
             behind = max(nearly, max(prices) - price)  # and still a rival
             fits.append(first_fit(mixture, K, K, max(best) - behind))

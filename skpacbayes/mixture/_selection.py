@@ -11,7 +11,7 @@ from ._search import best_fit, family_start, in_rounds, remembered, start
 PATH_TOLERANCE = 10  # multiple of `tol` for the fits of a path
 PATH_RISE = 0.05  # smallest total rise of the bound in a sweep of a path, in nats
 START_SWEEPS = 15  # sweeps before the first merger of a path
-PATH_SWEEPS = 3  # sweeps after each merger of a path
+PATH_SWEEPS = 6  # sweeps after each merger of a path
 MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried,
 AT_LEAST = 10  # or so many: paths from fewer miss groups beside broad directions
 DECISIVE = 3.0  # nats: odds of 20 to 1
