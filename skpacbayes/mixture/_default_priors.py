@@ -146,7 +146,7 @@ class FollowsTheData:
         """Return the divergences of the precisions L; a single one if L is shared."""
         logs, size = self.log_determinants(posterior), posterior.spectrum.shape[-1]
         degrees = self.wishart_degrees(posterior)[:, None]
-        degrees, scales = np.broadcast_to(degrees, logs[0].shape), self.likeness * size
+        scales = self.likeness * size
         each = matrix_f_divergence(degrees, size, *logs, self.degrees, scales)
         return each.sum(axis=1)
 
@@ -187,12 +187,18 @@ class FollowsTheData:
         families = []
         for likeness in (LIKENESS_STEP * self.likeness, self.likeness / LIKENESS_STEP):
             if 1 <= likeness <= LARGEST_LIKENESS:
-                family = copy(self)
-                family.likeness = likeness
-                families.append(
-                    family.rescaled(self.scale_factor * self.likeness / likeness)
-                )
+                families.append(self.of_likeness(likeness))
         return families
+
+    def of_likeness(self, likeness):
+        """Return the family with another likeness, and the same prior mean of B."""
+        family = copy(self)
+        family.likeness = likeness
+        return family.rescaled(self.scale_factor * self.likeness / likeness)
+
+    def chosen_as(self, other):
+        """Return the family with the likeness of another one."""
+        return self.of_likeness(other.likeness)
 
 
 class NormalF(FollowsTheData, NormalInverseGamma):

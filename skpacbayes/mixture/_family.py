@@ -128,6 +128,10 @@ class Family:
         """Return families with other priors that the bound may choose."""
         return []
 
+    def chosen_as(self, other):
+        """Return the family with the alternative that was chosen for other rows."""
+        return self
+
     def refinements(self):
         """Return families whose bound can only be compared after sweeps over rows."""
         return []

@@ -13,8 +13,10 @@ from scipy.sparse import issparse
 
 from .._chains import in_threads
 from ._answers import log_densities
+from ._ascent import PRIOR_UPDATES
 from ._diagnostics import components_of
 from ._dual import in_dual_form, lifted
+from ._moves import limited
 from ._search import from_labels
 from ._selection import with_best_prior
 
@@ -158,17 +160,21 @@ def undecided(mixtures, criteria, X, sample_weight):
     criteria : list of float
         The best criterion of each.
     """
-    total = X.shape[0] if sample_weight is None else sample_weight.sum()
-    price = PRICE * np.log(max(total, 1.0))
-    sizes = [prior_size(each.family, X.shape[1]) for each in mixtures]
+    prices = prices_of(mixtures, X, sample_weight)
     best = int(np.argmax(criteria))
     others = (
         i
-        for i, size in enumerate(sizes)
-        if size < sizes[best]
-        and criteria[i] + price * (sizes[best] - size) > criteria[best]
+        for i, price in enumerate(prices)
+        if price < prices[best] and criteria[i] - price > criteria[best] - prices[best]
     )
     return [best, *others]
+
+
+def prices_of(mixtures, X, sample_weight):
+    """Return the price of the prior of each mixture, in nats."""
+    total = X.shape[0] if sample_weight is None else sample_weight.sum()
+    price = PRICE * np.log(max(total, 1.0))
+    return [price * prior_size(each.family, X.shape[1]) for each in mixtures]
 
 
 def prior_size(family, n_features):
@@ -182,9 +188,9 @@ def best_on_held_out_rows(learner, fits, X, sample_weight):
     """Return the number of the fit whose kind is best on held-out rows.
 
     In each fold, the mixture of each fit is begun anew, with the prior of the rows that
-    are not held out, and from their components in that fit. Held-out rows so influence
-    the start, and perhaps which maximum is reached; this is the same for all kinds.
-    With fewer blocks of rows than folds it is the first.
+    are not held out, and from their components in that fit, whose likeness is kept.
+    Held-out rows so influence the start, and perhaps which maximum is reached; this is
+    the same for all kinds. With fewer blocks of rows than folds it is the first.
 
     Parameters
     ----------
@@ -210,14 +216,17 @@ def scores_of(learner, fits, labels, X, weight, held_out):
     mixtures = learner.mixtures(*rows, fits[0].mixture.inverse_temperature)
     begun = {each.family.covariance_type: each for each in mixtures}
     to = {**learner.to, "tol": COARSE * learner.to["tol"]}
-    found = []
+    brief, found = limited(to), []
     for fit, components in zip(fits, labels, strict=True):
-        mixture = begun[fit.mixture.family.covariance_type]
+        family = fit.mixture.family
+        mixture = begun[family.covariance_type]
+        mixture = mixture.with_family(mixture.family.chosen_as(family))
         mixture = in_dual_form(mixture, *rows)
         own_rows = mixture.family.encoded(rows[0]), rows[1]
         own = from_labels(mixture, fit.n_components, *own_rows, components[~held_out])
-        own = mixture.ascend(own, *own_rows, **to)
-        own = lifted(with_best_prior(own, *own_rows, **to), *rows)
+        own = mixture.ascend(own, *own_rows, **brief)
+        mixture, state = own.mixture.reshaped(own.statistics, own.state, PRIOR_UPDATES)
+        own = lifted(mixture.ascend(state, *own_rows, **to), *rows)
         found.append(log_densities(own.mixture.family, own.state, X[held_out]))
     return found
 

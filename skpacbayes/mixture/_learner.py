@@ -30,6 +30,7 @@ from ._held_out import (
     TEMPERATURES,
     TemperatureChoice,
     best_on_held_out_rows,
+    prices_of,
     undecided,
 )
 from ._merged_groups import warn_of_merged_groups
@@ -253,6 +254,7 @@ class Learner:
 
         Mixtures whose first start is nearly the best are searched with all starts, up
         to few more components than the first mixture has, unless they need them all.
+        The first path of a mixture ends where it cannot become a rival of the others.
         Where the criteria are not decisive, held-out rows choose the mixture.
 
         Returns
@@ -265,18 +267,22 @@ class Learner:
         if len(mixtures) == 1:
             return mixtures[0], self.searched(mixtures[0], K, *rows, tasks)
 
-        def first_fits(mixture, most, first=AT_LEAST):
-            one = {"n_init": 1, "first": first}
+        def first_fit(mixture, most, first=AT_LEAST, least=-np.inf):
+            one = {"n_init": 1, "first": first, "least": least}
             paths = self.searched(mixture, most, *rows, range, known, **one)
-            return best_by_number(paths)
+            return self.best_of(best_by_number(paths))
 
-        found = [first_fits(mixtures[0], K)]
+        fits = [first_fit(mixtures[0], K)]
+        best = [self.choice.of(fits[0])]
         if self.chooses:
-            K = min(K, few_more(self.best_of(found[0]).n_components))
-        found += [first_fits(each, K, K) for each in mixtures[1:]]
-        fits = [self.best_of(each) for each in found]
-        best = [self.choice.of(fit) for fit in fits]
-        near = max(best) - mixtures[0].enough(X, weight, NEARLY)
+            K = min(K, few_more(fits[0].n_components))
+        nearly = mixtures[0].enough(X, weight, NEARLY)
+        prices = prices_of(mixtures, X, weight)
+        for mixture, price in zip(mixtures[1:], prices[1:], strict=True):
+            behind = max(nearly, max(prices) - price)  # and still a rival
+            fits.append(first_fit(mixture, K, K, max(best) - behind))
+            best.append(self.choice.of(fits[-1]))
+        near = max(best) - nearly
         mosts = [self.n_components]  # others that do not need K are tried up to K
         mosts += [K if fit.n_components < K else mosts[0] for fit in fits[1:]]
         kept = [i for i, of in enumerate(best) if of >= near]
@@ -325,12 +331,15 @@ class Learner:
         n_init = n_init or self.n_init
         known = {} if known is None else known
         X = mixture.family.encoded(X)
-        seeds = np.random.default_rng(self.seed).integers(2**31 - 1, size=n_init)
+        generator = np.random.default_rng(self.seed)
+        seeds = generator.integers(2**31 - 1, size=max(n_init, 2))
         search = {"tasks": tasks, "n_jobs": self.n_jobs, "known": known}
         if self.chooses:
             rows = X, weight
+            to["n_init"] = n_init
             return self.choice.paths(mixture, first, most, seeds, *rows, **search, **to)
-        fits = restarts(mixture, most, seeds, X, weight, **search, **self.to)
+        starts = mixture, most, seeds[:n_init]
+        fits = restarts(*starts, X, weight, **search, **self.to)
         best = best_fit(fits)
         return [
             remembered(

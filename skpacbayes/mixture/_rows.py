@@ -144,7 +144,7 @@ class QuadraticDensity:
         self.first, self.second = product_pairs(len(origin), full)
         gaps = means - origin
         if full:
-            linear = np.einsum("kij,kj->ki", precisions, gaps)
+            linear = (precisions @ gaps[:, :, None])[:, :, 0]
             products = precisions[:, self.first, self.second]
         else:
             linear, products = precisions * gaps, precisions

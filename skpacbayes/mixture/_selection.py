@@ -48,19 +48,20 @@ class Choice:
         X,
         sample_weight,
         *,
+        n_init,
         tasks,
         n_jobs,
         known,
         least=-np.inf,
     ):
-        """Return a path for each seed: fits of some number and all fewer components.
+        """Return `n_init` paths: fits of some number and all fewer components.
 
         One path begins with `first` components, the others with few more than the best
         number of that path, all with at most `most`. More paths follow as long
         as the best number so far asks for more components. The bound chooses the prior
-        at each start; its scale then follows each merger. A path ends where mergers
-        can hardly reach the criterion `least`. Results in `known` are not computed
-        again.
+        at each start; its scale then follows each merger. A path that has not reached
+        the criterion `least` ends where mergers can hardly reach it. Results in `known`
+        are not computed again. There are at least two `seeds`, one for each path.
         """
         rows = X, sample_weight
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
@@ -74,13 +75,14 @@ class Choice:
             fit = mixture.ascend(state, *rows, **short)
             chosen, state = mixture.best_prior(fit, *rows, short["tol"])
             fit = chosen.ascend(state, *rows, **brief)
-            fits = {n_components: fit}
+            fits, best = {n_components: fit}, self.of(fit)
             for K in range(n_components - 1, 0, -1):
-                if self.of(fit) + self.most_by_mergers(fit) < least:
+                if best < least and self.of(fit) + self.most_by_mergers(fit) < least:
                     break
                 state, _ = best_merge(fit, *rows)
                 fit = fit.mixture.ascend(state, *rows, **brief)
                 fits[K] = fit = with_reshaped_prior(fit)
+                best = max(best, self.of(fit))
             return fits
 
         def run(start):
@@ -92,11 +94,11 @@ class Choice:
 
         one = min(first, most), seeds[0]
         more = needed(run(one))
-        starts = [one, *((more, seed) for seed in seeds[1:])]
+        starts = [one, *((more, seed) for seed in seeds[1:n_init])]
         paths = in_rounds(run, starts, tasks, n_jobs)
         fits = best_by_number(paths)
         while max(fits) < needed(fits):
-            paths.append(run((needed(fits), seeds[0])))
+            paths.append(run((needed(fits), seeds[1])))
             fits = best_by_number(paths)
         return paths
 
@@ -106,8 +108,10 @@ class Choice:
         They save the divergences of components, and rows are described no better.
         """
         K, state = fit.n_components, fit.state
-        saved = fit.mixture.family.divergences(state.components)
-        saved = saved.sum() - saved.min() + fit.mixture.weights_divergence(state)
+        saved, family = fit.mixture.weights_divergence(state), fit.mixture.family
+        each = family.divergences(state.components)
+        together = family.divergence(state.components)  # less, if some are shared
+        saved += min(each.sum() - each.min(), together)
         return saved + self.surprise(K) - self.surprise(1)
 
     def best_of(self, paths, X, sample_weight):

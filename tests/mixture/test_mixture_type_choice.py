@@ -4,9 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from sklearn.cluster import kmeans_plusplus
 
 from skpacbayes.mixture import TemperedVBGaussianMixture, _learner
 from skpacbayes.mixture._held_out import prior_size, undecided
+from skpacbayes.mixture._search import drawn_rows
+from skpacbayes.mixture._selection import Choice
 
 
 class Candidate:
@@ -93,6 +97,39 @@ def test_many_rows_need_no_folds(monkeypatch):
     """With 3,000 rows of five correlated columns the bound decides."""
     monkeypatch.setattr(_learner, "best_on_held_out_rows", None)
     assert fit(factors(3000, 5, seed=0), max_components=3).covariance_type_ == "full"
+
+
+@pytest.mark.parametrize("shape", [(60, 4), (200, 8), (100, 2)])
+def test_types_without_hope_are_left_early(shape, monkeypatch):
+    """Nothing else changes, and the path of the type that is chosen is complete."""
+    X = factors(*shape, seed=2)
+    X[::3] += 4 * X.std(axis=0)
+    found, ends = fit(X, max_components=6), []
+
+    def recorded(self, fit):
+        ends.append(fit)
+        return np.inf
+
+    monkeypatch.setattr(Choice, "most_by_mergers", recorded)
+    whole = fit(X, max_components=6)
+    assert ends
+    assert found.covariance_type_ == whole.covariance_type_
+    assert found.elbo_path_ == whole.elbo_path_
+    assert set(found.elbo_path_) == set(range(1, 1 + max(found.elbo_path_)))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_of_greedy_k_means(sparse, seed):
+    """They are those of scikit-learn, also with copies and rows without weight."""
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(2.0, size=(40 + 60 * seed, 1 + 2 * seed)).astype(float)
+    weight = rng.integers(0, 3, size=len(X)).astype(float)
+    X = csr_matrix(X) if sparse else X
+    options = {"sample_weight": weight, "random_state": seed, "n_local_trials": 3}
+    for n_clusters in (1, 2, 9):
+        _, expected = kmeans_plusplus(X, n_clusters, **options)
+        assert (drawn_rows(X, weight, n_clusters, seed) == expected).all()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
