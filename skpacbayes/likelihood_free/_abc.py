@@ -55,8 +55,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Number of accepted simulations k. int: the number; float in (0, 1]: a fraction
         of the table; "cv": chosen by held-out pairs, from 10 to 30,000; "rate": of the
         order N^((p + 4) / (m + p + 4)) of Theorem 3.3, for N simulations, p parameters
-        and m summaries (with the distance "regression", m = p). If the table has fewer simulations, predictions raise
-        ValueError, as in `sklearn.neighbors`.
+        and m summaries (with the distance "regression", m = p). If the table has fewer
+        simulations, predictions raise ValueError, as in `sklearn.neighbors`.
     bandwidth : "cv", "silverman", "rate" or float, default="cv"
         Multiple of Silverman's bandwidth for the accepted draws. "silverman": 1; "cv":
         chosen by held-out pairs, from 0.02 to 2 (at least 0.7 if a parameter has few
@@ -73,7 +73,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Distance between summaries. "mad": Euclidean, each summary divided by its median
         absolute deviation; "whiten": Mahalanobis; "regression": between the linear
         predictions of the parameters from the summaries; None: Euclidean; "cv": "mad",
-        unless another of the first three is clearly better for held-out pairs.
+        unless another of the first three is clearly better for held-out pairs; "mad" if
+        `n_neighbors`, `bandwidth` and `adjustment` are all given.
     parameter_transform : {"log", "logit"}, list of these or None, default=None
         Transform of the parameters for adjustment and smoothing. A list has one entry
         for each parameter.
@@ -157,9 +158,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     k, the bandwidth is the nearest to Silverman's within 1.5 standard errors of the
     best; then k is the largest within one standard error and 0.01 nats of the best.
     Candidates with at least 1000 neighbors that are far worse after 50 pairs are
-    dropped. Distances: "mad" first; another one replaces it if a quarter of the pairs
-    are more probable by 0.01 nats and three standard errors, and a twelfth by one. `fit`
-    warns if the smallest or the largest bandwidth is best and one beyond
+    dropped. This is done with the distance "mad". Another one replaces it if a quarter
+    of the pairs are more probable by 0.01 nats and three standard errors, and a twelfth
+    by one. `fit` warns if the smallest or the largest bandwidth is best and one beyond
     it would be better. It also warns if pairs are clearly more probable without the
     summaries that show no relation to the parameters.
 

@@ -93,7 +93,8 @@ class Accepted:
         self.gaps, self.draws = gaps[:n_accepted], parameters[:n_accepted]
         self.shares = np.ones(n_accepted)
         if border > squares[0]:
-            self.shares = 1.0 - squares[:n_accepted] / border
+            shares = 1.0 - squares[:n_accepted] / border
+            self.shares = np.maximum(shares, 0.0)  # ties differ by rounding
         self._residuals = None
 
     def posterior(self, adjustment, prior, support):

@@ -47,8 +47,6 @@ class Settings:
         self.metric = metric
         self.neighbors = Neighbors(Metric.learned(metric, table))
         self.n_directions = len(self.neighbors.metric.scale)
-        chosen = (self.n_neighbors, self.bandwidth, self.adjustment, estimator.metric)
-        self.compares = "cv" in chosen
         self.chosen = Choice("linear", 1, 1.0)  # if nothing is compared
         self.validation = None  # results of the comparison, if any
         self.cv_table = {}
@@ -58,6 +56,11 @@ class Settings:
         """The exponent (p + 4) / (m + p + 4) of Theorem 3.3."""
         p = self.n_parameters
         return (p + 4) / (self.n_directions + p + 4)
+
+    @property
+    def compares(self):
+        """Whether anything is chosen by held-out pairs."""
+        return "cv" in (self.n_neighbors, self.bandwidth, self.adjustment)
 
     def adopt(self, found):
         """Adopt the best candidate of a `Validation`."""

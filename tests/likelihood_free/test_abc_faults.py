@@ -45,6 +45,9 @@ def hard_tables():
     yield "all simulations the same", np.ones((50, 3)), y[:50]
     yield "pairs repeated", np.repeat(X[:40], 10, axis=0), np.repeat(y[:40], 10, axis=0)
     yield "integers", np.round(X), y
+    rng = np.random.default_rng(21)
+    rounded = np.round(rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 2)))[:400]
+    yield "ties that differ by rounding", rounded, rounded[:, :1]
     yield "more summaries than simulations", *table(12, n_summaries=30)
     yield "two simulations", X[:2], y[:2]
     yield "constant parameter", X, np.ones((400, 1))
@@ -54,7 +57,7 @@ def hard_tables():
 
 # Densities that are infinite, or those of the prior: the warning is right.
 @pytest.mark.filterwarnings("ignore:bandwidth='cv' chose")
-@pytest.mark.parametrize("metric", ["mad", "whiten", "regression", None])
+@pytest.mark.parametrize("metric", ["cv", "mad", "whiten", "regression", None])
 @pytest.mark.parametrize(
     ("X", "y"),
     [pytest.param(X, y, id=name) for name, X, y in hard_tables()],
