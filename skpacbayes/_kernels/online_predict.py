@@ -65,13 +65,15 @@ def predict_deviations(
     totals,
     scores,
     deviations,
+    clipped,
 ):
     """Write what `predict_scores` does, and standard deviations, noise included.
 
     deviations : (n_rows,). The experts' distributions are mixed. Where a score is
     clipped, to the range of the rows or of the targets, its error may be what the line
-    would add, which counts as a deviation. Returns the weighted mean of the degrees of
-    freedom of their noises.
+    would add, which counts as a deviation. clipped : (n_rows,), the shares of the
+    variances that are due to that. Returns the weighted mean of the degrees of freedom
+    of their noises.
     """
     n_experts, width = models.shape[0], models.shape[2]
     Z, work = np.empty((1, width)), np.empty((2, width))
@@ -86,7 +88,7 @@ def predict_deviations(
         place(X[i], moments, origin, waves, models[0], stream, False, Z)
         mean = weigh_scores(z, models, numbers, stream, losses, totals, 0, shares, own)
         place(X[i], moments, origin, waves, models[0], stream, True, Z)
-        total, size = 0.0, scale_row(z, work[0])
+        total, part, size = 0.0, 0.0, scale_row(z, work[0])
         for k in range(n_experts):
             scaled = work[0, : np.int64(numbers[k, SIZE])]
             along = size * deviation_along(models[k], covariances, k, scaled, work[1])
@@ -98,7 +100,10 @@ def predict_deviations(
             beyond = score_of(z, models[k], numbers[k], stream) - own[k]
             deviation = math.hypot(deviation, math.hypot(beyond, own[k] - mean))
             total = math.hypot(total, math.sqrt(shares[k]) * deviation)
-        scores[i, 0], deviations[i] = mean, total
+            part = math.hypot(part, math.sqrt(shares[k]) * beyond)
+        scores[i, 0], deviations[i], clipped[i] = mean, total, 0.0
+        if 0.0 < part < math.inf:
+            clipped[i] = (part / total) ** 2
     mixed = 0.0
     for k in range(n_experts):
         mixed += shares[k] * degrees[k]

@@ -12,9 +12,10 @@ from .._kernels.online_state import MEAN, PRIOR, VARIANCE
 SCALES = 10.0 ** np.arange(1, 6)
 FEWEST_ROWS = 32
 CLEAR = 10.0  # least increase of the log evidence for which the scale is changed
-# Share of the squared targets, below which smaller errors are no more evidence; and of
-# the errors with the scale before, below which errors are rounding.
-NEGLIGIBLE, ROUNDING = 1e-6, 1e-12
+NEGLIGIBLE = 1e-6  # share of squared targets, below which errors are no more evidence
+# Bound on the rounding of the squares along a stream, as a share of those with the
+# scale before. It is added to the errors, which may be smaller.
+ROUNDING = 1e-8
 HALVED = 0.25  # share of the noise variance, from which errors are noted anew
 
 
@@ -47,7 +48,7 @@ def choose_prior_scale(state):
     growth = new * old * (scale**-2 - precisions)[:, None]  # of variances, from the old
     penalties = precisions * np.square(new * along).sum(axis=1)
     errors = total - growth @ np.square(along) - penalties
-    squares = penalties + np.maximum(errors, ROUNDING * total)
+    squares = penalties + np.maximum(errors, 0.0) + ROUNDING * total
     negligible = NEGLIGIBLE * (total + old @ np.square(along))
     evidence = 0.5 * np.log(new * precisions[:, None]).sum(axis=1)
     evidence -= 0.5 * count * np.log(np.maximum(squares, negligible))

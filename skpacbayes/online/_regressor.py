@@ -387,7 +387,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             Levels in (0, 1). If the noise is given, the predictive distribution is
             Gaussian. If it is estimated, this is a Student distribution, unless the
             errors so far contradict it: then their own quantiles, relative to the
-            standard deviations that were predicted, count the more, the more they do.
+            standard deviations that were predicted, count the more, the more they do,
+            but not for what a line would add beyond the range of the features.
 
         Returns
         -------
@@ -402,8 +403,10 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             If a level is not in (0, 1), or X is not finite or beyond 1e150.
         """
         levels = as_levels(quantiles, ends=False)
-        mean, std, degrees = self._distributions(X)
-        standard = self._standard_quantiles(levels, degrees)
+        mean, std, clipped, degrees = self._distributions(X)
+        standard, student = self._standard_quantiles(levels, degrees)
+        if clipped.any():  # no error tells what the line would add beyond the range
+            standard = standard + clipped[:, None] * (student - standard)
         offsets = np.zeros((len(mean), len(levels)))  # no infinity times 0
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
         return mean[:, None] + offsets
@@ -475,17 +478,21 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
     @as_fitted
     def _distributions(self, X):
-        """Return means, standard deviations and degrees of freedom; 0 if Gaussian."""
+        """Return means, standard deviations, shares of clipping, degrees of freedom.
+
+        See `predict_deviations`. The degrees of freedom are 0 if Gaussian.
+        """
         X = self._rows(X)
         self._check_distribution()
         self._doubt_rows(X)
-        means, deviations = np.empty((len(X), 1)), np.empty(len(X))
-        arguments = self._state.arguments
-        degrees = predict_deviations(X, *arguments, means, deviations)
-        return means[:, 0], deviations, degrees if self._estimates_noise() else 0.0
+        found = np.empty((len(X), 1)), np.empty(len(X)), np.empty(len(X))
+        degrees = predict_deviations(X, *self._state.arguments, *found)
+        means, deviations, clipped = found
+        degrees = degrees if self._estimates_noise() else 0.0
+        return means[:, 0], deviations, clipped, degrees
 
     def _standard_quantiles(self, levels, degrees):
-        """Return quantiles of errors over their standard deviations.
+        """Return quantiles of errors over their deviations, and those of a Student.
 
         They are computed anew if the levels differ from those last asked for, or a row
         was learnt since.
@@ -502,13 +509,14 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     def _quantiles_of_errors(self, state, levels, degrees):
         """Compute `_standard_quantiles`."""
         if degrees == 0.0:
-            return ndtri(levels)
-        standard = stdtrit(degrees, levels)
+            return (ndtri(levels),) * 2
+        student = stdtrit(degrees, levels)
+        standard = student.copy()
         best = state.best_expert
         numbers = state.numbers[best]
         noise, _ = noise_of(state.models[best], numbers, state.full)
         move_to_observed(numbers, noise, levels, standard)
-        return standard
+        return standard, student
 
     def _doubt_change(self):
         """Warn also of errors that grow."""

@@ -484,8 +484,8 @@ def covariances_of(state):
 def test_predict_deviations(kernel, full):
     """The scores of the experts mixed, and the law of total variance."""
     state, X = experts_after("squared_error", full)
-    scores, deviations = np.empty((4, 1)), np.empty(4)
-    kernel(X, *state.arguments, scores, deviations)
+    scores, deviations, clipped = np.empty((4, 1)), np.empty(4), np.empty(4)
+    kernel(X, *state.arguments, scores, deviations, clipped)
     shares = np.exp(-0.7 * (state.losses[0] - state.losses[0].min()))
     shares /= shares.sum()
     assert_allclose(state.shares()[0], shares, rtol=1e-12)
@@ -494,7 +494,8 @@ def test_predict_deviations(kernel, full):
     along = np.array([((X @ V) * X).sum(axis=1) for V in covariances_of(state)])
     variance = shares @ (0.5 / 0.7 + along + (each - shares @ each) ** 2)
     assert_allclose(deviations, np.sqrt(variance), rtol=1e-10)
-    kernel(1e170 * X, *state.arguments, scores, deviations)  # squares overflow
+    assert (clipped == 0.0).all()
+    kernel(1e170 * X, *state.arguments, scores, deviations, clipped)  # overflow
     assert np.isfinite(deviations).all()
 
 
@@ -503,7 +504,7 @@ def test_predict_scores(kernel):
     state, X = experts_after("squared_error", True)
     scores, expected = np.empty((4, 1)), np.empty((4, 1))
     kernel(X, *state.arguments, scores)
-    predict.predict_deviations(X, *state.arguments, expected, np.empty(4))
+    predict.predict_deviations(X, *state.arguments, expected, *np.empty((2, 4)))
     assert_allclose(scores, expected, rtol=1e-14)
 
 

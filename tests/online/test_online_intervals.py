@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.base import clone
 
@@ -99,9 +100,26 @@ def test_quantiles_follow_the_units_and_the_direction_of_the_target(noise):
 def test_quantiles_increase_with_the_level(noise):
     X, y = table(noise)
     levels = np.concatenate([[1e-12, 1e-6], np.linspace(0.001, 0.999, 999), [1 - 1e-9]])
-    found = OnlineVIRegressor().fit(X, y).predict_quantiles(X[:2], levels)
+    asked = np.vstack([X[:2], 3.0 * X[:2], 30.0 * X[:2]])
+    found = OnlineVIRegressor().fit(X, y).predict_quantiles(asked, levels)
     assert np.isfinite(found).all()
     assert (np.diff(found) >= 0.0).all()
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_quantiles_far_beyond_the_range_are_not_those_of_errors_within(noise):
+    """What the line would add there has no part in the errors."""
+    X, y = table(noise)
+    model, far = OnlineVIRegressor().fit(X, y), 1e6 * X[:2]
+    mean, std = model.predict(far, return_std=True)
+    share = np.square((far @ model.coef_ + model.intercept_ - mean) / std)
+    within, found = (model.predict_quantiles(asked, LEVELS) for asked in (X[:2], far))
+    errors = (within.T - model.predict(X[:2])) / model.predict(X[:2], return_std=True)[
+        1
+    ]
+    expected = share * norm.ppf(LEVELS)[:, None] + (1.0 - share) * errors
+    assert_allclose((found.T - mean) / std, expected, rtol=0.02, atol=0.01)
+    assert (share > 0.3).all()
 
 
 @pytest.mark.parametrize("n_features", [3, 10, 25, 60])

@@ -153,6 +153,22 @@ def test_targets_without_noise():
     assert np.median(high - low) < 0.01
 
 
+@pytest.mark.parametrize("n_rows", [40, 120, 300])
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 1e-3])
+@pytest.mark.parametrize("first", [1.0, 100.0])
+def test_intervals_of_targets_nearly_without_noise(n_rows, noise, first):
+    """Whatever the errors of rounding; rows beyond the range of a column included."""
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 8, n_rows])
+        X = rng.normal(size=(n_rows + 500, 8))
+        X[0] *= first
+        y = X @ rng.normal(size=8) + noise * rng.normal(size=len(X))
+        model = OnlineVIRegressor().fit(X[:n_rows], y[:n_rows])
+        assert model.prior_scales_ > 1.0
+        low, high = model.predict_quantiles(X[n_rows:], [0.05, 0.95]).T
+        assert np.mean((low <= y[n_rows:]) & (y[n_rows:] <= high)) > 0.75
+
+
 def test_copies_of_columns():
     """Their coefficients are shared, whatever the scale."""
     X, y = parts_and_total(300)
