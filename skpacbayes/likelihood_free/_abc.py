@@ -74,7 +74,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         absolute deviation; "whiten": Mahalanobis; "regression": between the linear
         predictions of the parameters from the summaries; None: Euclidean; "cv": "mad",
         unless another of the first three is clearly better for held-out pairs; "mad" if
-        `n_neighbors`, `bandwidth` and `adjustment` are all given.
+        there are fewer than 25 of them, or none because `n_neighbors`, `bandwidth` and
+        `adjustment` are all given.
     parameter_transform : {"log", "logit"}, list of these or None, default=None
         Transform of the parameters for adjustment and smoothing. A list has one entry
         for each parameter.
@@ -158,11 +159,12 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     k, the bandwidth is the nearest to Silverman's within 1.5 standard errors of the
     best; then k is the largest within one standard error and 0.01 nats of the best.
     Candidates with at least 1000 neighbors that are far worse after 50 pairs are
-    dropped. This is done with the distance "mad". Another one replaces it if a quarter
-    of the pairs are more probable by 0.01 nats and three standard errors, and a twelfth
-    by one. `fit` warns if the smallest or the largest bandwidth is best and one beyond
-    it would be better. It also warns if pairs are clearly more probable without the
-    summaries that show no relation to the parameters.
+    dropped. This is done with the distance "mad". Another one replaces it if 25 of the
+    pairs are more probable with it by 0.01 nats and one standard error in the mean, and
+    75 of them (or all, if there are fewer) by three. `fit` warns if the smallest or the
+    largest bandwidth is best and one beyond it would be better. It also warns if pairs
+    are clearly more probable without the summaries that show no relation to the
+    parameters.
 
     `score` is the mean log density, so that a grid search minimises the expected
     Kullback-Leibler divergence of the posterior; for R2 pass the result of `predict` to
@@ -718,14 +720,14 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             found = validated(settings, table, pairs, weights, tasks)
             if self.metric == "cv" and (other := self._better_metric(table, found)):
                 settings = Settings(self, table, self._support, other)
-                found = validated(settings, table, pairs, weights, tasks)
+                found = validated(settings, table, found.pairs, found.weights)
             settings.adopt(found)
             self._warn_of_unrelated(table, settings, found)
         return settings
 
     def _better_metric(self, table, found):
         """Return the metric that held-out pairs clearly prefer to "mad", or None."""
-        if len(table.summaries) == 1:
+        if len(table.summaries) == 1 or len(found.scores) < FEW_PAIRS:
             return None
         gains = {}
         for metric in ("whiten", "regression"):

@@ -164,9 +164,20 @@ class Gain(NamedTuple):
     mean: float
     error: float  # standard error
 
+    @classmethod
+    def of(cls, gains, weights):
+        """Return the mean gain of some pairs, and its error by the jackknife.
+
+        The latter is large if one pair has most of the weight.
+        """
+        mean, shares = np.average(gains, weights=weights), weights / weights.sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            changes = shares / (1.0 - shares) * (gains - mean)
+        return cls(mean, np.linalg.norm(changes) / np.sqrt(min(1.0, weights.mean())))
+
     def exceeds(self, least, n_errors=SURE):
         """Return whether the gain exceeds `least` nats and some standard errors."""
-        return self.mean > max(least, n_errors * self.error)
+        return self.mean > least and self.mean > n_errors * self.error
 
 
 class Validation:
@@ -247,10 +258,7 @@ class Validation:
         weights = self.weights[some]
         other = validated(settings, table, self.pairs[some], weights)
         gains = other.scores[:, other.place] - self.scores[some, self.place]
-        mean = np.average(gains, weights=weights)
-        n_pairs = min(len(gains), weights.sum())
-        error = np.sqrt(np.average((gains - mean) ** 2, weights=weights) / n_pairs)
-        return Gain(mean, error)
+        return Gain.of(gains, weights)
 
     def as_table(self):
         """Return the columns of `cv_table_`."""

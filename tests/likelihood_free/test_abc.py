@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpacbayes import ABCPosteriorKDE
+from skpacbayes.likelihood_free._abc_choice import Gain
 
 # Most tables have a summary of noise.
 pytestmark = pytest.mark.filterwarnings("ignore:The summaries .* show no relation")
@@ -284,6 +285,60 @@ def test_the_metric_is_the_one_that_held_out_pairs_prefer(parameters):
     assert stream.metric_ in ("whiten", "regression")
     stream.partial_fit(X[900:], y[900:])
     assert stream.metric_ in ("whiten", "regression")
+
+
+@pytest.mark.parametrize("n_blocks", [2, 5, 1000])
+@pytest.mark.usefixtures("callbacks")
+def test_callbacks_see_one_run_whatever_the_metric(n_blocks):
+    """A stop leaves the pairs seen so far, with the other metric too."""
+    seen = []
+
+    class Stop:
+        def setup(self, estimator, context):
+            seen.append("setup")
+
+        def teardown(self, estimator, context):
+            seen.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context, **rest):
+            pass
+
+        def on_fit_task_end(self, estimator, context, **rest):
+            seen.append(context.task_name)
+            return seen.count("held-out pairs") >= n_blocks
+
+    X, y = nearly_equal(1500, 0)
+    model = ABCPosteriorKDE(bounds=(-1, 1), random_state=0).set_callbacks(Stop())
+    model.fit(X, y)
+    n_blocks = min(n_blocks, 30)
+    steps = ["held-out pairs"] * n_blocks
+    assert seen == ["setup", *steps, "fit", "teardown"]
+    assert (model.metric_ == "mad") == (n_blocks == 2)  # 20 pairs are too few
+    assert len(model._settings.validation.scores) == 10 * n_blocks
+
+
+def test_few_pairs_choose_no_metric():
+    """They would choose by chance."""
+    for seed in range(6):
+        X, y = table(200, n_summaries=3, seed=seed)
+        for n_pairs in (2, 5):
+            options = {"n_validation": n_pairs, "bandwidth": "silverman"}
+            model = ABCPosteriorKDE(**options, random_state=seed).fit(X, y)
+            assert model.metric_ == "mad"
+
+
+def test_a_gain_by_one_pair_of_a_large_weight_is_not_clear():
+    gains = np.r_[3.0, np.random.default_rng(0).normal(size=29)]
+    equal = Gain.of(gains, np.ones(30))
+    assert_allclose(equal.error, gains.std() / np.sqrt(30), rtol=0.05)
+    for weight in (1.0, 1e2, 1e6):
+        weights = np.r_[weight, np.ones(29)]
+        assert not Gain.of(gains, weights).exceeds(0.01)
+        assert not Gain.of(gains, 1e-3 * weights).exceeds(0.01)
+    assert Gain.of(1.0 + 0.1 * gains, np.ones(30)).exceeds(0.01)
+    assert not Gain.of(np.ones(1), np.ones(1)).exceeds(0.01)
+    for gain in (np.nan, np.inf):  # infinite densities are no gain
+        assert not Gain.of(np.r_[gain, gains], np.ones(31)).exceeds(0.01)
 
 
 def test_the_metric_stays_mad_where_none_is_better():

@@ -244,7 +244,7 @@ def test_summaries_of_noise_alone_are_named(simulator, n):
     X = np.column_stack([X, rng.normal(size=(n, 60))])
     named = f"summaries \\[{first}, {first + 1}, .* and 55 more show no relation"
     with pytest.warns(UserWarning, match=named):
-        ABCPosteriorKDE(n_validation=100, random_state=0).fit(X, y)
+        ABCPosteriorKDE(metric="mad", n_validation=100, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize(
