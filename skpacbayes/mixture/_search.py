@@ -2,14 +2,13 @@
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.cluster import kmeans_plusplus
 
 from .._chains import in_threads
 from .._kernels.kmeans import WeightedPoints
 from ._rows import Responsibilities
 
 SEEDING_ROWS = 10_000  # largest number of rows for choosing a start
-TRIALS = 3  # rows tried for each center of k-means++
 SEEDINGS = 3  # runs of k-means, of which the best one is the start
 LLOYD_STEPS = 20
 COMPARED_SWEEPS = 10  # sweeps before two kinds of starts are compared
@@ -98,42 +97,14 @@ def best_clusters(points, weight, n_clusters, seed):
 
 def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
     """Return labels and loss of greedy k-means++ and Lloyd steps."""
-    centers = points[drawn_rows(points, weight, n_clusters, seed)]
+    centers, _ = kmeans_plusplus(
+        points, n_clusters, sample_weight=weight, random_state=seed, n_local_trials=3
+    )
     if issparse(points):
-        centers = centers.toarray()
         return sparse_lloyd(points, weight, centers, n_steps)
     cells = WeightedPoints(points, weight)
     loss = cells.run_lloyd(np.ascontiguousarray(centers), n_steps)
     return cells.labels, loss
-
-
-def drawn_rows(points, weight, n_clusters, seed):
-    """Return the rows drawn by greedy k-means++, the best of `TRIALS` at each step.
-
-    They are those of :func:`sklearn.cluster.kmeans_plusplus`, which takes twice as
-    long for some hundred rows.
-    """
-    generator = np.random.RandomState(seed)
-    lengths = row_norms(points, squared=True)
-    last = len(lengths) - 1
-
-    def losses_at(rows):
-        products = safe_sparse_dot(points[rows], points.T, dense_output=True)
-        losses = np.maximum(lengths[rows, None] - 2 * products + lengths, 0.0)
-        losses[np.arange(len(rows)), rows] = 0.0
-        return losses
-
-    drawn = np.empty(n_clusters, dtype=np.intp)
-    drawn[0] = generator.choice(len(lengths), p=weight / weight.sum())
-    losses = losses_at(drawn[:1])[0]
-    for k in range(1, n_clusters):
-        sums = np.cumsum(weight * losses)
-        rows = np.searchsorted(sums, generator.uniform(size=TRIALS) * sums[-1])
-        rows = np.minimum(rows, last)
-        tried = np.minimum(losses, losses_at(rows))
-        best = (tried @ weight).argmin()
-        drawn[k], losses = rows[best], tried[best]
-    return drawn
 
 
 def sparse_lloyd(points, weight, centers, n_steps):

@@ -2,13 +2,16 @@
 
 import inspect
 import pickle
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import running_gaussian
 from running_gaussian import RunningGaussian
+from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from states import changes, state_of
 from streaming_laws import LAWS, LAWS_OF_PLACE, PLACES, Stream, rounded
@@ -94,3 +97,25 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was():
         estimator.fit(*rows(9, 0))
     estimator.set_params(smallest_variance=1e-12)
     assert not changes(before, state_of(estimator))
+
+
+def test_where_to_read():
+    """At most five files for each estimator, the first of which is its own."""
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| (`[A-Z].*?) \| (.*) \|$", text, re.MULTILINE)
+    named = [name for names, _ in rows for name in re.findall(r"`(\w+)`", names)]
+    public = [getattr(skpacbayes, name) for name in skpacbayes.__all__]
+    estimators = [
+        each
+        for each in public
+        if isinstance(each, type) and issubclass(each, BaseEstimator)
+    ]
+    assert sorted(named) == sorted(each.__name__ for each in estimators)
+    for names, files in rows:
+        found = re.findall(r"`(_\w+\.py)`", files)
+        assert 1 <= len(found) <= 5
+        for name in re.findall(r"`(\w+)`", names):
+            own = Path(inspect.getfile(getattr(skpacbayes, name)))
+            assert all((own.parent / file).exists() for file in found)
+            shared = "_mixture.py"  # what the faces of one class have in common
+            assert own.name in found or shared in found

@@ -4,12 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
-from sklearn.cluster import kmeans_plusplus
 
 from skpacbayes.mixture import TemperedVBGaussianMixture, _learner
 from skpacbayes.mixture._held_out import prior_size, undecided
-from skpacbayes.mixture._search import drawn_rows
 from skpacbayes.mixture._selection import Choice
 
 
@@ -116,20 +113,6 @@ def test_types_without_hope_are_left_early(shape, monkeypatch):
     assert found.covariance_type_ == whole.covariance_type_
     assert found.elbo_path_ == whole.elbo_path_
     assert set(found.elbo_path_) == set(range(1, 1 + max(found.elbo_path_)))
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("seed", range(5))
-def test_rows_of_greedy_k_means(sparse, seed):
-    """They are those of scikit-learn, also with copies and rows without weight."""
-    rng = np.random.default_rng(seed)
-    X = rng.poisson(2.0, size=(40 + 60 * seed, 1 + 2 * seed)).astype(float)
-    weight = rng.integers(0, 3, size=len(X)).astype(float)
-    X = csr_matrix(X) if sparse else X
-    options = {"sample_weight": weight, "random_state": seed, "n_local_trials": 3}
-    for n_clusters in (1, 2, 9):
-        _, expected = kmeans_plusplus(X, n_clusters, **options)
-        assert (drawn_rows(X, weight, n_clusters, seed) == expected).all()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
