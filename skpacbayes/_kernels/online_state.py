@@ -404,6 +404,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.scales_of_prior[k], self.residuals[k] = scale, residuals
         self.choose_clipping()
         self.means[k], self.variances[k] = mean, np.diag(covariance)
+        # The means of the earlier rows were those of the other prior.
+        self.models[k, AVERAGE, self.own] = self.averaging * self.total_weight * mean
         panels = self.covariances[k].reshape(len(self.covariances[k]), -1, PANEL)
         columns = np.arange(len(mean))
         panels[columns // PANEL, : len(mean), columns % PANEL] = covariance

@@ -16,7 +16,7 @@ NEGLIGIBLE = 1e-6  # share of squared targets, below which errors are no more ev
 # Bound on the rounding of the squares along a stream, as a share of those with the
 # scale before. It is added to the errors, which may be smaller.
 ROUNDING = 1e-8
-HALVED = 0.25  # share of the noise variance, from which errors are noted anew
+HALVED = 0.25  # share of the squared errors, below which errors are noted anew
 
 
 def choose_prior_scale(state):

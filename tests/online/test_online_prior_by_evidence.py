@@ -169,6 +169,17 @@ def test_intervals_of_targets_nearly_without_noise(n_rows, noise, first):
         assert np.mean((low <= y[n_rows:]) & (y[n_rows:] <= high)) > 0.75
 
 
+def test_an_average_begins_anew_with_the_other_prior():
+    """Intervals are those of the posterior, which contains all later means."""
+    covered = []
+    for seed in range(4):
+        X, y = parts_and_total(564, seed)
+        model = OnlineVIRegressor(average=True).fit(X[:64], y[:64])
+        low, high = model.predict_quantiles(X[64:], [0.05, 0.95]).T
+        covered.append(np.mean((low <= y[64:]) & (y[64:] <= high)))
+    assert 0.8 < np.mean(covered) < 0.97
+
+
 def test_copies_of_columns():
     """Their coefficients are shared, whatever the scale."""
     X, y = parts_and_total(300)
