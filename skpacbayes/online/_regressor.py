@@ -83,8 +83,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         With None or "auto", the squared loss, an estimated noise, a full covariance,
         standardisation, no forgetting and no Fourier features, the largest scale grows
         to up to 1e5 where the rows ask for it, as small differences of nearly equal
-        columns do: at 32 rows, and each time their number has doubled, it becomes the
-        one with the largest evidence, if that is 10 larger in the log.
+        columns do: at 32 rows, whatever their weights, and each time their number has
+        doubled, it becomes the one with the largest evidence, if that is 10 larger in
+        the log.
     forgetting : "auto" or float in [0, 1), default=0.0
         Rate of forgetting, for NGVI: the posterior is moved towards the prior by this
         share at each row, a memory of about ``1 / forgetting`` rows. "auto" averages

@@ -297,7 +297,7 @@ QUOTED = {
             "online_intervals",
             "Intervals of 50 %",
             "in {10} of {52} tables on which nothing was chosen, and with normal "
-            "quantiles in {24}",
+            "quantiles in {26}",
             [
                 "confirmed, 52 tables > predict_quantiles",
                 "confirmed, 52 tables > tables",
