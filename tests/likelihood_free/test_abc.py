@@ -264,7 +264,9 @@ def nearly_equal(n, seed):
     return noise + np.sin(4 * y) * [1, 0], y
 
 
-@pytest.mark.parametrize("parameters", [{}, FIXED | {"n_neighbors": "cv"}])
+@pytest.mark.parametrize(
+    "parameters", [{"n_validation": 100}, FIXED | {"n_neighbors": "cv"}]
+)
 def test_the_metric_is_the_one_that_held_out_pairs_prefer(parameters):
     """Better by more standard errors on new pairs than chance explains."""
     X, y = nearly_equal(1500, 0)
@@ -308,9 +310,9 @@ def test_callbacks_see_one_run_whatever_the_metric(n_blocks):
             return seen.count("held-out pairs") >= n_blocks
 
     X, y = nearly_equal(1500, 0)
-    model = ABCPosteriorKDE(bounds=(-1, 1), random_state=0).set_callbacks(Stop())
-    model.fit(X, y)
-    n_blocks = min(n_blocks, 30)
+    options = {"n_validation": 100, "bounds": (-1, 1), "random_state": 0}
+    model = ABCPosteriorKDE(**options).set_callbacks(Stop()).fit(X, y)
+    n_blocks = min(n_blocks, 10)
     steps = ["held-out pairs"] * n_blocks
     assert seen == ["setup", *steps, "fit", "teardown"]
     assert (model.metric_ == "mad") == (n_blocks == 2)  # 20 pairs are too few
