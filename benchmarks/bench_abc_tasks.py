@@ -53,6 +53,7 @@ def scores(report, tasks, n, n_new):
                     method,
                     f"{found.mean():.2f}",
                     f"{found.std() / np.sqrt(n_new):.2f}",
+                    f"{estimator.metric_}, "
                     f"{estimator.adjustment_}, {estimator.n_neighbors_}, "
                     f"{estimator.bandwidth_:g}",
                     f"{seconds:.1f}",
