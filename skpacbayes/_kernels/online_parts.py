@@ -118,7 +118,8 @@ def bring_within(model, z, stream):
         whole += mean[j] * (z[j] - center[j])
         if z[j] < low[j] or z[j] > high[j]:
             clipped += mean[j] * (z[j] - end)
-            share = min(share, (end - center[j]) / (z[j] - center[j]))
+            kept = (end - center[j]) / (z[j] - center[j])
+            share = kept if kept < share else share
     whole *= 1.0 - share
     if stream[TOGETHER] == 1.0 and abs(whole) < abs(clipped):
         return whole, share

@@ -719,25 +719,25 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             pairs, weights = held_out_pairs(table, self.n_validation, self._generator())
             found = validated(settings, table, pairs, weights, tasks)
             if self.metric == "cv" and (other := self._better_metric(table, found)):
-                settings = Settings(self, table, self._support, other)
+                settings = other
                 found = validated(settings, table, found.pairs, found.weights)
             settings.adopt(found)
             self._warn_of_unrelated(table, settings, found)
         return settings
 
     def _better_metric(self, table, found):
-        """Return the metric that held-out pairs clearly prefer to "mad", or None."""
+        """Return settings with a metric that pairs clearly prefer to "mad", or None."""
         if len(table.summaries) == 1 or len(found.scores) < FEW_PAIRS:
             return None
-        gains = {}
+        better, most = None, LEAST_GAIN
         for metric in ("whiten", "regression"):
             settings = Settings(self, table, self._support, metric)
             gain = found.gain_of(settings, table, FEW_PAIRS)
             if gain.exceeds(LEAST_GAIN, 1.0):
                 gain = found.gain_of(settings, table, SOME_PAIRS)
-                if gain.exceeds(LEAST_GAIN):
-                    gains[metric] = gain.mean
-        return max(gains, key=gains.get, default=None)
+                if gain.exceeds(most):
+                    better, most = settings, gain.mean
+        return better
 
     def _warn_of_unrelated(self, table, settings, found):
         """Warn if held-out pairs are more probable without unrelated summaries."""
