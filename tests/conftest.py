@@ -3,6 +3,7 @@
 import gc
 import warnings
 
+import numpy as np
 import pytest
 
 pytest.register_assert_rewrite("states", "streaming_laws", "twins")
@@ -26,6 +27,12 @@ def pytest_xdist_make_scheduler(config, log):
             return "every estimator" if file.startswith("tests/common/") else file
 
     return Scheduling(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Seed NumPy's global generator, from which ``random_state=None`` draws."""
+    np.random.seed(0)  # noqa: NPY002 (that generator is meant)
 
 
 @pytest.fixture

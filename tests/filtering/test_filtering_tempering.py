@@ -182,10 +182,13 @@ def test_the_streaming_contract():
     assert whole.log_likelihood_ == parts.log_likelihood_
 
 
+@pytest.mark.filterwarnings("ignore:More than 8 stages of tempering")  # other bearings
 def test_the_noise_that_is_kept_leads_to_the_particles():
     model = Bearings()
     X = model.rows(3)
-    tracker = ClusteredParticleFilter(model, n_particles=300, tempering=4)
+    tracker = ClusteredParticleFilter(
+        model, n_particles=300, tempering=4, random_state=0
+    )
     for t in range(len(X)):
         recent = tracker.partial_fit(X[t : t + 1])._cloud.recent
         assert len(recent.rows) == min(t + 1, 4)
