@@ -14,6 +14,7 @@ SMALL_AND_LARGE = 0.1, 5.0  # noise that gives different rows, if they depend on
 STEP = 1e-4  # of the noise, in a central difference
 MOST_CHANGE = 1e-3  # largest change of a log determinant at twice this step
 TOLERANCE = 1e-2  # in nats, far above the error of difference quotients
+NOT_ADDED = 0.01  # largest share of states to which noise is not added, as at a bound
 LOG_REACH, LOG_STEP = np.log(1e9), 0.1  # log grid for sums of a density
 LOG_FEWER, LOG_WIDER = np.log(1e4), 0.3  # the same in two dimensions
 FAR = 1e3, 1e6, 1e9  # in units of the row: distances at which a loss increases
@@ -313,7 +314,7 @@ def _densities_of(call, noise):
 
 
 def transition_density(model, particles, time, past):
-    """Return the log density of moves, as a function; None if unknown.
+    """Return the log density of moves into a row, as a function; None if unknown.
 
     Parameters
     ----------
@@ -321,7 +322,8 @@ def transition_density(model, particles, time, past):
         The state-space model. Without `log_transition`, its noise must be additive:
         ``transition(x, z, t) = f(x, t) + L(x, t) z`` with an invertible `L`.
     particles : ndarray of shape (n_particles, n_states)
-        States at which additivity is checked.
+        States before the move, at which additivity is checked: a share of them,
+        `NOT_ADDED`, may move otherwise.
     time : int
         Index of the row after the move.
     past : dict
@@ -336,25 +338,24 @@ def transition_density(model, particles, time, past):
         return model.log_transition
     if model.n_noise != particles.shape[1]:
         return None
-    some = particles[np.linspace(0, len(particles) - 1, N_CHECKED).astype(int)]
-    noise = np.random.default_rng(0).standard_normal((len(some), model.n_noise))
-    centers, factors = _additive_parts(model, some, time, past)
-    moved = model.transition(some.copy(), noise, time, past) - centers
+    noise = np.random.default_rng(0).standard_normal((len(particles), model.n_noise))
+    centers, factors = _additive_parts(model, particles, time, past)
+    moved = model.transition(particles.copy(), noise, time, past) - centers
     added = np.matmul(factors, noise[:, :, None])[:, :, 0]
     size = np.abs(moved).max()
     rounding = 1e-12 * np.abs(centers).max()
-    if np.abs(moved - added).max() > 1e-6 * size + rounding or not size > 0:
-        return None
-    if np.any(np.linalg.slogdet(factors)[0] == 0):
+    others = (np.abs(moved - added) > 1e-6 * size + rounding).any(axis=1)
+    others |= np.linalg.slogdet(factors)[0] == 0
+    if others.mean() > NOT_ADDED or not size > 0:
         return None
 
     def density(x, x_next, t, given):
         centers, factors = _additive_parts(model, x, t, given)
+        signs, log_sizes = np.linalg.slogdet(factors)
+        factors[signs == 0] = np.eye(model.n_noise)
         noise = np.linalg.solve(factors, (x_next - centers)[:, :, None])[:, :, 0]
-        return (
-            -0.5 * (np.square(noise).sum(axis=1) + noise.shape[1] * LOG_2_PI)
-            - np.linalg.slogdet(factors)[1]
-        )
+        squares = np.square(noise).sum(axis=1) + noise.shape[1] * LOG_2_PI
+        return np.where(signs == 0, -np.inf, -0.5 * squares - log_sizes)
 
     return density
 

@@ -416,8 +416,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         Trajectories are drawn backwards by four Metropolis moves for each state [1]_,
         in a time per trajectory that does not depend on the number of particles. The
         density of a move is the model's `log_transition`, or is derived if noise is
-        additive, ``transition(x, z, t) = f(x, t) + L(x, t) z``. Otherwise the ancestors
-        of the last particles are used.
+        additive, ``transition(x, z, t) = f(x, t) + L(x, t) z``. Otherwise, and at rows
+        into which it is not, as where states reach a bound, ancestors are used.
 
         Parameters
         ----------
@@ -438,8 +438,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         Raises
         ------
         ValueError
-            If the density of a move is unknown and too few particles of the first row
-            have descendants; if `tempering` exceeds 1.
+            If the density of moves is unknown, at all rows or at some, and too few
+            particles before these have descendants; if `tempering` exceeds 1.
 
         References
         ----------

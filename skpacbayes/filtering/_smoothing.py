@@ -9,7 +9,8 @@ from ._cloud import moments
 from ._density import transition_density
 
 N_MOVES = 4  # number of Metropolis moves per state of a trajectory
-FEWEST_ANCESTORS = 30  # least effective number of ancestors at the first row
+FEWEST_ANCESTORS = 30  # least effective number of ancestors at a row
+N_CHECKED = 200  # particles at which a transition is checked to add its noise
 
 
 def smoothed(run, rows, model, generator):
@@ -29,8 +30,8 @@ def trajectories(run, rows, model, n_trajectories, generator):
     the transition densities as the acceptance ratio. This takes a few evaluations of
     the density for each state, whatever the number of particles.
 
-    If the transition density is unknown, the ancestors are used instead, if enough of
-    them are distinct.
+    At rows into which the density of moves is unknown, the ancestors are used instead,
+    if enough of them are distinct.
 
     Parameters
     ----------
@@ -66,17 +67,18 @@ def trajectories(run, rows, model, n_trajectories, generator):
     positions = (np.arange(n_trajectories) + generator.random()) / n_trajectories
     places = _at(np.cumsum(last.weights), positions)
     paths[:, -1] = last.particles[places]
-    density = _density_of_moves(run, rows, model)
+    densities = _densities_of_moves(run, rows, model)
     for t in range(len(run) - 2, -1, -1):
         cloud, following = run[t].cloud, run[t + 1].ancestors
+        density = densities[t]
         if following is not None:
             places = following[places]
         if density is not None:
             sums, states = np.cumsum(cloud.weights), paths[:, t + 1]
-            current = density(t, places, states)
+            current = density(places, states)
             for _ in range(N_MOVES):
                 candidates = _at(sums, generator.random(n_trajectories))
-                found = density(t, candidates, states)
+                found = density(candidates, states)
                 with np.errstate(invalid="ignore"):
                     accepted = (
                         np.log(generator.random(n_trajectories)) < found - current
@@ -93,49 +95,58 @@ def _at(sums, positions):
     return np.minimum(found, np.searchsorted(sums, sums[-1]))
 
 
-def _density_of_moves(run, rows, model):
-    """Return the log density of moves from particles of row t to a state.
+def _densities_of_moves(run, rows, model):
+    """Return the log density of moves from particles of each row but the last.
 
-    It includes the likelihood of row t + 1 if that depends on the state before.
+    It is a function of the particles' indices and the states at the next row, and
+    includes the likelihood of that row if it depends on the state before; None for rows
+    where it is unknown.
     """
-    if len(run) == 1:
-        return None
-    weighs_moves = "x_prev" in model.asks["log_likelihood"]
+    densities = [
+        _density_of_moves(step.cloud, row, model)
+        for step, row in zip(run[:-1], rows[1:], strict=True)
+    ]
+    _refuse_few_ancestors(run, densities, model)
+    return densities
 
-    def past_of(t):
-        return {"y_prev": run[t].cloud.row, "u": rows[t + 1].inputs}
 
-    first = run[0].cloud
-    transition = transition_density(model, first.particles, first.time + 1, past_of(0))
+def _density_of_moves(cloud, row, model):
+    """Return the log density of moves of particles into the next row, or None."""
+    past, time = {"y_prev": cloud.row, "u": row.inputs}, cloud.time + 1
+    n = min(N_CHECKED, len(cloud.weights))
+    some = _at(np.cumsum(cloud.weights), (np.arange(n) + 0.5) / n)
+    transition = transition_density(model, cloud.particles[some], time, past)
     if transition is None:
-        _refuse_few_ancestors(run, model)
         return None
+    weighs_moves = "x_prev" in model.asks["log_likelihood"] and not row.silent
 
-    def density(t, places, states):
-        cloud, row = run[t].cloud, rows[t + 1]
-        before, time = cloud.particles[places], cloud.time + 1
-        past = past_of(t)
+    def density(places, states):
+        before = cloud.particles[places]
         found = transition(before.copy(), states.copy(), time, past)
-        if weighs_moves and not row.silent:
-            past["x_prev"] = before
-            found = found + model.log_likelihood(states.copy(), row.values, time, past)
+        if weighs_moves:
+            given = {**past, "x_prev": before}
+            found = found + model.log_likelihood(states.copy(), row.values, time, given)
         return found
 
     return density
 
 
-def _refuse_few_ancestors(run, model):
-    """Raise ValueError if there are too few distinct ancestors."""
-    places, weights = np.arange(len(run[-1].cloud.weights)), run[-1].cloud.weights
-    for step in run[:0:-1]:
-        if step.ancestors is not None:
-            places = step.ancestors[places]
-    shares = np.bincount(places, weights)
-    size = 1.0 / np.square(shares).sum()
-    if size < FEWEST_ANCESTORS:
-        raise ValueError(
-            f"{model.name} has no log_transition, its noise is not added to a function "
-            f"of the state, and only {size:.0f} particles (effective) of the first of "
-            f"{len(run)} rows have descendants: too few to smooth by. Give the model "
-            "log_transition(x, x_next, t), or smooth fewer rows or more particles."
-        )
+def _refuse_few_ancestors(run, densities, model):
+    """Raise ValueError if ancestors are needed, and too few are distinct."""
+    for t in range(len(densities) - 1, -1, -1):
+        if densities[t] is not None:
+            continue
+        if t == len(densities) - 1 or densities[t + 1] is not None:
+            stop, weights = t + 2, run[t + 1].cloud.weights
+            places = np.arange(len(weights))
+        if run[t + 1].ancestors is not None:
+            places = run[t + 1].ancestors[places]
+        size = 1.0 / np.square(np.bincount(places, weights)).sum()
+        if size < FEWEST_ANCESTORS:
+            raise ValueError(
+                f"{model.name} has no log_transition, its noise is not added to a "
+                f"function of the state, and only {size:.0f} particles (effective) of "
+                f"the first of {stop - t} rows have descendants: too few to smooth by. "
+                "Give the model log_transition(x, x_next, t), or smooth fewer rows or "
+                "more particles."
+            )

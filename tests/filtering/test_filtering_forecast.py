@@ -262,6 +262,80 @@ def test_smoothing_without_a_density_is_right_or_refused():
         fitted.smooth(X[5:])
 
 
+class Turning(BaseEstimator):
+    """An angle, of which the cosine and the sine are observed."""
+
+    n_noise = 1
+
+    def __init__(self, whole=None):
+        self.whole = whole  # at which the angle begins anew, or None
+
+    def initial(self, z):
+        return 1 + 0.2 * z
+
+    def transition(self, x, z, t):
+        moved = x + 0.1 + 0.4 * z
+        return moved if self.whole is None else moved % self.whole
+
+    def log_likelihood(self, x, y, t):
+        seen = np.hstack([np.cos(x), np.sin(x)])
+        return norm.logpdf(y, seen, 0.5).sum(axis=1)
+
+
+def test_smoothing_where_an_angle_begins_anew():
+    """As without a jump: the noise is added at the first row, not at all of them."""
+    rng = np.random.default_rng(1)
+    angles = 1 + np.append(0, 0.1 + 0.4 * rng.normal(size=119)).cumsum()
+    X = np.column_stack([np.cos(angles), np.sin(angles)])
+    X += 0.5 * rng.normal(size=X.shape)
+    found = []
+    for whole in (None, 2 * np.pi):
+        fitted = tracker(Turning(whole), n_particles=2000, n_clusters=None).fit(X[:1])
+        found.append(np.exp(1j * fitted.sample_trajectories(X[1:], 2000)).mean(axis=0))
+    assert np.abs(found[0] - found[1]).max() < 0.15
+
+
+class Tank(BaseEstimator):
+    """A level that stops at zero, and is filled up every tenth row."""
+
+    n_noise = 1
+
+    def initial(self, z):
+        return 3 + 0.3 * z
+
+    def transition(self, x, z, t):
+        return np.maximum(x - 0.5 + 0.3 * z + 2.0 * (t % 10 == 0), 0.0)
+
+    def log_likelihood(self, x, y, t):
+        return norm.logpdf(y[0], x[:, 0], 0.4)
+
+
+def test_smoothing_where_states_stop_at_a_bound():
+    """Against a grid, whose first point has the probability of the bound."""
+    rng, model = np.random.default_rng(3), Tank()
+    x, X = np.full((1, 1), 3.0), []
+    for t in range(31):
+        x = model.transition(x, rng.normal(size=(1, 1)), t) if t else x
+        X.append(x[0] + 0.4 * rng.normal())
+    grid, step = np.linspace(0, 6, 601, retstep=True)
+    seen = [norm.pdf(y, grid, 0.4) for y in X]
+    forward, moves = [norm.pdf(grid, 3, 0.3) * seen[0]], []
+    for t in range(1, 31):
+        center = grid[:, None] - 0.5 + 2.0 * (t % 10 == 0)
+        moves.append(step * norm.pdf(grid, center, 0.3))
+        moves[-1][:, 0] = norm.cdf(step / 2, center[:, 0], 0.3)
+        forward.append(forward[-1] @ moves[-1] * seen[t])
+    backward, means, stds = np.ones(601), np.empty(31), np.empty(31)
+    for t in range(30, -1, -1):
+        shares = forward[t] * backward / (forward[t] @ backward)
+        means[t] = shares @ grid
+        stds[t] = np.sqrt(shares @ (grid - means[t]) ** 2)
+        backward = moves[t - 1] @ (backward * seen[t]) if t else backward
+    found, _ = tracker(model, n_particles=2000, n_clusters=None).fit_smooth(X)
+    gaps = (found[:, 0] - means) / np.maximum(stds, 0.1)
+    assert np.abs(gaps).max() < 0.3
+
+
 def test_smoothing_stays_right_over_many_rows():
     """Where tracing ancestors would have one left; a tenth of the spread off."""
     model = LinearGaussian([[0.9]], [[1.0]], [[1.0]], [[1.0]])
