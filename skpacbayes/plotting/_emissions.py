@@ -27,7 +27,8 @@ class EmissionsDisplay:
     bands : ndarray of shape (2, n_points, n_states), default=None
         Lower and upper ends of the credible intervals of the densities.
     rows : ndarray of shape (n_samples,), default=None
-        Values of the rows, drawn as a histogram.
+        Values of the rows, drawn as a histogram; as the share of each value of the grid
+        where they are all of these.
     names : list of str, default=None
         Names of the states; None for "state 0", "state 1" and so on.
     name : str, default="x0"
@@ -84,7 +85,7 @@ class EmissionsDisplay:
         Parameters
         ----------
         estimator : DirichletProcessHMM
-            Fitted estimator whose emissions have a density: not categories.
+            Fitted estimator. Counts and categories have probabilities as densities.
         X : array-like of shape (n_timesteps, n_features)
             Rows, which give the range of the values; NaN is a missing value.
         feature : int, default=0
@@ -97,8 +98,8 @@ class EmissionsDisplay:
             Posterior probability of the band, at each value; between 0 and 1.
         grid : array-like of shape (n_points,), default=None
             Values at which the density is computed; None for 200 from the least to the
-            largest value in X, or for all whole numbers in between where the rows are
-            counts.
+            largest value in X, for at most 200 whole numbers in between where the
+            feature is of counts, or for all categories.
         rows : bool, default=False
             Whether to draw a histogram of the column of X behind the densities.
         ax : matplotlib Axes, default=None
@@ -121,9 +122,7 @@ class EmissionsDisplay:
                 f"X has no finite value in feature={feature}: give a grid."
             )
         if grid is None:
-            low, high = values.min(), values.max()
-            counts = estimator.emission_ == "poisson"
-            grid = np.arange(low, high + 1) if counts else np.linspace(low, high, 200)
+            grid = _grid_of(estimator, feature, values.min(), values.max())
         grid = np.asarray(grid, dtype=float)
         points = np.full((len(grid), X.shape[1]), np.nan)  # NaN leaves a feature out
         points[:, feature] = grid
@@ -159,12 +158,19 @@ class EmissionsDisplay:
         ax = axes_of(self, ax)
         n_states = self.densities.shape[1]
         names = self.names or [f"state {j}" for j in range(n_states)]
+        marker, bars = "", {"bins": 40, "density": True}
+        if self.rows is not None and np.isin(self.rows, self.grid).all():
+            marker = "."
+            bars = {"bins": _cells_of(self.grid), "rwidth": 0.8}
+            bars["weights"] = np.full(len(self.rows), 1 / len(self.rows))
         if self.rows is not None:
-            ax.hist(self.rows, bins=40, density=True, color="0.85", label="rows")
+            ax.hist(self.rows, color="0.85", label="rows", **bars)
         styles = ["-", "--", "-.", ":"]
         for j in range(n_states):
             style = styles[j % len(styles)]
-            (line,) = ax.plot(self.grid, self.densities[:, j], style, label=names[j])
+            (line,) = ax.plot(
+                self.grid, self.densities[:, j], style, marker=marker, label=names[j]
+            )
             if self.bands is not None:
                 low, high = self.bands[:, :, j]
                 color = line.get_color()
@@ -172,3 +178,22 @@ class EmissionsDisplay:
         ax.set(xlabel=self.name, ylabel="density", ylim=(0, None))
         ax.legend()
         return self
+
+
+def _grid_of(estimator, feature, low, high):
+    """Return values from `low` to `high` of a feature that have a density."""
+    kind = estimator.emission_
+    kind = kind if isinstance(kind, str) else kind[feature]
+    if kind == "categorical":
+        return estimator.categories_[feature]
+    if kind == "poisson":
+        return np.unique(np.linspace(low, high, 200).round())
+    return np.linspace(low, high, 200)
+
+
+def _cells_of(grid):
+    """Return ends of intervals with one value of a grid each."""
+    grid = np.unique(grid)
+    halves = np.diff(grid) / 2 if len(grid) > 1 else np.array([0.5])
+    middle = grid[:-1] + np.diff(grid) / 2
+    return np.concatenate([grid[:1] - halves[0], middle, grid[-1:] + halves[-1]])

@@ -311,6 +311,30 @@ def test_an_estimator_of_another_kind_is_refused_by_what_it_lacks(name):
         draw(stranger, *rows, **targets)
 
 
+@pytest.mark.parametrize("feature", range(3))
+@pytest.mark.parametrize("emission", [["normal", "poisson", "categorical"], None])
+def test_emission_densities_of_each_kind(emission, feature, ax):
+    """Over the values that a feature can have, they sum to nearly one."""
+    places = np.repeat([2.0, 30.0], 60)
+    names = np.where(RNG.random(120) < places / 40, 7.0, 3.0)
+    rows = np.column_stack([RNG.normal(places), RNG.poisson(20 * places), names])
+    if emission is None:  # of all columns
+        emission = ["translated", "poisson", "categorical"][feature]
+        rows, feature = rows[:, [feature]], 0
+    model = DirichletProcessHMM(
+        2, emission=emission, n_iter=20, burn_in=20, random_state=0
+    ).fit(rows)
+    display = EmissionsDisplay.from_estimator(
+        model, rows, feature=feature, rows=True, ax=ax
+    )
+    grid = display.grid
+    assert len(grid) <= 200
+    total = display.densities.sum(axis=0)
+    if len(grid) > 2:
+        total = np.trapezoid(display.densities, grid, axis=0)
+    np.testing.assert_allclose(total, 1.0, atol=0.15)
+
+
 @pytest.mark.parametrize("counts", [False, True])
 def test_emission_densities(counts, ax):
     places = np.repeat([2.0, 12.0], 60)
