@@ -28,9 +28,38 @@ def gain_of(seen, covariance, shape):
     """Return gain and scale of the noise given a row, whose loading is `seen`."""
     seen = np.frombuffer(seen).reshape(shape)
     covariance = np.frombuffer(covariance).reshape(shape[0], shape[0])
-    weighed = np.linalg.solve(covariance, seen)
-    posterior = np.linalg.inv(np.eye(shape[1]) + seen.T @ weighed)
-    return weighed @ posterior, np.linalg.cholesky(posterior)[None]
+    gains, scales = gains_of(seen[None], covariance)
+    return gains[0], scales
+
+
+def gains_of(seen, covariance):
+    """Return gains and scales of the noise given a row, for several loadings.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (n, n_features, n_noise)
+        Loadings of the row on the noise.
+    covariance : ndarray of shape (n_features, n_features)
+        Covariance of the row given the noise.
+
+    Returns
+    -------
+    gains : ndarray of shape (n, n_features, n_noise)
+        Mean noise by the difference of the row from its mean.
+    scales : ndarray of shape (n, n_noise, n_noise)
+        Lower factors of the covariance of the noise.
+    """
+    whitening = factored(covariance)[1]
+    seen = whitening @ seen
+    # The noise is a least squares solution. By QR it has the rounding errors of a
+    # factor of its precision, not those of the inverse: a row may be very precise.
+    unit = np.broadcast_to(np.eye(seen.shape[2]), (len(seen), *2 * seen.shape[2:]))
+    stacked = np.concatenate([seen, unit], axis=1)[:, :, ::-1]
+    turned, upper = np.linalg.qr(stacked)
+    scales = np.linalg.inv(upper)[:, ::-1, ::-1]
+    gains = turned[:, : seen.shape[1], ::-1] @ scales.swapaxes(1, 2)
+    scales = scales * np.sign(np.diagonal(scales, axis1=1, axis2=2))[:, None]
+    return whitening.T @ gains, np.tril(scales)
 
 
 def gaussian_log_density(gaps, covariance):
@@ -39,3 +68,12 @@ def gaussian_log_density(gaps, covariance):
     scores = inverse @ gaps
     constant = -half_log_det - 0.5 * len(inverse) * LOG_2_PI
     return constant - 0.5 * np.einsum("ji,ji->i", scores, scores)
+
+
+def gaussian_log_densities(gaps, covariances):
+    """Return the same with a covariance for each vector."""
+    lower = np.linalg.cholesky(covariances)
+    scores = np.linalg.solve(lower, gaps.T[:, :, None])[:, :, 0]
+    half_log_dets = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    squares = np.einsum("ij,ij->i", scores, scores)
+    return -half_log_dets - 0.5 * (len(gaps) * LOG_2_PI + squares)

@@ -53,7 +53,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
-from ._gaussian import LOG_2_PI, factored, gain_of, gaussian_log_density
+from ._gaussian import (
+    LOG_2_PI,
+    factored,
+    gain_of,
+    gains_of,
+    gaussian_log_densities,
+    gaussian_log_density,
+)
 
 LARGEST = 40.0  # absolute value of a standard normal; its log density is -800
 
@@ -258,8 +265,9 @@ PARAMETERS = (
 class LinearObservations(BaseEstimator):
     """Base class of models with additive noise and linear Gaussian observations.
 
-    ``x_t = f(x_{t-1}, t) + L z``, ``y_t = G x_t + N(0, R)``. A subclass has `initial`,
-    `transition`, `n_noise`, and the attributes `observation_matrix`, `G` of shape
+    ``x_t = f(x_{t-1}, t) + L z``, ``y_t = G x_t + N(0, R)``, where L may depend on
+    ``x_{t-1}`` and t. A subclass has `initial`, `transition`, `n_noise`, and the
+    attributes `observation_matrix`, `G` of shape
     (n_features, n_states), and `observation_covariance`, `R`, positive definite.
     Particles are then moved by the optimal proposal given row t, and ancestors may be
     drawn by the density of row t (``proposal="auxiliary"``). Partly observed rows are
@@ -322,8 +330,11 @@ class LinearObservations(BaseEstimator):
         center, factor = self._moves(x, t, y_prev, u)
         y, matrix, covariance = self._observed(y)
         seen = matrix @ factor
-        spread = seen @ seen.T + covariance
-        return gaussian_log_density(y[:, None] - matrix @ center.T, spread)
+        spread = seen @ seen.swapaxes(-1, -2) + covariance
+        gaps = y[:, None] - matrix @ center.T
+        if spread.ndim == 3:
+            return gaussian_log_densities(gaps, spread)
+        return gaussian_log_density(gaps, spread)
 
     def _moves(self, x, t, y_prev, u):
         """Return f(x), (n_particles, n_states), and the factor L of the transition."""
@@ -333,27 +344,32 @@ class LinearObservations(BaseEstimator):
         return self._parts(lambda x, z: self.transition(x, z, t, **given), x)
 
     def _parts(self, move, x):
-        """Return centre and factor of ``move(x, z)``, the factor at the first state.
+        """Return centre and factor of ``move(x, z)``.
 
-        If the factor depends on the state, the proposal is valid but not optimal.
+        The factor is that of all states, (n_states, n_noise), or one for each state,
+        (n_particles, n_states, n_noise), if a few of them differ.
         """
         n_noise = self.n_noise
         if x is None:
             center = move(None, np.zeros((1, n_noise)))
-        else:
-            center = move(x.copy(), np.zeros((len(x), n_noise)))
-        first = [
-            move(None if x is None else x[:1].copy(), unit[None])[0] - center[0]
-            for unit in np.eye(n_noise)
-        ]
-        return center, np.transpose(first)
+            return center, _factors(move, None, center, n_noise)[0]
+        center = move(x.copy(), np.zeros((len(x), n_noise)))
+        few = np.linspace(0, len(x) - 1, min(N_COMPARED, len(x))).astype(int)
+        some = _factors(move, x[few], center[few], n_noise)
+        rounding = 1e-9 * np.abs(some).max(initial=0) + 1e-12 * np.abs(center).max()
+        if np.ptp(some, axis=0).max(initial=0) <= rounding:
+            return center, some[0]
+        return center, _factors(move, x, center, n_noise)
 
     def _guide(self, center, factor, y):
         """Location and scale of z given y = G (center + factor z) + N(0, R)."""
         y, matrix, covariance = self._observed(y)
-        seen = np.ascontiguousarray(matrix @ factor)
+        seen, gaps = np.ascontiguousarray(matrix @ factor), y - center @ matrix.T
+        if seen.ndim == 3:
+            gains, scales = gains_of(seen, covariance)
+            return np.einsum("im,imk->ik", gaps, gains), scales
         gain, scale = gain_of(seen.tobytes(), covariance.tobytes(), seen.shape)
-        return (y - center @ matrix.T) @ gain, scale
+        return gaps @ gain, scale
 
     def _observed(self, y):
         """Return the observed features of a row, with their matrix and covariance."""
@@ -368,6 +384,19 @@ class LinearObservations(BaseEstimator):
         if known.all():
             return y, matrix, covariance
         return y[known], matrix[known], covariance[np.ix_(known, known)]
+
+
+N_COMPARED = 8  # states at which the factors of the noise are compared
+
+
+def _factors(move, x, center, n_noise):
+    """Return factors L of ``move(x, z) = center + L z``, (n, n_states, n_noise)."""
+    factors = np.empty((*center.shape, n_noise))
+    for j, unit in enumerate(np.eye(n_noise)):
+        unit = np.tile(unit, (len(center), 1))
+        moved = move(None if x is None else x.copy(), unit)
+        factors[:, :, j] = moved - center
+    return factors
 
 
 class LinearGaussian(LinearObservations):

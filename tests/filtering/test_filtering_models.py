@@ -139,6 +139,45 @@ def test_linear_observations_of_any_dynamics():
         assert guided < blind / factor
 
 
+class Growing(Bent):
+    """Noise that grows with the distance of the state from zero."""
+
+    def transition(self, x, z, t):
+        center = 0.8 * x @ [[0.6, 0.8], [-0.8, 0.6]]
+        spread = 0.1 + 0.5 * np.linalg.norm(x, axis=1, keepdims=True)
+        return center + spread * z @ [[1.0, 0.5], [0.0, 1.0]]
+
+
+@pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
+def test_linear_observations_of_states_with_noise_of_their_own():
+    """The proposal of one state, for all, was five nats off on average."""
+    rng = np.random.default_rng(0)
+    x, X = rng.normal(size=(1, 2)), []
+    for t in range(20):
+        x = Growing().transition(x, rng.normal(size=(1, 2)), t)
+        X.append(x[0, :1] + 0.1 * rng.normal())
+    many = tracker(Growing(), n_particles=2**16, method="sqmc", proposal="prior")
+    exact = many.fit(X).log_likelihood_
+    blind = log_likelihood_errors(Growing(), X, exact, proposal="prior")
+    for proposal in ("auto", "auxiliary"):
+        guided = log_likelihood_errors(Growing(), X, exact, proposal=proposal)
+        assert guided < blind / 3
+
+
+@pytest.mark.parametrize("variance", [1e-8, 1e-16, 1e-20, 1e-30])
+def test_rows_nearly_without_noise(variance):
+    """Their proposal is exact, as far as rounding allows."""
+    shift, spread = [[0.9, 0.1], [0.0, 0.8]], np.eye(2)
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    first, model = (
+        LinearGaussian(shift, [[1.0, 0.5]], spread, [[noise]])
+        for noise in (1e-6, variance)
+    )
+    runs = [tracker(each, n_particles=1000).fit(X) for each in (first, model)]
+    assert_allclose(runs[1].log_likelihood_, runs[0].log_likelihood_, atol=0.02)
+    assert_allclose(runs[1].mean_, runs[0].mean_, atol=0.02)
+
+
 @pytest.mark.parametrize(
     ("location", "scale"),
     [(np.nan, 1.0), (np.inf, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, [[[-1.0]]])],
