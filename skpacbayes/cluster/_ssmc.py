@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import fit_context, warn_user
 from .._compat import Interval, StrOptions
+from .._sentinels import warn_of_sentinels
 from .._stream import StreamingEstimator, partial_fit_context
 from .._validation import validate_data
 from ._ssmc_stream import Setting, TupleStream
@@ -242,9 +243,12 @@ class SSMCKMeansInit(
         -----
         ConvergenceWarning
             If X has fewer distinct rows than `n_clusters`.
+        UserWarning
+            If several rows have a value such as -999, far from all others.
         """
         X = self._rows(X, reset=True)
         _check_enough(X, self.n_clusters)
+        warn_of_sentinels(X, vars(self).get("feature_names_in_", ()))
         rng, setting = self._generator(), self._setting(self.n_clusters)
         passes = self._tasks(self.max_passes, "pass", X)
         found, n_batches, n_swaps = setting.find_centers(X, rng, passes)

@@ -16,6 +16,7 @@ from .._arviz import ArviZMixin, ChainDraws
 from .._base import PacBayesEstimator, fit_context, warn_user
 from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
+from .._sentinels import warn_of_sentinels
 from ._paco_doubts import columns_constant_in_clusters
 from ._subspace_chain import Chain
 from ._subspace_posterior import Predictive, Run
@@ -33,6 +34,12 @@ _FEWEST_ROWS = 3  # mean number of rows of a cluster, below which "auto" warns
 _RELEVANT = 0.5  # probability from which a feature is relevant
 _NAMED = 4  # columns that a warning names, at most
 _FARTHEST = 1e100  # standard units, whose squares are numbers
+# Values beyond these quantiles, by more than so many times the distance between them,
+# have the value at this distance in the unit of their feature, which they would decide.
+_TAILS, _REACH = (0.05, 0.95), 5.0
+# Limits of rows of `fit`, in standard units: sums of squares are accurate, and a
+# variance that all clusters share is not that of a far row.
+_FARTHEST_LEARNT = {"cluster": 1e4, "shared": 20.0}
 
 
 class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
@@ -106,7 +113,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
 
     Notes
     -----
-    Let x be a row in standard units, z its cluster, and r_jm in {0, 1} whether feature
+    Let x be a row in standard units (values far beyond the middle nine tenths of a
+    feature do not decide its unit), z its cluster, and r_jm in {0, 1} whether feature
     m is relevant to cluster j (probability theta, uniform prior):
 
     - r_jm = 0: x_m ~ N(mu_m, sigma_m^2), with a normal-inverse-gamma prior;
@@ -225,8 +233,11 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             cluster, finds several clusters within which features are correlated, or of
             which some have one value of a feature, or finds more clusters than there
             are groups of a mixture with skewed features that describes the rows better.
+        UserWarning
+            If several rows have a value such as -999, far from all others.
         """
         X = self._rows(X, reset=True)
+        warn_of_sentinels(X, vars(self).get("feature_names_in_", ()))
         auto = self.n_clusters == "auto"
         n_clusters = min(MOST_CLUSTERS, len(X)) if auto else self.n_clusters
         if len(X) < n_clusters:
@@ -434,12 +445,23 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         """Set a unit for each feature that varies; return rows in these units."""
         self._exponent = exponent_of(X)
         X = scaled(X, -self._exponent)
-        self._varies = np.ptp(X, axis=0) > 0
-        self._offset = X.mean(axis=0)
-        deviation = (X - self._offset).std(axis=0)
+        low, high = np.quantile(X, _TAILS, axis=0)
+        reach = np.where(high > low, _REACH * (high - low), np.inf)
+        within = X.clip(low - reach, high + reach)
+        ranges = np.ptp(within, axis=0)
+        self._varies = ranges > 0
+        self._offset = within.mean(axis=0)
+        deviation = (within - self._offset).std(axis=0)
+        if (small := self._varies & ~(deviation > 0)).any():  # squares underflow
+            ranges = np.where(small, ranges, 1.0)
+            deviations = ranges * ((within - self._offset) / ranges).std(axis=0)
+            deviation = np.where(small, deviations, deviation)
         self._varies &= deviation > 0
         self._unit = np.where(self._varies, deviation, 1.0)
-        return np.ascontiguousarray(((X - self._offset) / self._unit)[:, self._varies])
+        with np.errstate(over="ignore"):
+            Z = ((X - self._offset) / self._unit)[:, self._varies]
+        farthest = _FARTHEST_LEARNT[self.variance]
+        return np.ascontiguousarray(Z.clip(-farthest, farthest))
 
     def _describe(self, X, Z, best):
         """Set the fitted attributes from the chain, the largest cluster first."""
@@ -463,7 +485,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         """Return the joint log density of each row and label, in standard units."""
         check_is_fitted(self)
         Z = scaled(self._rows(X), -self._exponent)
-        Z = ((Z - self._offset) / self._unit)[:, self._varies]
+        with np.errstate(over="ignore"):
+            Z = ((Z - self._offset) / self._unit)[:, self._varies]
         return self._predictive.log_joint(Z.clip(-_FARTHEST, _FARTHEST))
 
 

@@ -530,6 +530,20 @@ ROWS = {
 
 
 @pytest.mark.parametrize("variance", ["shared", "cluster"])
+@pytest.mark.parametrize("distance", [1e3, 1e6, 1e12, 1e200])
+def test_a_far_row_hides_no_clusters(distance, variance):
+    """It has one of its own, and the units of the features are those of the others."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, 240)
+    rows = rng.normal(size=(240, 4))
+    rows[:, :2] += 5 * np.array([[0, 0], [1, 0], [0, 1]])[groups]
+    mixture = SubspaceMixture(4, variance=variance, random_state=0)
+    labels = mixture.fit(np.vstack([rows, np.full((1, 4), distance)])).labels_
+    assert adjusted_rand_score(groups, labels[:-1]) > 0.9
+    assert (labels == labels[-1]).sum() == 1
+
+
+@pytest.mark.parametrize("variance", ["shared", "cluster"])
 @pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
 def test_odd_rows(rows, variance):
     mixture = SubspaceMixture(

@@ -24,6 +24,8 @@ from skpacbayes import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
+    SSMCKMeansInit,
+    SubspaceMixture,
     TemperedVBGaussianMixture,
     TemperedVBMixture,
 )
@@ -53,6 +55,10 @@ ADDITIVE = [
     SparseAdditiveGibbsPoissonRegressor(**SHORT),
     SparseAdditiveGibbsRanker(**SHORT),
     SparseAdditiveGibbsRegressor(**SHORT),
+]
+UNWEIGHTED = [
+    SSMCKMeansInit(2, random_state=0),
+    SubspaceMixture(2, n_init=2, n_iter=5, random_state=0),
 ]
 COUNTS_AND_NUMBERS = [("c", "poisson", [0, 2]), ("n", "normal", [1])]
 MIXTURES = [
@@ -86,7 +92,10 @@ def said_of(learn, *rows, **options):
     return [str(w.message) for w in caught if "is a code for a" in str(w.message)]
 
 
-@pytest.mark.parametrize("model", [*STREAMS, *ADDITIVE, *MIXTURES], ids=repr)
+@pytest.mark.filterwarnings("ignore:The two best of")
+@pytest.mark.parametrize(
+    "model", [*STREAMS, *ADDITIVE, *MIXTURES, *UNWEIGHTED], ids=repr
+)
 def test_a_number_for_missing_values_is_named(model):
     X, y = rows_for(model)
     assert not said(model, "fit", X, y)
@@ -99,7 +108,9 @@ def test_a_number_for_missing_values_is_named(model):
         classes = {"classes": [0, 1]} if is_classifier(model) else {}
         assert len(said(model, "partial_fit", X, y, **classes)) == 1
     known = X[:, 1] != -999.0
-    if model is STATES:
+    if model in UNWEIGHTED:
+        assert not said(model, "fit", X[known], y[known])
+    elif model is STATES:
         assert not said(model, "fit", np.where(known[:, None], X, np.nan), y)
     else:  # rows of no weight are absent
         assert not said(model, "fit", X, y, sample_weight=known.astype(float))
