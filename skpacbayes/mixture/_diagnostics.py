@@ -5,6 +5,7 @@ from scipy.sparse import issparse
 from scipy.special import bdtrc
 
 from .._base import warn_user
+from .._sentinels import ends_of, warn_of_far_rows
 from ._ascent import PRIOR_UPDATES
 from ._diagonal_families import KnownVariance
 from ._family import take
@@ -297,6 +298,20 @@ def warn_of_underflow(family, X, names):
             f"{text[:1].upper()}{text[1:]}, whose variance is less than the least "
             "number: it is taken for constant. Divide the column by its scale.",
         )
+
+
+def warn_of_far_values(family, X, names):
+    """Warn of a value so far from all others that its square decides the prior."""
+    columns = family.columns_that_are("squared", range(X.shape[1]))
+    if not columns:
+        return
+    rows = X[:, columns]
+    rows = np.where(np.isnan(rows), np.nanmedian(rows, axis=0), rows)
+    called = [f"column {column} of X" for column in columns]
+    if len(names):
+        called = [f"column {column} of X ({names[column]!r})" for column in columns]
+    effect = "decides the prior of the components, and may hide groups of other rows"
+    warn_of_far_rows(ends_of(rows), len(rows), called, effect)
 
 
 def warn_of_measurements(family, X, names):

@@ -16,6 +16,7 @@ from ._diagnostics import (
     inflation_in,
     warn_of_atoms,
     warn_of_copies,
+    warn_of_far_values,
     warn_of_heavy_row,
     warn_of_inflation,
     warn_of_measurements,
@@ -207,6 +208,7 @@ class Learner:
         fit.mixture.family.warn_of(fit.state.components)
         warn_of_measurements(fit.mixture.family, X, self.names)
         warn_of_underflow(fit.mixture.family, X, self.names)
+        warn_of_far_values(fit.mixture.family, X, self.names)
         warn_of_copied_columns(fit, X, weight, self.names)
         warn_of_copied_counts(fit.mixture.family, X, weight, self.names)
         warn_of_shares(fit.mixture.family, X)

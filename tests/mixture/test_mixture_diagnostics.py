@@ -16,6 +16,7 @@ from skpacbayes.mixture import (
     TemperedVBMixture,
     TemperedVBMultinomialMixture,
 )
+from skpacbayes.mixture._diagnostics import warn_of_far_values
 
 
 def said(mixture, X, sample_weight=None):
@@ -95,6 +96,42 @@ def test_rounded_values_constants_and_counts_are_no_atoms():
     X[:, 2] = 3.0
     assert said(mixtures(1)[0], X) == []
     assert said(TemperedVBMixture("poisson", random_state=0), np.abs(X).round()) == []
+
+
+@pytest.mark.parametrize("outliers", [False, True])
+@pytest.mark.parametrize("number", range(5))
+def test_a_row_that_may_hide_groups_is_named(number, outliers):
+    """Groups that count as one, also if outliers are told apart."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) + 6.0 * np.repeat([[0.0], [1.0]], 100, axis=0)
+    student = TemperedVBMixture("student", 2, n_init=1, random_state=0)
+    mixture = [*mixtures(), student][number]
+    if number != 3:  # a product of families has no outliers
+        mixture.set_params(outliers=outliers)
+    assert not said(mixture, X)
+    X[7, 1] = 1e9
+    texts = [text for text in said(mixture, X) if "may hide groups" in text]
+    (text,) = texts
+    assert text.startswith("A row has the value 1e+09 in column 1 of X, and all others")
+
+
+def test_far_rows_of_heavy_tails_are_rarely_named():
+    """In at most 3 of 1,200 tables, of distributions without a mean or variance."""
+    some = np.random.default_rng(0).normal(size=(9, 4))
+    family = TemperedVBMixture("normal", 1).fit(some)._family()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for seed in range(300):
+            rng = np.random.default_rng(seed)
+            shape = int(rng.choice([25, 60, 200, 1000])), 4
+            for X in (
+                rng.standard_t(1, shape),
+                rng.pareto(1, shape),
+                np.exp(3 * rng.normal(size=shape)),
+                np.where(rng.random(shape) < 0.05, rng.normal(size=shape), 0.0),
+            ):
+                warn_of_far_values(family, X, ())
+    assert len(caught) <= 3
 
 
 def found(shape, seed, **options):
