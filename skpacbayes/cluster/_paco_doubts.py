@@ -19,6 +19,8 @@ from ._paco_rows import FEW_PLACES, only_two_values, rounding_of
 # Rows that the weights stand for, over the number of distinct rows, below which weights
 # may hide clusters.
 _LITTLE_WEIGHT = 0.1
+# The same where there is more than one cluster, in rows.
+_FEW_EFFECTIVE = 10.0
 # Largest number of rivals that a warning names.
 _NAMED = 4
 # Weight of a place above which it holds copies of a row.
@@ -53,8 +55,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     if not setting.mixtures:
         most = setting.largest_prior
     yield from _doubts_of_order(problem, n_clusters)
-    if setting.calibrated and n_clusters == 1 != most:
-        yield from _doubts_of_weights(problem)
+    if setting.calibrated and n_clusters != most:
+        yield from _doubts_of_weights(problem, n_clusters)
     if problem.few_rows_of_stream:
         yield from _doubts_of_few_rows(problem, n_clusters)
         return
@@ -126,18 +128,21 @@ def _doubts_of_order(problem, n_clusters):
         )
 
 
-def _doubts_of_weights(problem):
+def _doubts_of_weights(problem, n_clusters):
     """Yield a sentence if small or very unequal weights leave no evidence of clusters.
 
-    Rows that are forgotten weigh little too.
+    Rows of weight 1 that are forgotten weigh little too, but hide nothing.
     """
     n_points = len(problem.rows.points)
-    remembered = problem.setting.remembers
-    if remembered and problem.n_rows < _LITTLE_WEIGHT * n_points:
+    enough = _LITTLE_WEIGHT * n_points
+    if n_clusters > 1:
+        enough = min(enough, _FEW_EFFECTIVE)
+    weighted = problem.setting.remembers or problem.n_copies > 1
+    if weighted and problem.n_rows < enough:
         yield (
-            f"n_clusters_=1, but the weights of {n_points} rows count as only "
-            f"{problem.n_rows:.3g} rows, which may hide clusters: a weight is a number "
-            "of rows. Multiply small weights, or limit the largest."
+            f"n_clusters_={n_clusters}, but the weights of {n_points} rows count as "
+            f"only {problem.n_rows:.3g} rows, which may hide clusters: a weight is a "
+            "number of rows. Multiply small weights, or limit the largest."
         )
 
 

@@ -228,12 +228,13 @@ class GibbsProblem:
         if not (self.setting.mixtures and varied):
             return
         if tracker is not None:
-            if self.n_rows < _FIRST_MIXTURE:
+            copied, summary = self.n_copies > 1, self._stream.summary
+            n_met = len(rows.points) if copied else self.n_rows
+            if n_met < _FIRST_MIXTURE:
                 return
-            summary = self._stream.summary
-            early = self.n_rows <= _FIRST_ROUND
-            in_turn = not summary.exchangeable and self.n_copies == 1  # as copies are
-            early |= self.n_rows <= _LAST_CELLS and in_turn
+            early = n_met <= _FIRST_ROUND
+            in_turn = not summary.exchangeable and not copied  # as copies are
+            early |= n_met <= _LAST_CELLS and in_turn
             growth = _GROWTH if summary.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
             since = summary.n_rows - tracker.searched_at
             since /= max(tracker.searched_weight, 1.0)
@@ -253,7 +254,7 @@ class GibbsProblem:
                 tracker.searched_weight = n_read
         if early and mixture.shape == "round":
             return
-        if tracker is not None and self.n_rows <= _LAST_CELLS:
+        if tracker is not None and n_met <= _LAST_CELLS:
             tracker.follow(rows, self._last_row(), self.setting.largest_prior)
         self.found, self.coordinates = found, mixture.coordinates
         if mixture.shape != "round":
