@@ -275,7 +275,7 @@ def meet(
         if clock[KEPT] < 1.0:
             clock[UNIT] /= clock[KEPT] ** weight
         mass = weight * clock[UNIT]
-        together = mass if previous[n_features] == cluster else 0.0
+        together = 0.0 if again or previous[n_features] != cluster else mass
         interval = int(clock[SEEN] / clock[INTERVAL])
         _write_sums(here, n_features, mass, held, loss, together, step, interval)
         note_values(incoming, n_incoming, n_incoming + 1, values, notes, clock[UNIT])

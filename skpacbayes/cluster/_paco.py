@@ -418,7 +418,8 @@ class PACOClusterer(
             or of copies of it, half of the clusters have no gap in density between
             them, clusters have two modes, more clusters that overlap or two groups that
             cross describe the rows better, weights are too small or unequal to show
-            clusters, or all columns have two values.
+            clusters, all columns have two values, or, with the Manhattan loss, a
+            mixture has another number of clusters.
         UserWarning
             If several rows share a value far from all others of its column, which may
             stand for a missing one. If a column seems to be an angle whose jump, as

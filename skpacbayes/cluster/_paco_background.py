@@ -133,11 +133,13 @@ def _small_clusters(problem, mixture):
 def _without_chance_groups(problem, mixture):
     """Return the mixture fitted without clusters that its background has by chance.
 
-    The largest cluster is kept.
+    The largest cluster is kept; None if the background has all of them by chance.
     """
     while mixture is not None:
         stray = mixture.background * problem.n_rows + mixture.masses
         gone = _by_chance(problem, mixture, stray)
+        if gone.all():
+            return None
         gone[mixture.masses.argmax()] = False
         if not gone.any():
             break

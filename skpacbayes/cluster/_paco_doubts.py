@@ -13,14 +13,14 @@ from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_fitting import MixtureProblem
 from ._paco_mixture import LEAST_GAIN
-from ._paco_pieces import counts_between, pieces_of_clusters, rows_of_points
-from ._paco_rows import FEW_PLACES, only_two_values, rounding_of
+from ._paco_pieces import counts_between
+from ._paco_rows import FEW_PLACES, only_two_values
 
 # Rows that the weights stand for, over the number of distinct rows, below which weights
 # may hide clusters.
 _LITTLE_WEIGHT = 0.1
 # The same where there is more than one cluster, in rows.
-_FEW_EFFECTIVE = 10.0
+_FEW_EFFECTIVE = 15.0
 # Largest number of rivals that a warning names.
 _NAMED = 4
 # Weight of a place above which it holds copies of a row.
@@ -39,8 +39,6 @@ _NO_WIDTH = 1e-6
 # Most rows per cluster, and width of a cluster over the distance to the next, where
 # clusters may be rows that were copied with small errors.
 _FEW_ROWS, _NARROW = 20, 0.05
-# Largest p-value of one mode, times the number of clusters, of one with two modes.
-_TWO_MODES = 1e-4
 # Share of a column's range within which values count as equal.
 _ONE_VALUE = 1e-9
 
@@ -104,8 +102,9 @@ def doubts_of(problem, n_clusters, visited, rivals):
             yield from _doubts_of_overlap(found, n_clusters, rivals)
         elif most != 1:
             yield from _doubts_of_crossing(problem, found)
-    if setting.manhattan and setting.calibrated and not bound:
-        yield from _doubts_of_two_modes(problem, n_clusters)
+    automatic = setting.calibrated and setting.scale == "auto"
+    if setting.manhattan and automatic and not bound:
+        yield from _doubts_of_mixture(problem, n_clusters)
     if setting.calibrated and not bound and n_clusters > 1:
         yield from _doubts_of_clusters(problem, n_clusters)
 
@@ -225,26 +224,15 @@ def _doubts_of_modes(found, n_clusters):
         )
 
 
-def _doubts_of_two_modes(problem, n_clusters):
-    """Yield a sentence if clusters clearly have two modes, where no mixture says so."""
-    if not np.ptp(problem.rows.points, axis=0).any():
-        return  # equal rows
-    rounding = np.diag(rounding_of(problem.rows, problem.values))
-    rows = MixtureProblem.of(problem.rows, rounding)
-    points, weights, which = rows_of_points(rows)
-    labels = _labels_and_centers(problem, n_clusters)[0][which]
-    n_found = 0
-    for j in range(n_clusters):
-        of_one = points[labels == j], weights[labels == j], labels[labels == j] - j
-        p_value = pieces_of_clusters(*of_one, 1, common=False)[0]
-        n_found += n_clusters * p_value < _TWO_MODES
-    if n_found:
-        found = "1 cluster has" if n_found == 1 else f"{n_found} clusters have"
+def _doubts_of_mixture(problem, n_clusters):
+    """Yield a sentence if mixtures have another number, where cells gave it."""
+    found = problem.mixture_of_all_rows()
+    if found is None or found.mixture.background > _MOST_NOISE:
+        return
+    if (best := problem.number_by(found)) != n_clusters:
         yield (
-            f"n_clusters_={n_clusters}, but {found} two modes, with fewer rows midway: "
-            "there may be "
-            f"{n_clusters + n_found} clusters or more. Fit the rows of one cluster "
-            "alone, and compare."
+            f"n_clusters_={n_clusters}, but a mixture of {best} describes the rows "
+            "better: fit with loss='squared_euclidean' and shape='round', and compare."
         )
 
 

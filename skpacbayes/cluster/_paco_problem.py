@@ -161,7 +161,7 @@ class GibbsProblem:
         `n_copies` is how often they were copied, on average.
         """
         setting, self.n_copies = self.setting, 1.0
-        if setting.mixtures and setting.calibrated and setting.variance_term == 0:
+        if setting.calibrated and setting.variance_term == 0:
             self.n_copies = mean_copies(rows)
         return rows.weighing_less(self.n_copies) if self.n_copies > 1 else rows
 
@@ -295,10 +295,25 @@ class GibbsProblem:
         -------
         found : Found or None
         """
-        varied = np.ptp(self.rows.points, axis=0).any()
-        if self._tracker is None or not self.setting.mixtures or not varied:
+        if self._tracker is None or not self.setting.mixtures:
+            return None
+        return self.mixture_of_all_rows()
+
+    def mixture_of_all_rows(self):
+        """Return the mixture of largest evidence, or None if all rows are equal."""
+        if not np.ptp(self.rows.points, axis=0).any():
             return None
         return self._best_mixture(np.diag(rounding_of(self.rows, self.values)))
+
+    def number_by(self, found):
+        """Return the number of clusters to which a mixture leads."""
+        rounding = np.diag(rounding_of(self.rows, self.values))
+        rows, most = spread_by(self.rows, rounding), len(self.rows.points)
+        splitting = Splitting(
+            rows.points.shape[1], float(self.into(self.radius)), manhattan=False
+        )
+        rng = np.random.default_rng(0)
+        return calibrate_by_mixture(rows, found, most, splitting, rng).n_clusters
 
     def clusters_of_flat_columns(self):
         """Return the columns flatter than normal ones, if few, and their clusters.
