@@ -7,7 +7,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from ._paco_background import FEWEST, far_points
+from ._paco_background import EXPECTED_FAR, FEWEST, MOST_FAR, far_points
 from ._paco_cells import metric_of
 from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
@@ -27,6 +27,10 @@ _NAMED = 4
 _SINGLE = 1.0 + 1e-9
 # Share of the rows up to which a component that covers all clusters may be noise.
 _MOST_NOISE = 0.25
+# Distance of rows near each other, beyond the mean one, in scales; the radius of what
+# is around them, over that distance; most rows there, over the rows near each other;
+# and least number of these.
+_NEAR, _AROUND, _FEW_MORE, _GROUP = 2.0, 2.0, 1.5, 5
 # Number of neighbours of each cluster that are compared.
 _NEIGHBORS = 3
 # Rows midway over the smaller number at one of the centres, from which on there is no
@@ -175,6 +179,49 @@ def _doubts_of_few_rows(problem, n_clusters):
             f"n_clusters_={n_clusters}, but {' or '.join(others)} may describe "
             f"the rows better: {problem.n_rows:.0f} rows are too few to decide."
         )
+
+
+def doubts_of_all_rows(problem, noise, X):
+    """Yield a sentence if far rows are a small group that a part of the rows hides.
+
+    Parameters
+    ----------
+    problem : GibbsProblem
+        Of a part of the rows.
+    noise : ClusterNoise
+    X : ndarray of shape (n_samples, n_features)
+        All rows.
+    """
+    limited = problem.setting.max_clusters is not None
+    if problem.found is None or problem.rows.row_weight == 1 or limited:
+        return
+    far = np.flatnonzero(noise.tails(X) < EXPECTED_FAR / len(X))
+    if len(far) < _GROUP:
+        return
+    places = X if noise.coordinates is None else X @ noise.coordinates
+    n_near = n_apart(places, places[far], noise.scales.max())
+    if n_near >= _GROUP:
+        yield (
+            f"n_clusters_={noise.n_clusters}, but {n_near} of {len(X)} rows are near "
+            "each other and far from all clusters: they may be a small group (see "
+            "outlier_scores)."
+        )
+
+
+def n_apart(places, far, scale):
+    """Return the largest number of far rows near one of them, with few more around.
+
+    Rows of one cluster are at about sqrt(2 n_features) scales from each other.
+    """
+    far = far[:: math.ceil(len(far) / MOST_FAR)]
+    reach, most = scale * (math.sqrt(2 * far.shape[1]) + _NEAR), 0
+    near = cdist(far, far) <= reach
+    for row in np.argsort(-near.sum(axis=1), kind="stable")[:_NAMED]:
+        inside = far[near[row]]
+        gaps = cdist(places, inside.mean(axis=0)[None])
+        if (gaps <= _AROUND * reach).sum() <= _FEW_MORE * len(inside):
+            most = max(most, len(inside))
+    return most
 
 
 def _doubts_of_shape(problem, n_clusters):
