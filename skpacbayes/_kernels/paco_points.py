@@ -30,7 +30,8 @@ from .order import END, N_ENDS, NEXT, _note_end
 # the latest row, and the factor by which the weight of earlier rows falls; rows since
 # the last refresh that lie outside of all clusters, their number that is expected of a
 # row, and the position of that refresh; the length of an interval of the stream; the
-# sum of the squared weights of runs of equal rows, and the weight of the last run.
+# sum of the squared weights of runs of equal rows, each forgotten like one row, and the
+# weight of the last run.
 SEEN, DUE, LOSS, SQUARE, TEMPERATURES, REMAINING, STEPS, N_STEPS = range(8)
 POINTS, UNIT, KEPT, FAR, EXPECTED, REFRESHED, INTERVAL = range(8, 15)
 RUN_SQUARES, RUN = range(15, 17)
@@ -42,7 +43,8 @@ N_SUMS = TIMES + N_TIMES
 # Entries of a metric, and of the `pairs` of `place`.
 PLACES, MATRIX, ANCHOR, FOUND = range(4)
 PAIR_COSTS = 1
-# Points of less than this share of a row are dropped where weights are rescaled.
+# Points of less than this share of a row, and of the heaviest point, are dropped where
+# weights are rescaled.
 _GONE = 0.01
 # Number of stored values of a column; its notes: their number, the rows read, those
 # whose value was stored before, the least gap from a stored to another value, and the
@@ -133,13 +135,17 @@ def rescale(table, scatter, metric, pair_costs, clock):
     clock[UNIT] *= factor
     clock[STEPS] *= factor
     clock[N_STEPS] *= factor
-    clock[RUN_SQUARES] *= factor * factor
+    clock[RUN_SQUARES] *= factor
     clock[RUN] *= factor
     held = int(clock[POINTS])
+    largest = 0.0
+    for j in range(held):
+        largest = max(largest, table[n_features + WEIGHT, j] * factor)
+    least = _GONE * min(clock[UNIT], largest)
     j, before, after = 0, 0.0, 0.0
     while j < held:
         before += table[n_features + SCATTER, j]
-        if table[n_features + WEIGHT, j] * factor < _GONE * clock[UNIT]:
+        if table[n_features + WEIGHT, j] * factor < least:
             held -= 1
             for entry in range(table.shape[0]):
                 table[entry, j] = table[entry, held]

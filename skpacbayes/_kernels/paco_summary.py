@@ -56,9 +56,11 @@ _MOST_FAR, _FAR_DEVIATIONS = 6.0, 3.0
 
 
 @kernel
-def watch(row, n_features, weight, watched, clock):
+def watch(row, n_features, weight, counted, watched, clock):
     """Update the forecasts of several rates of forgetting; choose the rate.
 
+    `counted`: the weight in the comparison; 0 for a copy of the row before, which the
+    shortest memory forecasts best.
     `watched`: `rates` (n_rates,), increasing; `means` (n_rates, n_clusters,
     n_features), `masses` (n_rates, n_clusters) and `scores` (n_rates,) of their
     forecasts, mixtures whose means follow the rows with an exponential memory;
@@ -94,8 +96,8 @@ def watch(row, n_features, weight, watched, clock):
         density = 0.0
         for j in range(n_clusters):
             density += math.exp(parts[j] - highest)
-        scores[r] *= _SCORE_KEPT**weight
-        scores[r] += weight * (highest + math.log(density))
+        scores[r] *= _SCORE_KEPT**counted
+        scores[r] += counted * (highest + math.log(density))
         masses[r, owner] += weight
         for f in range(n_features):
             gap = row[f] - means[r, owner, f]
@@ -106,7 +108,7 @@ def watch(row, n_features, weight, watched, clock):
             if least <= limit[0]:
                 last[nearest] = clock[SEEN] + weight
             else:
-                clock[FAR] += weight
+                clock[FAR] += counted
     clock[KEPT] = 1.0 - rates[chosen]
     now = clock[SEEN] + weight
     late = clock[FAR] > _MOST_FAR + clock[EXPECTED] * (now - clock[REFRESHED])
@@ -262,22 +264,24 @@ def meet(
             clock[REMAINING] = remaining
             return i, n_incoming
         loss, cluster = _losses_of(here, n_features, places, n_forecast, manhattan)
+        again = previous[n_features] >= 0.0 and jump == 0.0
         if watched is not None:
             changed = here
             if metric is not None:
                 in_metric(here, n_features, metric)
                 changed = metric[FOUND]
-            watch(changed, n_features, weight, watched, clock)
+            counted = 0.0 if again else weight
+            watch(changed, n_features, weight, counted, watched, clock)
         if clock[KEPT] < 1.0:
             clock[UNIT] /= clock[KEPT] ** weight
         mass = weight * clock[UNIT]
-        together = mass if previous[n_features] == cluster else 0.0
+        together = 0.0 if again or previous[n_features] != cluster else mass
         interval = int(clock[SEEN] / clock[INTERVAL])
         _write_sums(here, n_features, mass, held, loss, together, step, interval)
         note_values(incoming, n_incoming, n_incoming + 1, values, notes, clock[UNIT])
-        if not (previous[n_features] >= 0.0 and jump == 0.0):
+        if not again:
             clock[RUN] = 0.0
-        clock[RUN_SQUARES] += (2.0 * clock[RUN] + mass) * mass
+        clock[RUN_SQUARES] += (2.0 * clock[RUN] + mass) * weight
         clock[RUN] += mass
         if previous[n_features] >= 0.0:
             clock[STEPS] += mass * jump

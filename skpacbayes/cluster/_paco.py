@@ -29,6 +29,7 @@ from .._stream import (
     partial_fit_context,
 )
 from .._validation import validate_data
+from ._paco_doubts import doubts_of_all_rows
 from ._paco_outcome import ClusterNoise, before_chains, read_chains
 from ._paco_problem import GibbsProblem
 from ._paco_regret import regret_certificate
@@ -418,7 +419,9 @@ class PACOClusterer(
             or of copies of it, half of the clusters have no gap in density between
             them, clusters have two modes, more clusters that overlap or two groups that
             cross describe the rows better, weights are too small or unequal to show
-            clusters, or all columns have two values.
+            clusters, all columns have two values, a mixture has another number of
+            clusters than the Manhattan loss, or a few of more than 10,000 rows are near
+            each other and far from all clusters.
         UserWarning
             If several rows share a value far from all others of its column, which may
             stand for a missing one. If a column seems to be an angle whose jump, as
@@ -433,6 +436,8 @@ class PACOClusterer(
         self._warn_of(self._sample(problem, lambda n: self._tasks(n, "chain", X)))
         stream.begin_with(rows)
         noise = self._computed = self._compute()
+        for message in doubts_of_all_rows(problem, noise, X[weights > 0]):
+            warn_user(message, ConvergenceWarning)
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
         names = vars(self).get("feature_names_in_", ())

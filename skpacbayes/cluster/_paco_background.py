@@ -23,9 +23,9 @@ _OUTSIDE = 0.01
 # is tried with other shapes.
 _FAR_BEHIND = 10.0
 # Expected number of rows of the clusters that are far from all of them.
-_EXPECTED = 0.01
+EXPECTED_FAR = 0.01
 # Largest number of far rows that are compared, and least number of rows of a cluster.
-_MOST_FAR, FEWEST = 1000, 3
+MOST_FAR, FEWEST = 1000, 3
 # Largest number of new clusters, and of iterations of EM with each.
 _MOST_MORE, _MAX_ITER_OF_MORE = 20, 12
 
@@ -133,11 +133,13 @@ def _small_clusters(problem, mixture):
 def _without_chance_groups(problem, mixture):
     """Return the mixture fitted without clusters that its background has by chance.
 
-    The largest cluster is kept.
+    The largest cluster is kept; None if the background has all of them by chance.
     """
     while mixture is not None:
         stray = mixture.background * problem.n_rows + mixture.masses
         gone = _by_chance(problem, mixture, stray)
+        if gone.all():
+            return None
         gone[mixture.masses.argmax()] = False
         if not gone.any():
             break
@@ -283,7 +285,7 @@ def far_points(points, mixture):
     `points` (n_points, n_features): in the coordinates of the mixture.
     """
     squares = cdist(points, mixture.centers, "sqeuclidean") / mixture.scales
-    share = _EXPECTED / len(points)
+    share = EXPECTED_FAR / len(points)
     limit = squared_radius(share, points.shape[1], mixture.dof)
     return np.flatnonzero(squares.min(axis=1) > limit)
 
@@ -326,7 +328,7 @@ def explaining_far_rows(problem, mixture, gain):
 def _with_far_cluster(problem, mixture, far):
     """Return the mixture with a cluster where far rows are densest, or None."""
     points, d = problem.points @ mixture.coordinates, problem.d
-    far = far[:: math.ceil(len(far) / _MOST_FAR)]
+    far = far[:: math.ceil(len(far) / MOST_FAR)]
     scale = mixture.masses @ mixture.scales / mixture.masses.sum()
     reach = squared_radius(_OUTSIDE, d, mixture.dof) * scale
     near = cdist(points[far], points[far], "sqeuclidean") <= reach

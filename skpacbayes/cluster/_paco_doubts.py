@@ -7,24 +7,30 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from ._paco_background import FEWEST, far_points
+from ._paco_background import EXPECTED_FAR, FEWEST, MOST_FAR, far_points
 from ._paco_cells import metric_of
 from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_fitting import MixtureProblem
 from ._paco_mixture import LEAST_GAIN
-from ._paco_pieces import counts_between, pieces_of_clusters, rows_of_points
-from ._paco_rows import FEW_PLACES, only_two_values, rounding_of
+from ._paco_pieces import counts_between
+from ._paco_rows import FEW_PLACES, only_two_values
 
 # Rows that the weights stand for, over the number of distinct rows, below which weights
 # may hide clusters.
 _LITTLE_WEIGHT = 0.1
+# The same where there is more than one cluster, in rows.
+_FEW_EFFECTIVE = 15.0
 # Largest number of rivals that a warning names.
 _NAMED = 4
 # Weight of a place above which it holds copies of a row.
 _SINGLE = 1.0 + 1e-9
 # Share of the rows up to which a component that covers all clusters may be noise.
 _MOST_NOISE = 0.25
+# Distance of rows near each other, beyond the mean one, in scales; the radius of what
+# is around them, over that distance; most rows there, over the rows near each other;
+# and least number of these.
+_NEAR, _AROUND, _FEW_MORE, _GROUP = 2.0, 2.0, 1.5, 5
 # Number of neighbours of each cluster that are compared.
 _NEIGHBORS = 3
 # Rows midway over the smaller number at one of the centres, from which on there is no
@@ -37,8 +43,6 @@ _NO_WIDTH = 1e-6
 # Most rows per cluster, and width of a cluster over the distance to the next, where
 # clusters may be rows that were copied with small errors.
 _FEW_ROWS, _NARROW = 20, 0.05
-# Largest p-value of one mode, times the number of clusters, of one with two modes.
-_TWO_MODES = 1e-4
 # Share of a column's range within which values count as equal.
 _ONE_VALUE = 1e-9
 
@@ -53,8 +57,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
     if not setting.mixtures:
         most = setting.largest_prior
     yield from _doubts_of_order(problem, n_clusters)
-    if setting.calibrated and n_clusters == 1 != most:
-        yield from _doubts_of_weights(problem)
+    if setting.calibrated and n_clusters != most:
+        yield from _doubts_of_weights(problem, n_clusters)
     if problem.few_rows_of_stream:
         yield from _doubts_of_few_rows(problem, n_clusters)
         return
@@ -102,8 +106,9 @@ def doubts_of(problem, n_clusters, visited, rivals):
             yield from _doubts_of_overlap(found, n_clusters, rivals)
         elif most != 1:
             yield from _doubts_of_crossing(problem, found)
-    if setting.manhattan and setting.calibrated and not bound:
-        yield from _doubts_of_two_modes(problem, n_clusters)
+    automatic = setting.calibrated and setting.scale == "auto"
+    if setting.manhattan and automatic and not bound:
+        yield from _doubts_of_mixture(problem, n_clusters)
     if setting.calibrated and not bound and n_clusters > 1:
         yield from _doubts_of_clusters(problem, n_clusters)
 
@@ -126,18 +131,21 @@ def _doubts_of_order(problem, n_clusters):
         )
 
 
-def _doubts_of_weights(problem):
+def _doubts_of_weights(problem, n_clusters):
     """Yield a sentence if small or very unequal weights leave no evidence of clusters.
 
-    Rows that are forgotten weigh little too.
+    Rows of weight 1 that are forgotten weigh little too, but hide nothing.
     """
     n_points = len(problem.rows.points)
-    remembered = problem.setting.remembers
-    if remembered and problem.n_rows < _LITTLE_WEIGHT * n_points:
+    enough = _LITTLE_WEIGHT * n_points
+    if n_clusters > 1:
+        enough = min(enough, _FEW_EFFECTIVE)
+    weighted = problem.setting.remembers or problem.n_copies > 1
+    if weighted and problem.n_rows < enough:
         yield (
-            f"n_clusters_=1, but the weights of {n_points} rows count as only "
-            f"{problem.n_rows:.3g} rows, which may hide clusters: a weight is a number "
-            "of rows. Multiply small weights, or limit the largest."
+            f"n_clusters_={n_clusters}, but the weights of {n_points} rows count as "
+            f"only {problem.n_rows:.3g} rows, which may hide clusters: a weight is a "
+            "number of rows. Multiply small weights, or limit the largest."
         )
 
 
@@ -171,6 +179,49 @@ def _doubts_of_few_rows(problem, n_clusters):
             f"n_clusters_={n_clusters}, but {' or '.join(others)} may describe "
             f"the rows better: {problem.n_rows:.0f} rows are too few to decide."
         )
+
+
+def doubts_of_all_rows(problem, noise, X):
+    """Yield a sentence if far rows are a small group that a part of the rows hides.
+
+    Parameters
+    ----------
+    problem : GibbsProblem
+        Of a part of the rows.
+    noise : ClusterNoise
+    X : ndarray of shape (n_samples, n_features)
+        All rows.
+    """
+    limited = problem.setting.max_clusters is not None
+    if problem.found is None or problem.rows.row_weight == 1 or limited:
+        return
+    far = np.flatnonzero(noise.tails(X) < EXPECTED_FAR / len(X))
+    if len(far) < _GROUP:
+        return
+    places = X if noise.coordinates is None else X @ noise.coordinates
+    n_near = n_apart(places, places[far], noise.scales.max())
+    if n_near >= _GROUP:
+        yield (
+            f"n_clusters_={noise.n_clusters}, but {n_near} of {len(X)} rows are near "
+            "each other and far from all clusters: they may be a small group (see "
+            "outlier_scores)."
+        )
+
+
+def n_apart(places, far, scale):
+    """Return the largest number of far rows near one of them, with few more around.
+
+    Rows of one cluster are at about sqrt(2 n_features) scales from each other.
+    """
+    far = far[:: math.ceil(len(far) / MOST_FAR)]
+    reach, most = scale * (math.sqrt(2 * far.shape[1]) + _NEAR), 0
+    near = cdist(far, far) <= reach
+    for row in np.argsort(-near.sum(axis=1), kind="stable")[:_NAMED]:
+        inside = far[near[row]]
+        gaps = cdist(places, inside.mean(axis=0)[None])
+        if (gaps <= _AROUND * reach).sum() <= _FEW_MORE * len(inside):
+            most = max(most, len(inside))
+    return most
 
 
 def _doubts_of_shape(problem, n_clusters):
@@ -220,26 +271,15 @@ def _doubts_of_modes(found, n_clusters):
         )
 
 
-def _doubts_of_two_modes(problem, n_clusters):
-    """Yield a sentence if clusters clearly have two modes, where no mixture says so."""
-    if not np.ptp(problem.rows.points, axis=0).any():
-        return  # equal rows
-    rounding = np.diag(rounding_of(problem.rows, problem.values))
-    rows = MixtureProblem.of(problem.rows, rounding)
-    points, weights, which = rows_of_points(rows)
-    labels = _labels_and_centers(problem, n_clusters)[0][which]
-    n_found = 0
-    for j in range(n_clusters):
-        of_one = points[labels == j], weights[labels == j], labels[labels == j] - j
-        p_value = pieces_of_clusters(*of_one, 1, common=False)[0]
-        n_found += n_clusters * p_value < _TWO_MODES
-    if n_found:
-        found = "1 cluster has" if n_found == 1 else f"{n_found} clusters have"
+def _doubts_of_mixture(problem, n_clusters):
+    """Yield a sentence if mixtures have another number, where cells gave it."""
+    found = problem.mixture_of_all_rows()
+    if found is None or found.mixture.background > _MOST_NOISE:
+        return
+    if (best := problem.number_by(found)) != n_clusters:
         yield (
-            f"n_clusters_={n_clusters}, but {found} two modes, with fewer rows midway: "
-            "there may be "
-            f"{n_clusters + n_found} clusters or more. Fit the rows of one cluster "
-            "alone, and compare."
+            f"n_clusters_={n_clusters}, but a mixture of {best} describes the rows "
+            "better: fit with loss='squared_euclidean' and shape='round', and compare."
         )
 
 

@@ -105,6 +105,7 @@ class Watch:
         self.labels, self.means, self.masses = labels, means, masses
         self.variances, self.shares, self.last = variances, shares, last
         self.patience = math.log(_SILENCE) / np.log1p(-np.clip(shares, 1e-9, 0.5))
+        self.patience *= max(rows.run_squares / rows.weights.sum(), 1.0)
         if not self.early:
             summary.far_expected = math.inf
         elif now > since:

@@ -161,7 +161,7 @@ class GibbsProblem:
         `n_copies` is how often they were copied, on average.
         """
         setting, self.n_copies = self.setting, 1.0
-        if setting.mixtures and setting.calibrated and setting.variance_term == 0:
+        if setting.calibrated and setting.variance_term == 0:
             self.n_copies = mean_copies(rows)
         return rows.weighing_less(self.n_copies) if self.n_copies > 1 else rows
 
@@ -228,12 +228,13 @@ class GibbsProblem:
         if not (self.setting.mixtures and varied):
             return
         if tracker is not None:
-            if self.n_rows < _FIRST_MIXTURE:
+            copied, summary = self.n_copies > 1, self._stream.summary
+            n_met = len(rows.points) if copied else self.n_rows
+            if n_met < _FIRST_MIXTURE:
                 return
-            summary = self._stream.summary
-            early = self.n_rows <= _FIRST_ROUND
-            in_turn = not summary.exchangeable and self.n_copies == 1  # as copies are
-            early |= self.n_rows <= _LAST_CELLS and in_turn
+            early = n_met <= _FIRST_ROUND
+            in_turn = not summary.exchangeable and not copied  # as copies are
+            early |= n_met <= _LAST_CELLS and in_turn
             growth = _GROWTH if summary.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
             since = summary.n_rows - tracker.searched_at
             since /= max(tracker.searched_weight, 1.0)
@@ -253,7 +254,7 @@ class GibbsProblem:
                 tracker.searched_weight = n_read
         if early and mixture.shape == "round":
             return
-        if tracker is not None and self.n_rows <= _LAST_CELLS:
+        if tracker is not None and n_met <= _LAST_CELLS:
             tracker.follow(rows, self._last_row(), self.setting.largest_prior)
         self.found, self.coordinates = found, mixture.coordinates
         if mixture.shape != "round":
@@ -294,10 +295,25 @@ class GibbsProblem:
         -------
         found : Found or None
         """
-        varied = np.ptp(self.rows.points, axis=0).any()
-        if self._tracker is None or not self.setting.mixtures or not varied:
+        if self._tracker is None or not self.setting.mixtures:
+            return None
+        return self.mixture_of_all_rows()
+
+    def mixture_of_all_rows(self):
+        """Return the mixture of largest evidence, or None if all rows are equal."""
+        if not np.ptp(self.rows.points, axis=0).any():
             return None
         return self._best_mixture(np.diag(rounding_of(self.rows, self.values)))
+
+    def number_by(self, found):
+        """Return the number of clusters to which a mixture leads."""
+        rounding = np.diag(rounding_of(self.rows, self.values))
+        rows, most = spread_by(self.rows, rounding), len(self.rows.points)
+        splitting = Splitting(
+            rows.points.shape[1], float(self.into(self.radius)), manhattan=False
+        )
+        rng = np.random.default_rng(0)
+        return calibrate_by_mixture(rows, found, most, splitting, rng).n_clusters
 
     def clusters_of_flat_columns(self):
         """Return the columns flatter than normal ones, if few, and their clusters.

@@ -273,7 +273,7 @@ class StreamSummary:
             held.step_weights,
             self.scatter / unit,
             np.ascontiguousarray(held.times.T),
-            run_squares=float(self.run_squares) / unit**2,
+            run_squares=float(self.run_squares) / unit,
         )
 
     def column_values(self):
@@ -337,7 +337,7 @@ class StreamSummary:
         if rest > 1e-9 * new.squares.sum():
             self.scatter += rest / d * np.eye(d)
         copied = np.where(new.squares == 0, new.weights**2, new.weights)
-        self.run_squares += self.unit**2 * copied.sum()
+        self.run_squares += self.unit * copied.sum()
         new.sums *= self.unit
         entries.note_values(
             incoming, 0, len(incoming), self.values, self.notes, self.unit

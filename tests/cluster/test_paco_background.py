@@ -334,3 +334,16 @@ def test_which_clusters_cover_all_others():
             spread = unit**2 * np.array(scales, dtype=float)
             found = replace(mixture, centers=centers, scales=spread).covering
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("n_rows", "n_features"), [(300, 5), (600, 5), (600, 8)])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_flat_clusters_are_not_background(k, n_rows, n_features):
+    """Uniform noise in a cube is flatter than a normal one, as the background is."""
+    rng = np.random.default_rng([k, n_rows, n_features])
+    y = rng.integers(k, size=n_rows)
+    X = rng.uniform(-1, 1, size=(n_rows, n_features))
+    X[:, 0] += 6.0 * y
+    model = PACOClusterer(random_state=0, n_iter=20).fit(X)
+    assert model.n_clusters_ == k
+    assert model.background_share_ == 0

@@ -79,3 +79,27 @@ def test_a_cluster_may_lose_its_rows_among_all_rows():
         single = " are a single row or copies of one" in messages
         assert single or "covers all others" in messages
         assert "describe the data almost as well" in messages
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0])
+@pytest.mark.parametrize("spread", [0.05, 1.0])
+@pytest.mark.parametrize("n_others", [0, 3])
+@pytest.mark.parametrize("n_features", [2, 4])
+def test_a_small_group_of_many_rows_is_found_or_named(
+    n_features, n_others, spread, unit
+):
+    """Seven of 40,000 rows; without them, other far rows are not named."""
+    rng = np.random.default_rng([n_features, n_others])
+    X = rng.normal(size=(40_000, n_features))
+    X[:, 0] += 8.0 * rng.integers(2, size=len(X))
+    directions = rng.normal(size=(8, n_features))
+    directions *= 50.0 / np.linalg.norm(directions, axis=1)[:, None]
+    group = directions[0] + spread * rng.normal(size=(7, n_features))
+    for small in (group, group[:0]):
+        model = PACOClusterer(random_state=0, n_iter=20)
+        rows = unit * np.vstack([X, small, directions[1 : 1 + n_others]])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(rows)
+        named = any("near each other and far" in str(one.message) for one in caught)
+        assert named == (len(small) > 0 and model.n_clusters_ == 2)

@@ -68,6 +68,57 @@ def test_a_cluster_without_rows_dies_and_gives_its_label_back(forgetting):
     assert gone in model.cluster_labels_
 
 
+@pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
+@pytest.mark.parametrize("forgetting", [0.01, 0.003, "auto"])
+@pytest.mark.parametrize("deviation", [0.5, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_unequal_weights_are_no_clusters_where_rows_are_forgotten(
+    loss, forgetting, deviation, seed
+):
+    """Another number of clusters only if few rows count, which a check names."""
+    rng = np.random.default_rng([seed, int(2 * deviation)])
+    X, weights = rows(300, seed, groups=(0, 1, 2)), rng.lognormal(0, deviation, 300)
+    model = paco(forgetting=forgetting, refresh=50, loss=loss)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.partial_fit(X, sample_weight=weights)
+    held = model._stream.summary.rows()
+    few = held.weights.sum() ** 2 / held.run_squares < 15
+    assert model.n_clusters_ == 3 or few
+    if model.n_clusters_ == 1:
+        assert any("count as only" in str(warning.message) for warning in caught)
+    if forgetting == "auto" and deviation <= 1:
+        assert model.forgetting_rate_ == 0  # copies are not forecast by a short memory
+
+
+@pytest.mark.parametrize("forgetting", [0.05, "auto"])
+@pytest.mark.parametrize(
+    ("n", "weight", "last", "refresh"), [(400, 0.005, 0.005, 1), (200, 1, 500, 20)]
+)
+def test_a_row_always_remains(forgetting, n, weight, last, refresh):
+    """Also where all rows weigh little, or the last is heavy and far from its group."""
+    X, weights = rows(n, groups=(0,) * 15 + (1,)), np.full(n, float(weight))
+    X[-1], weights[-1] = [-5.0, 0.0], last
+    model = paco(forgetting=forgetting, refresh=refresh)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few rows count
+        model.partial_fit(X, sample_weight=weights)
+    assert model._stream.summary.n_points > 0
+    assert model.n_clusters_ <= 2
+
+
+def test_copies_are_forgotten_like_one_row():
+    """Weights count as the mean of the squared weights over that of the weights."""
+    rng = np.random.default_rng(0)
+    X, copies, rate = rng.normal(size=(300, 2)), rng.integers(1, 5, size=300), 0.02
+    model = paco(forgetting=rate, refresh=10_000)
+    model.partial_fit(X, sample_weight=copies)
+    held, ages = model._stream.summary.rows(), copies[::-1].cumsum()[::-1] - copies
+    expected = (1 - rate) ** ages * copies
+    found = held.run_squares / held.weights.sum()
+    assert found == pytest.approx(expected @ copies / expected.sum(), rel=0.05)
+
+
 def test_without_forgetting_no_cluster_dies():
     model = paco(refresh=50).partial_fit(rows(250))
     model.partial_fit(rows(150, 1, groups=(1, 2, 3)))

@@ -324,6 +324,17 @@ def test_a_stream_of_unequal_weights_has_the_clusters_of_the_rows(unit, origin):
     assert adjusted_rand_score(y, model.predict(X)) > 0.95
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("stream", [False, True])
+def test_unequal_weights_are_no_clusters_under_the_manhattan_loss(stream, seed):
+    rng = np.random.default_rng(seed)
+    y, weights = rng.integers(3, size=300), rng.lognormal(0, 1.2, size=300)
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [4.0, 8.0]])[y] + rng.normal(size=(300, 2))
+    model = PACOClusterer(loss="manhattan", n_iter=50, refresh=100, random_state=0)
+    (model.partial_fit if stream else model.fit)(X, sample_weight=weights)
+    assert model.n_clusters_ == 3
+
+
 def test_copies_one_after_the_other_are_known_when_merged():
     """As one weight or as several rows, in any blocks."""
     rng = np.random.default_rng(0)
