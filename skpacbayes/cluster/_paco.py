@@ -175,7 +175,10 @@ class PACOClusterer(
     n_clusters_candidates_ : ndarray of shape (n_candidates,)
         `n_clusters_`, then the other numbers of clusters that the rows do not exclude,
         closest first: their evidence is less than two standard errors lower, where the
-        standard error is that of a sum over rows [3]_. `fit` warns if there are any.
+        standard error is that of a sum over rows [3]_. The evidence of more clusters is
+        also less than 5 nats lower, or 1.5 for each further coordinate of a centre if
+        that is more: larger differences are very strong evidence against them [8]_.
+        `fit` warns if there are other candidates.
         `n_clusters_` alone where no mixture gives it: with the Manhattan loss, with
         `calibration="regret"`, or if `cluster_penalty` is not 1.
     n_clusters_posterior_ : ndarray of shape (max_clusters,)
@@ -285,6 +288,8 @@ class PACOClusterer(
     .. [6] C. Fraley (1998). Algorithms for model-based Gaussian hierarchical
        clustering. SIAM Journal on Scientific Computing 20.
     .. [7] L. Kish (1965). Survey Sampling. Wiley.
+    .. [8] R. E. Kass and A. E. Raftery (1995). Bayes factors. Journal of the American
+       Statistical Association 90.
 
     Examples
     --------

@@ -8,6 +8,11 @@ from ._paco_mixture import Mixture
 
 # Number of standard errors within which a difference of evidence is not significant.
 _UNDECIDED = 2.0
+# Least difference of evidence that decides against more clusters: "very strong" (Kass
+# and Raftery 1995), and more than a prior of their centres 4.5 times as wide changes,
+# for each coordinate.
+_DECISIVE = 5.0
+_DECISIVE_FOR_COORDINATE = 1.5
 # Largest difference of evidence that is tested.
 FAR_BEHIND = 60.0
 
@@ -52,6 +57,17 @@ def standard_errors_behind(gap, differences, weights):
     return gap / max(error, 1e-300)
 
 
+def undecided(gap, behind, n_more, n_features):
+    """Return whether a difference of evidence does not decide between two numbers.
+
+    It is `gap`, and `behind` standard errors. Fewer clusters are excluded by the latter
+    alone, as noise that no mixture has adds clusters; `n_more` clusters more, if any,
+    are excluded also by a large difference of any standard error.
+    """
+    decisive = max(_DECISIVE, _DECISIVE_FOR_COORDINATE * n_more * n_features)
+    return behind < _UNDECIDED and (n_more < 0 or gap < decisive)
+
+
 def rivals_of_mixture(problem, best, mixtures, value, log_joint):
     """Return the mixtures of other sizes that the points do not exclude.
 
@@ -62,6 +78,7 @@ def rivals_of_mixture(problem, best, mixtures, value, log_joint):
     """
     rivals, of_best = {}, None
     share = problem.n_evidence / problem.n_rows
+    n_features = problem.points.shape[1]
     for mixture in mixtures:
         gap, k = value(best) - value(mixture), mixture.n_clusters
         if k == best.n_clusters or gap > FAR_BEHIND:
@@ -70,7 +87,8 @@ def rivals_of_mixture(problem, best, mixtures, value, log_joint):
             of_best = log_joint(best)
         differences = share * (of_best - log_joint(mixture))
         behind = standard_errors_behind(gap, differences, problem.weights)
-        if behind < min(_UNDECIDED, rivals.get(k, (None, math.inf))[1]):
+        closer = behind < rivals.get(k, (None, math.inf))[1]
+        if closer and undecided(gap, behind, k - best.n_clusters, n_features):
             rivals[k] = mixture, behind
     return rivals
 
@@ -90,6 +108,8 @@ def rivals_of_noise(fits, found, rows):
             of_best = fits[0].of_rows(rows, manhattan=False)
         differences = of_best - fit.of_rows(rows, manhattan=False)
         behind = standard_errors_behind(gap, differences, rows.weights)
-        if behind < min(_UNDECIDED, rivals.get(fit.n_clusters, math.inf)):
-            rivals[fit.n_clusters] = behind
+        k, n_features = fit.n_clusters, rows.points.shape[1]
+        closer = behind < rivals.get(k, math.inf)
+        if closer and undecided(gap, behind, k - fits[0].n_clusters, n_features):
+            rivals[k] = behind
     return rivals

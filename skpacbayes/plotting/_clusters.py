@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ._base import along_stream, axes_of, needs_matplotlib, refuse_others
 
@@ -162,7 +162,7 @@ class StreamDisplay:
             Rows, in their order.
         y : array-like of shape (n_samples,), default=None
             Targets, if the estimator takes them.
-        attribute : str
+        attribute : str, default="n_clusters_"
             Fitted attribute to plot, a number.
         every : int, default=1
             Number of rows between two values.
@@ -175,15 +175,23 @@ class StreamDisplay:
         -------
         display : StreamDisplay
             The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If `y` or `truth` has not the length of `X`, or the attribute is no number.
         """
         needs_matplotlib(cls)
         check_scalar(every, "every", Integral, min_val=1)
         refuse_others(cls, estimator, "partial_fit", such_as="PACOClusterer")
+        check_consistent_length(X, y, truth)
         ends = np.append(np.arange(every, len(X), every), len(X))
         values = []
         for model in along_stream(estimator, X, y, ends):
             refuse_others(cls, model, attribute, such_as="PACOClusterer")
             values.append(getattr(model, attribute))
+        if not {np.ndim(value) for value in values} <= {0}:
+            raise ValueError(f"{attribute} must be a number, got {values[-1]!r}.")
         truth = None if truth is None else np.asarray(truth)[ends - 1]
         name = attribute.removesuffix("_").removeprefix("n_").replace("_", " ")
         display = cls(ends, np.array(values), name=name, truth=truth)

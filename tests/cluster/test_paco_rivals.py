@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpacbayes import PACOClusterer, make_paco_model
 from skpacbayes.cluster._paco_mixture import inverse_wishart_evidence
-from skpacbayes.cluster._paco_rivals import standard_errors_behind
+from skpacbayes.cluster._paco_rivals import standard_errors_behind, undecided
 
 
 def fitted(X, **parameters):
@@ -195,3 +195,27 @@ def test_groups_with_gaps_overlap_with_none(seed):
         model, said = fitted(rows)
         assert model.n_clusters_ == 3
         assert not any("groups that overlap" in one for one in said)
+
+
+@pytest.mark.parametrize("n_features", [2, 3])
+@pytest.mark.parametrize("unit", [1e-3, 1.0])
+def test_few_rows_of_clear_groups_bring_no_doubt(n_features, unit):
+    """With the standard errors alone, 9 and 3 of 20 tables had another candidate."""
+    corners = np.array([(0, 0), (0, 12), (12, 0), (12, 12)])
+    corners = np.pad(corners, [(0, 0), (0, n_features - 2)]).repeat(30, axis=0)
+    n_doubts = 0
+    for seed in range(10):
+        noise = np.random.default_rng(seed).normal(size=corners.shape)
+        model, said = fitted((corners + noise) * unit)
+        assert model.n_clusters_ == 4
+        n_doubts += bool(said)
+    assert n_doubts <= 1
+
+
+def test_more_clusters_are_excluded_by_strong_evidence():
+    assert undecided(gap=4.9, behind=1.9, n_more=1, n_features=2)
+    assert not undecided(gap=5.1, behind=1.9, n_more=1, n_features=2)
+    assert not undecided(gap=4.9, behind=2.1, n_more=1, n_features=2)
+    assert undecided(gap=5.9, behind=1.9, n_more=1, n_features=4)
+    assert undecided(gap=5.9, behind=1.9, n_more=2, n_features=2)
+    assert undecided(gap=50, behind=1.9, n_more=-1, n_features=2)

@@ -83,7 +83,9 @@ def test_posterior_of_the_number_of_clusters(clusterer, ax):
 def test_clusters_along_a_stream():
     rows, group = make_paco_model(6, random_state=0)
     model = PACOClusterer(random_state=0)
-    display = StreamDisplay.from_estimator(model, rows[:90], every=40, truth=group + 1)
+    display = StreamDisplay.from_estimator(
+        model, rows[:90], every=40, truth=group[:90] + 1
+    )
     np.testing.assert_array_equal(display.n_rows, [40, 80, 90])
     np.testing.assert_array_equal(display.truth, group[[39, 79, 89]] + 1)
     expected = PACOClusterer(random_state=0)
@@ -95,6 +97,22 @@ def test_clusters_along_a_stream():
     np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), display.values)
     alone = StreamDisplay(display.n_rows, display.values).plot(label="PACO")
     assert alone.ax_.get_legend().get_texts()[0].get_text() == "PACO"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"truth": np.arange(7)}, ValueError, "inconsistent numbers of samples"),
+        ({"truth": 3}, TypeError, "array-like"),
+        ({"attribute": "cluster_centers_"}, ValueError, "cluster_centers_ must be a"),
+        ({"attribute": "nonsense_"}, TypeError, "has no nonsense_"),
+        ({"every": 0}, ValueError, "every == 0"),
+    ],
+)
+def test_a_display_of_a_stream_names_a_wrong_argument(arguments, error, message):
+    rows = make_paco_model(6, random_state=0)[0][:30]
+    with pytest.raises(error, match=message):
+        StreamDisplay.from_estimator(PACOClusterer(), rows, **{"every": 15} | arguments)
 
 
 @pytest.mark.filterwarnings("ignore:The behavior of obj")  # pandas 2
