@@ -249,9 +249,12 @@ def _place_to_cut(values, start, end):
 
 
 def ends_of(rows):
-    """Return the ends of the columns of rows, (n_features, 2, 3), as of a stream."""
+    """Return the ends of the columns of rows, (n_features, 2, 3), as of a stream.
+
+    NaN is ignored.
+    """
     both = np.stack([rows.T, -rows.T], axis=1)
-    least = both.min(axis=-1, keepdims=True)
+    least = np.fmin.reduce(both, axis=-1, keepdims=True)
     second = np.min(both, axis=-1, where=both > least, initial=np.inf)
     return np.stack([least[..., 0], (both == least).sum(axis=-1), second], axis=-1)
 

@@ -107,7 +107,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
         elif most != 1:
             yield from _doubts_of_crossing(problem, found)
     automatic = setting.calibrated and setting.scale == "auto"
-    if setting.manhattan and automatic and not bound:
+    if setting.manhattan and automatic and n_clusters != most:
         yield from _doubts_of_mixture(problem, n_clusters)
     if setting.calibrated and not bound and n_clusters > 1:
         yield from _doubts_of_clusters(problem, n_clusters)

@@ -13,7 +13,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import PacBayesEstimator, fit_context, warn_user
+from .._base import PacBayesEstimator, first_named, fit_context, warn_user
 from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
 from .._sentinels import warn_of_sentinels
@@ -38,8 +38,10 @@ _FARTHEST = 1e100  # standard units, whose squares are numbers
 # have the value at this distance in the unit of their feature, which they would decide.
 _TAILS, _REACH = (0.05, 0.95), 5.0
 # Limits of rows of `fit`, in standard units: sums of squares are accurate, and a
-# variance that all clusters share is not that of a far row.
-_FARTHEST_LEARNT = {"cluster": 1e4, "shared": 20.0}
+# variance that all clusters share is not that of a few far rows. The second limit is
+# for features in which at most this share of the rows, or so many, are beyond it: more
+# may be groups.
+_FARTHEST_LEARNT, _FARTHEST_OF_FEW, _FEW_SHARE, _FEW = 1e4, 20.0, 0.01, 3
 
 
 class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
@@ -234,7 +236,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             which some have one value of a feature, or finds more clusters than there
             are groups of a mixture with skewed features that describes the rows better.
         UserWarning
-            If several rows have a value such as -999, far from all others.
+            If several rows have a value such as -999, far from all others. If a few far
+            rows may hide clusters, with ``variance="shared"``.
         """
         X = self._rows(X, reset=True)
         warn_of_sentinels(X, vars(self).get("feature_names_in_", ()))
@@ -460,8 +463,24 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         self._unit = np.where(self._varies, deviation, 1.0)
         with np.errstate(over="ignore"):
             Z = ((X - self._offset) / self._unit)[:, self._varies]
-        farthest = _FARTHEST_LEARNT[self.variance]
+        farthest = np.full(Z.shape[1], _FARTHEST_LEARNT)
+        if self.variance == "shared":
+            n_far = (np.abs(Z) > _FARTHEST_OF_FEW).sum(axis=0)
+            few = n_far <= max(_FEW_SHARE * len(Z), _FEW)
+            farthest[few] = _FARTHEST_OF_FEW
+            self._warn_of_far_rows(few & (n_far > 0) & np.isfinite(reach)[self._varies])
         return np.ascontiguousarray(Z.clip(-farthest, farthest))
+
+    def _warn_of_far_rows(self, far):
+        """Warn of a few rows that are far in some of the features that vary."""
+        columns = np.flatnonzero(self._varies)[far].tolist()
+        if columns:
+            names = vars(self).get("feature_names_in_", ())
+            warn_user(
+                "A few rows are very far from all others in columns "
+                f"{first_named(columns, names, _NAMED)}: with variance='shared' they "
+                "may hide clusters. Leave out these rows, or set variance='cluster'."
+            )
 
     def _describe(self, X, Z, best):
         """Set the fitted attributes from the chain, the largest cluster first."""

@@ -305,13 +305,11 @@ def warn_of_far_values(family, X, names):
     columns = family.columns_that_are("squared", range(X.shape[1]))
     if not columns:
         return
-    rows = X[:, columns]
-    rows = np.where(np.isnan(rows), np.nanmedian(rows, axis=0), rows)
     called = [f"column {column} of X" for column in columns]
     if len(names):
         called = [f"column {column} of X ({names[column]!r})" for column in columns]
     effect = "decides the prior of the components, and may hide groups of other rows"
-    warn_of_far_rows(ends_of(rows), len(rows), called, effect)
+    warn_of_far_rows(ends_of(X[:, columns]), len(X), called, effect)
 
 
 def warn_of_measurements(family, X, names):

@@ -164,6 +164,8 @@ def test_a_number_under_the_manhattan_loss_is_right_or_doubted(seed, unit):
     for X, k in ((make_paco_model(2, random_state=seed)[0], 4), (heavy, 5)):
         model, messages = messages_of(unit * X, loss="manhattan")
         assert model.n_clusters_ == k or "a mixture of" in messages
+    _, messages = messages_of(unit * heavy, loss="manhattan", max_clusters=1)
+    assert "a mixture of" not in messages  # the number was given
 
 
 @pytest.mark.parametrize(("n_features", "n_rows"), [(10, 300), (50, 200), (50, 1300)])

@@ -531,18 +531,38 @@ ROWS = {
 
 @pytest.mark.parametrize("variance", ["shared", "cluster"])
 @pytest.mark.parametrize("distance", [1e3, 1e6, 1e12, 1e200])
-def test_a_far_row_hides_no_clusters(distance, variance):
+@pytest.mark.parametrize("n_rows", [100, 240])
+def test_a_far_row_hides_no_clusters_or_is_named(n_rows, distance, variance):
     """It has one of its own, and the units of the features are those of the others."""
     rng = np.random.default_rng(0)
-    groups = rng.integers(0, 3, 240)
-    rows = rng.normal(size=(240, 4))
+    groups = rng.integers(0, 3, n_rows)
+    rows = rng.normal(size=(n_rows, 4))
     rows[:, :2] += 5 * np.array([[0, 0], [1, 0], [0, 1]])[groups]
     mixture = SubspaceMixture(4, variance=variance, random_state=0)
-    labels = mixture.fit(np.vstack([rows, np.full((1, 4), distance)])).labels_
-    assert adjusted_rand_score(groups, labels[:-1]) > 0.9
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        labels = mixture.fit(np.vstack([rows, np.full((1, 4), distance)])).labels_
+    named = any("may hide clusters" in str(one.message) for one in caught)
+    assert named == (variance == "shared")
+    assert named or adjusted_rand_score(groups, labels[:-1]) > 0.9
     assert (labels == labels[-1]).sum() == 1
 
 
+@pytest.mark.parametrize("variance", ["shared", "cluster"])
+@pytest.mark.parametrize("distance", [15.0, 40.0, 100.0, 1000.0])
+def test_small_groups_that_are_far_remain_apart(distance, variance):
+    """They are no far rows, which may have one distance."""
+    rng = np.random.default_rng(1)
+    groups = np.repeat([0, 1, 2, 3], [300, 280, 12, 8])
+    rows = rng.normal(size=(600, 3))
+    rows[:, 0] += 8.0 * (groups == 1)
+    rows[:, 1] += distance * np.array([0, 0, 1, 2])[groups]
+    mixture = SubspaceMixture(4, variance=variance, n_iter=50, random_state=0).fit(rows)
+    assert adjusted_rand_score(groups, mixture.labels_) > 0.99
+    assert len(np.unique(mixture.labels_[-20:])) == 2
+
+
+@pytest.mark.filterwarnings("ignore:A few rows are very far")
 @pytest.mark.parametrize("variance", ["shared", "cluster"])
 @pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
 def test_odd_rows(rows, variance):
