@@ -210,7 +210,11 @@ def test_draws_of_likelihood_zero_are_dropped(public):
         model, n_particles=16, proposal="prior", underflow="raise"
     )
     priors = {"model__initial_mean": stats.norm(0, 8)}
-    sizes = {"n_draws": 50} if public is SMC2 else {"n_chains": 2, "burn_in": 20, "n_iter": 100}
+    sizes = (
+        {"n_draws": 50}
+        if public is SMC2
+        else {"n_chains": 2, "burn_in": 20, "n_iter": 100}
+    )
     found = public(strict, priors, random_state=3, **sizes).fit(np.zeros((2, 1)))
     low, high = found.intervals(0.99)["model__initial_mean"]
     assert -5.1 < low < -2 < 2 < high < 5.1
