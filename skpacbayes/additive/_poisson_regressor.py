@@ -205,24 +205,24 @@ class SparseAdditiveGibbsPoissonRegressor(
 
     Examples
     --------
-    Two of twenty variables matter, one of them only through its absolute value:
+    Two of ten variables matter, one of them only through its absolute value:
 
     >>> import numpy as np
     >>> from skpacbayes.additive import SparseAdditiveGibbsPoissonRegressor
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, size=(300, 20))
+    >>> X = rng.uniform(-1, 1, size=(200, 10))
     >>> y = rng.poisson(np.exp(X[:, 0] + 2 * X[:, 1] ** 2))
     >>> model = SparseAdditiveGibbsPoissonRegressor(random_state=0).fit(X, y)
     >>> model.get_support(indices=True)
     array([0, 1])
-    >>> rows = np.zeros((3, 20))
+    >>> rows = np.zeros((3, 10))
     >>> rows[:, 1] = [-0.9, 0, 0.9]  # means 5.1, 1, 5.1
     >>> model.predict(rows).round()
     array([5., 1., 5.])
 
     The same with unequal exposures:
 
-    >>> years = rng.uniform(0.5, 2, size=300)
+    >>> years = rng.uniform(0.5, 2, size=200)
     >>> claims = rng.poisson(years * np.exp(X[:, 0] + 2 * X[:, 1] ** 2))
     >>> model.fit(X, claims / years, sample_weight=years).get_support(indices=True)
     array([0, 1])

@@ -90,8 +90,8 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
     ... )
     >>> from skpacbayes.filtering.models import LocalLevel
     >>> rng = np.random.default_rng(1)
-    >>> level = np.cumsum(0.5 * rng.normal(size=40))
-    >>> X = (level + rng.normal(size=40))[:, None]
+    >>> level = np.cumsum(0.5 * rng.normal(size=25))
+    >>> X = (level + rng.normal(size=25))[:, None]
     >>> tracker = ClusteredParticleFilter(
     ...     LocalLevel(0.0, 1.0, observation_variance=1.0),
     ...     n_particles=30,
@@ -99,7 +99,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
     ... )
     >>> priors = {"model__transition_variance": stats.gamma(1)}
     >>> sampler = ParticleMarginalMetropolis(
-    ...     tracker, priors, n_chains=2, burn_in=50, n_iter=200, random_state=0
+    ...     tracker, priors, n_chains=2, burn_in=50, n_iter=100, random_state=0
     ... )
     >>> low, high = sampler.fit(X).intervals(0.9)["model__transition_variance"]
     >>> bool(low < 0.25 < high)

@@ -132,8 +132,8 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
     >>> from skpacbayes.filtering import SMC2, ClusteredParticleFilter
     >>> from skpacbayes.filtering.models import LocalLevel
     >>> rng = np.random.default_rng(3)
-    >>> level = np.cumsum(0.5 * rng.normal(size=40))
-    >>> X = (level + rng.normal(size=40))[:, None]
+    >>> level = np.cumsum(0.5 * rng.normal(size=30))
+    >>> X = (level + rng.normal(size=30))[:, None]
     >>> tracker = ClusteredParticleFilter(
     ...     LocalLevel(0.0, 1.0, observation_variance=1.0),
     ...     n_particles=30,
@@ -142,7 +142,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
     >>> priors = {"model__transition_variance": stats.gamma(1)}
     >>> sampler = SMC2(tracker, priors, n_draws=50, random_state=0)
     >>> widths = []
-    >>> for day in (slice(20), slice(20, 40)):
+    >>> for day in (slice(15), slice(15, 30)):
     ...     low, high = sampler.partial_fit(X[day]).intervals(0.9)[
     ...         "model__transition_variance"
     ...     ]

@@ -368,7 +368,7 @@ class DirichletProcessHMM(
     >>> failed, color = rng.poisson(1 + 2 * speed), rng.binomial(1, 0.2 + 0.6 * speed)
     >>> X = np.column_stack([X, failed, color])
     >>> kinds = ["normal", "poisson", "categorical"]
-    >>> model = DirichletProcessHMM(2, emission=kinds, n_iter=600, random_state=0)
+    >>> model = DirichletProcessHMM(2, emission=kinds, n_iter=200, random_state=0)
     >>> forecast = model.fit(X).forecast(n_steps=1, quantiles=[0.95])
     >>> float(forecast.quantiles[0, 0, 1])  # parts that fail in the next row
     6.0

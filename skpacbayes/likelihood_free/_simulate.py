@@ -42,7 +42,7 @@ class SimulationTable(tuple):
     >>> table = simulate(
     ...     [uniform(-3, 6), uniform(0, 1)],
     ...     lambda theta, rng: theta + rng.normal(size=theta.shape),
-    ...     2000,
+    ...     1000,
     ...     random_state=0,
     ... )
     >>> table.bounds
@@ -202,13 +202,13 @@ def simulate(
     ...     waits = rng.exponential(1 / rate, size=10).max()
     ...     return [waits if waits < 20 else np.nan]
     >>> X, y, n_failed = simulate(
-    ...     gamma(2), longest_wait, 2000, vectorized=False, random_state=0
+    ...     gamma(2), longest_wait, 1000, vectorized=False, random_state=0
     ... )
     >>> len(X) + n_failed
-    2000
+    1000
     >>> posterior = ABCPosteriorKDE(parameter_transform="log", random_state=0).fit(X, y)
     >>> posterior.predict_quantiles([[3.0]], [0.05, 0.95]).round(1)
-    array([[0.6, 2. ]])
+    array([[0.6, 1.9]])
     """
     root = np.random.SeedSequence(
         check_random_state(random_state).randint(2**31 - 1, size=4)

@@ -78,4 +78,4 @@ def test_probabilities_are_frequencies():
 
 def test_they_are_not_under_another_prior():
     """Half the noise: too many variables are claimed to be in."""
-    assert errors_apart(*claims_and_truths(200, noise_variance=0.5)).min() < -3
+    assert errors_apart(*claims_and_truths(100, noise_variance=0.5)).min() < -3

@@ -451,9 +451,9 @@ def test_catoni_terms_lie_between_the_risk_and_hoeffding():
 @pytest.mark.filterwarnings("ignore:The .* disagree")  # they are short
 @pytest.mark.filterwarnings("ignore:Another seed may select")
 def test_the_certificate_holds_as_often_as_it_says():
-    """Features of known range, 40 bounds at 80 %: none may fail.
+    """Features of known range, 14 bounds at 50 %: none may fail.
 
-    If each failed one time in five, 40 would hold with probability 1e-4.
+    If each failed one time in two, 14 would hold with probability 6e-5.
     """
     rng = np.random.default_rng(0)
     X_new = rng.uniform(-1, 1, size=(4000, 2))
@@ -465,7 +465,7 @@ def test_the_certificate_holds_as_often_as_it_says():
         "n_chains": 1,
         "random_state": 0,
     }
-    for seed in range(20):
+    for seed in range(7):
         rng = np.random.default_rng(seed)
         X = rng.uniform(-1, 1, size=(60, 2))
         y = rng.random(60) < 0.5 + 0.5 * np.tanh(2 * X[:, 0])
@@ -476,6 +476,6 @@ def test_the_certificate_holds_as_often_as_it_says():
                 classifier.fit(X, y).predict_proba(X_new), y_new[:, None].astype(int), 1
             )
         ).mean()
-        assert loss < classifier.certificate(confidence=0.8).bound
+        assert loss < classifier.certificate(confidence=0.5).bound
         shortfall = 1 - ranker.fit(X, y).score(X_new, y_new)
-        assert shortfall < ranker.certificate(confidence=0.8).bound
+        assert shortfall < ranker.certificate(confidence=0.5).bound

@@ -48,7 +48,7 @@ def test_the_posterior_is_exact_whatever_the_number_of_particles():
 
     Four standard errors of a mean, and of the share below a quantile.
     """
-    X = rows(12)
+    X = rows(6)
     grid = np.linspace(1e-3, 8, 200)  # 0.04 apart
     prior = PRIOR["model__transition_variance"]
     log_density = prior.logpdf(grid) + [exact_log_likelihood(X, v) for v in grid]
@@ -57,7 +57,7 @@ def test_the_posterior_is_exact_whatever_the_number_of_particles():
     mean = weights @ grid
     std = np.sqrt(weights @ (grid - mean) ** 2)
     # few particles, and the prior's own moves: noisy likelihoods
-    noisy = tracker(n_particles=10, proposal="prior")
+    noisy = tracker(n_particles=5, proposal="prior")
     found = sampler(noisy, burn_in=150, n_iter=700).fit(X)
     draws = found.posterior_["model__transition_variance"]
     assert draws.shape == (2, 700)
@@ -76,7 +76,8 @@ def test_the_posterior_is_exact_whatever_the_number_of_particles():
 
 @pytest.mark.filterwarnings("ignore:The .* disagree")
 def test_chains_are_the_same_in_threads():
-    found = [sampler(n_iter=20, n_jobs=n_jobs).fit(rows()) for n_jobs in (None, 2)]
+    few = {"burn_in": 10, "n_iter": 10}
+    found = [sampler(**few, n_jobs=n_jobs).fit(rows()) for n_jobs in (None, 2)]
     assert_array_equal(*(f.posterior_["model__transition_variance"] for f in found))
 
 

@@ -52,12 +52,12 @@ def test_natural_ends_and_draws_of_the_prior_are_not_named():
 def test_the_samplers_say_so(sampler):
     """Of the variance of the noise, which is 1, where 5 to 15 are allowed."""
     rng = np.random.default_rng(0)
-    X = (0.1 * rng.normal(size=20).cumsum() + rng.normal(size=20))[:, None]
+    X = (0.1 * rng.normal(size=12).cumsum() + rng.normal(size=12))[:, None]
     model = LocalLevel(0.0, 1.0, transition_variance=0.01)
     tracker = ClusteredParticleFilter(model, n_particles=32, n_clusters=None)
-    few = {"n_draws": 50}
+    few = {"n_draws": 40}
     if sampler is ParticleMarginalMetropolis:
-        few = {"n_chains": 1, "burn_in": 100, "n_iter": 200}
+        few = {"n_chains": 1, "burn_in": 50, "n_iter": 150}
     for low, told in ((5.0, True), (0.0, False)):
         priors = {"model__observation_variance": stats.uniform(low, 10.0)}
         with warnings.catch_warnings(record=True) as given:

@@ -166,8 +166,8 @@ class Driven(BaseEstimator):
 def test_inputs():
     """The gain of inputs is found; a stream with inputs goes on with them."""
     rng = np.random.default_rng(0)
-    inputs = rng.normal(size=(30, 1))
-    X = np.cumsum(2.0 * inputs, axis=0) + 0.5 * rng.normal(size=(30, 1))
+    inputs = rng.normal(size=(20, 1))
+    X = np.cumsum(2.0 * inputs, axis=0) + 0.5 * rng.normal(size=(20, 1))
     driven = ClusteredParticleFilter(Driven(), n_particles=50, n_clusters=None)
     priors = {"model__gain": stats.norm(0, 3)}
     found = sampler(driven, priors, n_moves=1).fit(X, inputs=inputs)
@@ -210,7 +210,11 @@ def test_draws_of_likelihood_zero_are_dropped(public):
         model, n_particles=16, proposal="prior", underflow="raise"
     )
     priors = {"model__initial_mean": stats.norm(0, 8)}
-    sizes = {"n_draws": 50} if public is SMC2 else {"burn_in": 20, "n_iter": 100}
+    sizes = (
+        {"n_draws": 50}
+        if public is SMC2
+        else {"n_chains": 2, "burn_in": 20, "n_iter": 100}
+    )
     found = public(strict, priors, random_state=3, **sizes).fit(np.zeros((2, 1)))
     low, high = found.intervals(0.99)["model__initial_mean"]
     assert -5.1 < low < -2 < 2 < high < 5.1
@@ -223,7 +227,7 @@ def test_too_few_particles_warn():
         model, n_particles=2, n_clusters=None, proposal="prior"
     )
     with pytest.warns(UserWarning, match=r"with 32 particles, 16 times those of the"):
-        found = sampler(blind, n_draws=10, n_moves=1).fit(rows(12))
+        found = sampler(blind, n_draws=10, n_moves=1).fit(rows(8))
     assert found.n_particles_ == 32
     with warnings.catch_warnings():  # a call without a stage says nothing
         warnings.simplefilter("error")

@@ -168,7 +168,7 @@ def test_the_streaming_contract():
     X, inputs = Bearings().rows(1, 14), np.linspace(-1, 1, 14)[:, None]
     X[9] = np.nan
     whole, parts = (
-        ClusteredParticleFilter(model, n_particles=100, tempering=3, random_state=0)
+        ClusteredParticleFilter(model, n_particles=40, tempering=3, random_state=0)
         for _ in range(2)
     )
     whole.fit(X, inputs=inputs)

@@ -195,17 +195,20 @@ X = np.random.default_rng(0).normal(size=(40, 2))
 gaps = X.copy()
 gaps[::5, 0] = gaps[3] = np.nan
 X.setflags(write=False)
-for emission in ("translated", "per_state"):
-    for covariance_type in ("diag", "full"):
-        for rows in (X, gaps):
-            model = DirichletProcessHMM(
-                emission=emission,
-                covariance_type=covariance_type,
-                n_iter=8,
-                burn_in=1,
-                n_chains=1,
-            )
-            model.fit(rows).predict(rows), model.decode(rows)
+for emission, covariance_type, rows in (  # each option meets each other one
+    ("translated", "diag", X),
+    ("translated", "full", gaps),
+    ("per_state", "diag", gaps),
+    ("per_state", "full", X),
+):
+    model = DirichletProcessHMM(
+        emission=emission,
+        covariance_type=covariance_type,
+        n_iter=8,
+        burn_in=1,
+        n_chains=1,
+    )
+    model.fit(rows).predict(rows), model.decode(rows)
 found = {
     name: len(value.dispatcher.signatures)
     for name, value in vars(hmm).items()

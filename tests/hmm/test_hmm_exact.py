@@ -208,7 +208,7 @@ def test_transitions_given_states(firsts, min_transition):
     firsts = np.array(firsts, dtype=float)
     rng = np.random.default_rng(1)
     # by importance: uniform on the simplices above the least entry
-    n = 50_000
+    n = 20_000
     share = 1 - 3 * min_transition
     grid = min_transition + share * rng.dirichlet(np.ones(3), (n, 3))
     logs = ((moves + 0.3) * np.log(grid)).sum(axis=(1, 2))
@@ -227,7 +227,7 @@ def test_transitions_given_states(firsts, min_transition):
     parameters = Parameters(start, invariant_law(start), *[None] * 6)
     parameters = parameters._replace(stages=np.ones(3, dtype=np.int64))
     chain = []
-    for _ in range(3000):
+    for _ in range(2000):
         transitions, law = _transitions.draw_transitions(
             Moved(moves, firsts, np.zeros(3)), parameters, model, rng
         )

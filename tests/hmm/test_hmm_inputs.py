@@ -172,7 +172,7 @@ def test_sweeps_leave_the_prior(only_slices, monkeypatch):
 
     By chance the test fails once in 10,000 seeds.
     """
-    n_copies, n_sweeps = (800, 2) if only_slices else (800, 6)
+    n_copies, n_sweeps = (800, 2) if only_slices else (800, 3)
     n_rows, k = 12, 2
     model = model_of(k, stationary=False, min_transition=0.1, transition_prior=1.0)
     if only_slices:

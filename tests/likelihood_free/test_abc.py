@@ -180,7 +180,7 @@ def test_sharp_posteriors_get_a_small_bandwidth():
 def test_held_out_pairs_choose_the_adjustment():
     """As good as the best of the three, on a table where they differ by nats."""
     rng = np.random.default_rng(0)
-    y = rng.uniform(-2, 2, size=(3000, 2))
+    y = rng.uniform(-2, 2, size=(1000, 2))
     X = np.column_stack([y[:, 0] * y[:, 1], np.sin(3 * y[:, 0])])
     X += 0.05 * rng.normal(size=X.shape)
     scores = {
@@ -265,11 +265,11 @@ def nearly_equal(n, seed):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"n_validation": 100}, FIXED | {"n_neighbors": "cv"}]
+    "parameters", [{"n_validation": 60}, FIXED | {"n_neighbors": "cv"}]
 )
 def test_the_metric_is_the_one_that_held_out_pairs_prefer(parameters):
     """Better by more standard errors on new pairs than chance explains."""
-    X, y = nearly_equal(1500, 0)
+    X, y = nearly_equal(600, 0)
     X_new, y_new = nearly_equal(300, 1)
     chosen, plain = (
         ABCPosteriorKDE(
@@ -283,9 +283,9 @@ def test_the_metric_is_the_one_that_held_out_pairs_prefer(parameters):
     assert gain.mean() > 5 * gain.std() / np.sqrt(300)
     other = clone(chosen).set_params(metric=chosen.metric_).fit(X, y)
     assert_array_equal(answers(other, X_new[:3]), answers(chosen, X_new[:3]))
-    stream = clone(chosen).partial_fit(X[:900], y[:900])
+    stream = clone(chosen).partial_fit(X[:400], y[:400])
     assert stream.metric_ in ("whiten", "regression")
-    stream.partial_fit(X[900:], y[900:])
+    stream.partial_fit(X[400:], y[400:])
     assert stream.metric_ in ("whiten", "regression")
 
 
@@ -309,7 +309,7 @@ def test_callbacks_see_one_run_whatever_the_metric(n_blocks):
             seen.append(context.task_name)
             return seen.count("held-out pairs") >= n_blocks
 
-    X, y = nearly_equal(1500, 0)
+    X, y = nearly_equal(800, 0)
     options = {"n_validation": 100, "bounds": (-1, 1), "random_state": 0}
     model = ABCPosteriorKDE(**options).set_callbacks(Stop()).fit(X, y)
     n_blocks = min(n_blocks, 10)
@@ -625,7 +625,7 @@ def test_summaries_that_are_possible_only_one_by_one_are_told_of(unit):
             ):
                 question(new)
         estimator.predict(new[1:])  # no warning: errors otherwise
-        estimator.predict(X[:300])
+        estimator.kneighbors(X[:300])
     assert "combination of summaries 1 and 2" in told_of(estimator, new)
     estimator.partial_fit(X[:1], y[:1])
     assert told_of(estimator, new)

@@ -104,7 +104,7 @@ def test_error_falls_with_the_table():
     The errors at ten times the simulations are smaller by more than half, on average
     over 24 observations; two tables each time.
     """
-    grid = np.linspace(-4, 4, 401)
+    grid = np.linspace(-4, 4, 101)
     errors = []
     for n in (500, 5000):
         for seed in range(2):
@@ -124,7 +124,7 @@ def test_rate_of_theorem_3_3(n_summaries):
     Means over 16 observations and over tables of 3,000 and 300,000 simulations. Other
     seeds moved the exponent by 0.03 at most.
     """
-    grid = np.linspace(-4, 4, 101)
+    grid = np.linspace(-4, 4, 51)
     errors = []
     for n, tables in ((3000, 24), (300_000, 5)):
         of_tables = []
