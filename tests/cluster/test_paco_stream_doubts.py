@@ -63,14 +63,14 @@ def test_another_number_than_the_one_checked_is_checked(unit, origin):
 
 def test_groups_that_are_right_are_not_named():
     for seed in range(2):
-        X, _ = make_blobs(1000, 3, centers=4, cluster_std=0.6, random_state=seed)
+        X, _ = make_blobs(450, 3, centers=4, cluster_std=0.6, random_state=seed)
         found, model = warned_at(X, 100)
         assert model.n_clusters_ == 4
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             PACOClusterer(random_state=0).fit(X[:100])
         assert found == [100] * len(caught)  # a hundred rows do not decide each time
-        assert warned_at(X, 1000)[0] == []
+        assert warned_at(X, 450)[0] == []
 
 
 def test_of_several_chains_in_a_call_the_last_one_warns():
@@ -79,11 +79,11 @@ def test_of_several_chains_in_a_call_the_last_one_warns():
     early = rng.normal(size=(200, 2)) + rng.choice([0, 8], size=(200, 1))
     late = rng.normal((16, -4), size=(60, 2))
     for rows in ([early, late], [np.vstack([early, late])]):
-        model = PACOClusterer(random_state=0)
+        model = PACOClusterer(random_state=0, n_iter=50)
         for block in rows:  # a warning would be an error
             model.partial_fit(block)
         assert model.n_clusters_ == 3
-    model = PACOClusterer(random_state=0).partial_fit(early[:199])
+    model = PACOClusterer(random_state=0, n_iter=50).partial_fit(early[:199])
     with pytest.warns(ConvergenceWarning, match="of which 1 are a single row"):
         model.partial_fit(late[:1])
 

@@ -28,8 +28,8 @@ LEVEL = {  # the variance of a level, whatever the rows
 }
 # The names of tests hold parameters, and must not hold addresses.
 type(stats.gamma(2.0)).__repr__ = lambda prior: f"{prior.dist.name}{prior.args}"
-FEW_DRAWS = {
-    "estimator": LEVEL["estimator"],
+FEW_DRAWS = {  # enough particles: fewer are doubled, and run again, at far rows
+    "estimator": ClusteredParticleFilter(LocalLevel(), n_particles=64),
     "priors": LEVEL["priors"],
     "n_draws": 4,
     "n_moves": 1,

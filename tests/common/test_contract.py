@@ -18,14 +18,18 @@ from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import LocalLevel
 
 # Fast filters for the estimators that run many: other tests run the default ones. SMC2
-# doubles few particles again and again.
+# doubles few particles, or particles of the prior proposal, again and again.
 PLAIN = ClusteredParticleFilter(
     LocalLevel(), n_clusters=None, n_particles=16, proposal="prior"
 )
 FILTERS: dict = {
     "ParticleMarginalMetropolis": {"estimator": PLAIN},
     "ParticleMaximumLikelihood": {"estimator": PLAIN},
-    "SMC2": {"estimator": clone(PLAIN).set_params(n_particles=256)},
+    "SMC2": {
+        "estimator": ClusteredParticleFilter(
+            LocalLevel(), n_clusters=None, n_particles=128
+        )
+    },
 }
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
     name: settings | FILTERS.get(name, {})

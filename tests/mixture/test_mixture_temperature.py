@@ -20,17 +20,18 @@ from skpacbayes.mixture._held_out import (
 )
 
 
-def pair(X, n_components="auto", sample_weight=None):
-    """Fits at 0.9, and at the temperature that is chosen."""
+def fitted(X, n_components, alpha):
     parameters = {"max_components": 5, "n_init": 1, "random_state": 0}
     with warnings.catch_warnings():  # at 0.9 the number may be undecided
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return [
-            TemperedVBGaussianMixture(
-                n_components, inverse_temperature=alpha, **parameters
-            ).fit(X, sample_weight=sample_weight)
-            for alpha in (0.9, "auto")
-        ]
+        return TemperedVBGaussianMixture(
+            n_components, inverse_temperature=alpha, **parameters
+        ).fit(X)
+
+
+def pair(X, n_components="auto"):
+    """Fits at 0.9, and at the temperature that is chosen."""
+    return [fitted(X, n_components, alpha) for alpha in (0.9, "auto")]
 
 
 def test_well_specified_rows_cost_nothing():
@@ -48,18 +49,18 @@ def test_well_specified_rows_cost_nothing():
 def test_copies_of_rows_are_seen_through(n_components):
     """Each row five times, in any order: the evidence is counted five times at 0.9.
 
-    The chosen fits are within .1 nats a row of those of the rows themselves, over three
+    The chosen fits are within .1 nats a row of those of the rows themselves, over two
     sets.
     """
     gains, losses = [], []
-    for seed in range(3):
+    for seed in range(2):
         X, _ = make_mixture(n_samples=1100, n_features=3, random_state=seed)
-        copies = np.random.default_rng(0).permutation(np.repeat(X[:100], 5, axis=0))
+        copies = np.random.default_rng(0).permutation(np.repeat(X[:60], 5, axis=0))
         usual, chosen = pair(copies, n_components)
         assert chosen.inverse_temperature_ < 0.9
         gains.append(chosen.score(X[100:]) - usual.score(X[100:]))
         if n_components == "auto":
-            alone, _ = pair(X[:100])
+            alone = fitted(X[:60], "auto", 0.9)
             assert chosen.n_components_ < usual.n_components_
             losses.append(alone.score(X[100:]) - chosen.score(X[100:]))
     assert np.mean(gains) > 0.05
@@ -128,7 +129,7 @@ def test_blocks_hold_neighbors_and_copies():
 def test_sparse_counts_and_holes_and_few_rows():
     generator = np.random.default_rng(0)
     counts = generator.poisson(1.0, (40, 4))
-    options = {"inverse_temperature": "auto", "random_state": 0}
+    options = {"inverse_temperature": "auto", "n_init": 1, "random_state": 0}
     topics = TemperedVBMultinomialMixture(2, **options)
     dense = topics.fit(counts).inverse_temperature_
     sparse = pytest.importorskip("scipy.sparse").csr_array(counts)
