@@ -320,7 +320,7 @@ def test_a_new_group_is_found_at_the_end_of_a_stream(setting, unit):
     """Its rows are 1.5 or 3 % of the stream, which the chain meets after each 10 %."""
     n_new = 60 if "loss" in setting else 30  # as many as `fit` needs
     rows = unit * groups(0, n_new, sheared="shape" in setting)
-    model = paco(**setting)
+    model = PACOClusterer(random_state=0, **setting)
     assert model.partial_fit(rows[:-n_new]).n_clusters_ == 4
     whole = copy.deepcopy(model).partial_fit(rows[-n_new:])
     assert whole.n_clusters_ == 5
@@ -345,7 +345,7 @@ def test_a_share_of_rows_that_no_cluster_explains_is_no_new_group(monkeypatch):
         refresh(self)
 
     monkeypatch.setattr(PACOClusterer, "_refresh", recording)
-    paco().partial_fit(rows)
+    PACOClusterer(random_state=0).partial_fit(rows)
     late = np.array([position for position in positions if position >= 500])
     assert len(late) > 15
     assert_array_equal(np.diff(late), np.floor(0.1 * (late[:-1] - 200)))
