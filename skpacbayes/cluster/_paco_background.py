@@ -22,6 +22,8 @@ _OUTSIDE = 0.01
 # Deficit in log evidence, with the shape of the best mixture, from which no background
 # is tried with other shapes.
 _FAR_BEHIND = 10.0
+# Largest share of a background that does not need significant evidence.
+_MOST = 0.5
 # Expected number of rows of the clusters that are far from all of them.
 EXPECTED_FAR = 0.01
 # Largest number of far rows that are compared, and least number of rows of a cluster.
@@ -38,6 +40,7 @@ def with_background(search, best, shapes):
     mixtures of as many clusters and fewer are fitted with a component that is uniform
     on the region of the rows; its share is one more parameter. Other shapes than that
     of `best` are tried if a background nearly pays with it, and as long as they gain.
+    A background of most rows is no answer where `best` describes them almost as well.
 
     Parameters
     ----------
@@ -51,9 +54,8 @@ def with_background(search, best, shapes):
     mixture : Mixture
     """
     fits, chosen, least = {}, _instead_of_some_clusters(search, best), -math.inf
-    if not _hides_noise(search.problem, best, fits):
-        return chosen
-    for shape in sorted(shapes, key=best.shape.__ne__):
+    tried = sorted(shapes, key=best.shape.__ne__)
+    for shape in tried if _hides_noise(search.problem, best, fits) else ():
         highest = -math.inf
         for k in range(chosen.n_clusters, 0, -1):
             mixture = _likeliest(search, k, shape, best.own, fits)
@@ -66,6 +68,8 @@ def with_background(search, best, shapes):
         least = search.value(chosen)
         if shape == best.shape and highest <= least - _FAR_BEHIND:
             break
+    if chosen.background > _MOST and search.rivals(chosen, [best]):
+        return best
     return chosen
 
 

@@ -258,9 +258,9 @@ class Search:
         mixtures = self.mixtures if kind is None else self.solutions[kind].values()
         return max(mixtures, key=self.value)
 
-    def rivals(self, best):
+    def rivals(self, best, mixtures=None):
         """Return the mixtures of other sizes that may describe the points as well."""
-        mixtures = [*self.mixtures, *self.others]
+        mixtures = mixtures or [*self.mixtures, *self.others]
         return rivals_of_mixture(
             self.problem, best, mixtures, self.value, self.log_joint
         )

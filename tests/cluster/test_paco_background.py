@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.special import chdtri
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
 from skpacbayes.cluster._paco_background import (
@@ -347,3 +348,18 @@ def test_flat_clusters_are_not_background(k, n_rows, n_features):
     model = PACOClusterer(random_state=0, n_iter=20).fit(X)
     assert model.n_clusters_ == k
     assert model.background_share_ == 0
+
+
+@pytest.mark.parametrize("gap", [5.0, 5.66])
+@pytest.mark.parametrize("n_sides", [5, 8])
+def test_many_clusters_are_no_background(n_sides, gap):
+    """One cluster and a background of most rows have nearly the evidence of a grid."""
+    corners = gap * np.indices((n_sides, n_sides)).reshape(2, -1).T
+    rng = np.random.default_rng(n_sides)
+    labels = rng.integers(n_sides**2, size=25 * n_sides**2)
+    X = corners[labels] + rng.normal(size=(len(labels), 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # another number of clusters
+        model = PACOClusterer(random_state=0).fit(X)
+    assert model.background_share_ == 0
+    assert adjusted_rand_score(labels, model.labels_) > 0.9
