@@ -7,6 +7,7 @@ from ._base import named, warn_user
 
 LOOKED_AT = 10_000  # largest number of rows
 BLOCK = 2**20  # largest number of values at a time
+ROWS_AT_A_TIME = 1024
 FEWEST_ROWS = 20
 FEWEST = 3  # least number of rows with the value
 DISTINCT = 3  # least number of other values
@@ -251,8 +252,19 @@ def _place_to_cut(values, start, end):
 def ends_of(rows):
     """Return the ends of the columns of rows, (n_features, 2, 3), as of a stream.
 
-    NaN is ignored.
+    NaN is ignored. Few rows at a time are copied.
     """
+    parts = range(0, len(rows), ROWS_AT_A_TIME)
+    parts = [_ends_of_few(rows[first : first + ROWS_AT_A_TIME]) for first in parts]
+    ends, counts, seconds = np.moveaxis(parts, -1, 0)
+    least = np.fmin.reduce(ends)
+    counts = (counts * (ends == least)).sum(axis=0)
+    seconds = np.where(ends > least, ends, seconds).min(axis=0)
+    return np.stack([least, counts, seconds], axis=-1)
+
+
+def _ends_of_few(rows):
+    """Return least values, their counts and the next ones, of `rows` and -`rows`."""
     both = np.stack([rows.T, -rows.T], axis=1)
     least = np.fmin.reduce(both, axis=-1, keepdims=True)
     second = np.min(both, axis=-1, where=both > least, initial=np.inf)

@@ -1,6 +1,7 @@
 """What pytest needs to know of this directory."""
 
 import gc
+import random
 import warnings
 
 import numpy as np
@@ -31,7 +32,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Seed NumPy's global generator, from which ``random_state=None`` draws."""
+    """Seed the global generators: ``random_state=None`` draws from NumPy's."""
+    random.seed(0)
     np.random.seed(0)  # noqa: NPY002 (that generator is meant)
 
 

@@ -309,7 +309,7 @@ def warn_of_far_values(family, X, names):
     if len(names):
         called = [f"column {column} of X ({names[column]!r})" for column in columns]
     effect = "decides the prior of the components, and may hide groups of other rows"
-    warn_of_far_rows(ends_of(X[:, columns]), len(X), called, effect)
+    warn_of_far_rows(ends_of(X)[columns], len(X), called, effect)
 
 
 def warn_of_measurements(family, X, names):

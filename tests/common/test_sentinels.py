@@ -28,6 +28,7 @@ from skpacbayes import (
     SubspaceMixture,
     TemperedVBGaussianMixture,
     TemperedVBMixture,
+    _sentinels,
 )
 from skpacbayes._sentinels import (
     TURNS,
@@ -363,3 +364,15 @@ def test_estimators_warn_of_angles(model):
         clone(model).fit(angles(0.0, 360.0, 0))
     told = [str(w.message) for w in caught]
     assert sum("If it is an angle" in text for text in told) == 1
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 3, 7, 40])
+def test_ends_of_columns_whatever_the_blocks(monkeypatch, at_a_time):
+    rng = np.random.default_rng(at_a_time)
+    for n_rows in range(1, 41):
+        X = rng.integers(4, size=(n_rows, 3)).astype(float)
+        X[rng.random(X.shape) < 0.2] = np.nan
+        whole = ends_of(X)
+        with monkeypatch.context() as patch:
+            patch.setattr(_sentinels, "ROWS_AT_A_TIME", at_a_time)
+            np.testing.assert_array_equal(ends_of(X), whole)

@@ -16,6 +16,7 @@ from skpacbayes.online.river import RiverClassifier, RiverRegressor, RowsOfDicts
 
 @pytest.mark.filterwarnings("ignore:The errors of recent rows")
 @pytest.mark.filterwarnings("ignore:The feature")  # some checks bring new features
+@pytest.mark.filterwarnings("ignore:The values of column")  # or leave some out
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:The model is linear")
 def test_checks_of_river():
