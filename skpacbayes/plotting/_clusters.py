@@ -162,7 +162,7 @@ class StreamDisplay:
             Rows, in their order.
         y : array-like of shape (n_samples,), default=None
             Targets, if the estimator takes them.
-        attribute : str, default="n_clusters_"
+        attribute : str
             Fitted attribute to plot, a number.
         every : int, default=1
             Number of rows between two values.
