@@ -441,13 +441,14 @@ class PACOClusterer(
         self._warn_of(self._sample(problem, lambda n: self._tasks(n, "chain", X)))
         stream.begin_with(rows)
         noise = self._computed = self._compute()
-        for message in doubts_of_all_rows(problem, noise, X[weights > 0]):
+        learnt = X[weights > 0]
+        for message in doubts_of_all_rows(problem, noise, learnt):
             warn_user(message, ConvergenceWarning)
         self.labels_ = self.cluster_labels_[noise.likeliest(X)]
         self.inertia_ = noise.inertia(rows.points, rows.weights)
         names = vars(self).get("feature_names_in_", ())
-        warn_of_sentinels(X[weights > 0], names)
-        warn_of_angles(X[weights > 0], names)
+        warn_of_sentinels(learnt, names)
+        warn_of_angles(learnt, names)
         return self
 
     @partial_fit_context

@@ -69,8 +69,7 @@ def warn_of_atoms(fit, X, weight, names):
             or nearly_constant(X[:, column] + 0.0)
         )
         if message:
-            called = f" ({names[column]!r})" if len(names) else ""
-            found.append(f"column {column} of X{called} {message}")
+            found.append(f"{column_of(names, column)} {message}")
     if not found:
         return False
     text = ", ".join(found[:NAMED])
@@ -85,6 +84,12 @@ def warn_of_atoms(fit, X, weight, names):
         'the family "bernoulli" that says where it was.',
     )
     return True
+
+
+def column_of(names, column):
+    """Return what a message calls a column of X: its number, and its name if known."""
+    name = f" ({names[column]!r})" if len(names) else ""
+    return f"column {column} of X{name}"
 
 
 def atom(column, weight):
@@ -288,8 +293,7 @@ def warn_of_underflow(family, X, names):
     for column in columns:
         low, high = (end.reduce(X[:, column]) for end in (np.fmin, np.fmax))
         if 0.0 < high - low < NARROWEST:
-            called = f" ({names[column]!r})" if len(names) else ""
-            found.append(f"column {column} of X{called} has values from {low:g}")
+            found.append(f"{column_of(names, column)} has values from {low:g}")
             found[-1] += f" to {high:g}"
     if found:
         text = ", ".join(found[:NAMED])
@@ -305,9 +309,7 @@ def warn_of_far_values(family, X, names):
     columns = family.columns_that_are("squared", range(X.shape[1]))
     if not columns:
         return
-    called = [f"column {column} of X" for column in columns]
-    if len(names):
-        called = [f"column {column} of X ({names[column]!r})" for column in columns]
+    called = [column_of(names, column) for column in columns]
     effect = "decides the prior of the components, and may hide groups of other rows"
     warn_of_far_rows(ends_of(X)[columns], len(X), called, effect)
 
@@ -326,10 +328,9 @@ def warn_of_measurements(family, X, names):
         fractions = distinct[distinct != np.floor(distinct)]
         own = len(there) >= ROWS_OF_CODES and len(distinct) >= COPIED * len(there)
         if len(fractions) or own:
-            called = f" ({names[column]!r})" if len(names) else ""
             among = f", among them {fractions[0]:g}" if len(fractions) else ""
             found.append(
-                f"column {column} of X{called} has {len(distinct)} values in "
+                f"{column_of(names, column)} has {len(distinct)} values in "
                 f"{len(there)} rows{among}"
             )
     if found:

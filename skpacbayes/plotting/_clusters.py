@@ -190,7 +190,7 @@ class StreamDisplay:
         for model in along_stream(estimator, X, y, ends):
             refuse_others(cls, model, attribute, such_as="PACOClusterer")
             values.append(getattr(model, attribute))
-        if not {np.ndim(value) for value in values} <= {0}:
+        if any(np.ndim(value) for value in values):
             raise ValueError(f"{attribute} must be a number, got {values[-1]!r}.")
         truth = None if truth is None else np.asarray(truth)[ends - 1]
         name = attribute.removesuffix("_").removeprefix("n_").replace("_", " ")

@@ -123,13 +123,19 @@ class Bent(LinearObservations):
         return np.column_stack([x[:, 1], np.sin(x[:, 0])]) + [0.5, 0.8] * z
 
 
-@pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
-def test_linear_observations_of_any_dynamics():
+def simulated(model, n_rows):
+    """Rows that show the first of two states, with noise of deviation 0.1."""
     rng = np.random.default_rng(0)
     x, X = rng.normal(size=(1, 2)), []
-    for t in range(30):
-        x = Bent().transition(x, rng.normal(size=(1, 2)), t)
+    for t in range(n_rows):
+        x = model.transition(x, rng.normal(size=(1, 2)), t)
         X.append(x[0, :1] + 0.1 * rng.normal())
+    return X
+
+
+@pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
+def test_linear_observations_of_any_dynamics():
+    X = simulated(Bent(), 30)
     many = tracker(Bent(), n_particles=2**15, method="sqmc").fit(X)
     for proposal, factor in (("auto", 10), ("auxiliary", 10)):
         guided = log_likelihood_errors(
@@ -151,11 +157,7 @@ class Growing(Bent):
 @pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
 def test_linear_observations_of_states_with_noise_of_their_own():
     """The proposal of one state, for all, was five nats off on average."""
-    rng = np.random.default_rng(0)
-    x, X = rng.normal(size=(1, 2)), []
-    for t in range(20):
-        x = Growing().transition(x, rng.normal(size=(1, 2)), t)
-        X.append(x[0, :1] + 0.1 * rng.normal())
+    X = simulated(Growing(), 20)
     many = tracker(Growing(), n_particles=2**16, method="sqmc", proposal="prior")
     exact = many.fit(X).log_likelihood_
     blind = log_likelihood_errors(Growing(), X, exact, proposal="prior")
