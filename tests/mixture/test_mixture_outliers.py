@@ -123,7 +123,7 @@ FAR_ROWS = [(3, 1e3), (30, 5e1), (30, 1e3)]  # their number, and their distance
 
 
 @pytest.mark.parametrize(
-    "name, n_far, reach",
+    ("name", "n_far", "reach"),
     [(name, *far) for name in MIXTURES for far in FAR_ROWS] + [("tails only", 3, 1e3)],
 )
 def test_far_rows_take_no_component_of_a_given_number(name, n_far, reach):
