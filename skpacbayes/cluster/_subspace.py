@@ -32,7 +32,8 @@ _LEAST_NOISE = 1e-6  # standard deviation within clusters, below which it is rou
 _MANY_FEATURES = 2000  # from which correlations are not computed
 _FEWEST_ROWS = 3  # mean number of rows of a cluster, below which "auto" warns
 _RELEVANT = 0.5  # probability from which a feature is relevant
-_NAMED = 4  # columns that a warning names, at most
+_ROWS_A_CLUSTER = 10  # mean number of rows from which a single row is an outlier
+_NAMED = 4  # columns or rows that a warning names, at most
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 # Values beyond these quantiles, by more than so many times the distance between them,
 # have the value at this distance in the unit of their feature, which they would decide.
@@ -237,7 +238,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             are groups of a mixture with skewed features that describes the rows better.
         UserWarning
             If several rows have a value such as -999, far from all others. If a few far
-            rows may hide clusters, with ``variance="shared"``.
+            rows may hide clusters, with ``variance="shared"``. If a cluster consists of
+            one row, where clusters have ten rows or more in the mean.
         """
         X = self._rows(X, reset=True)
         warn_of_sentinels(X, vars(self).get("feature_names_in_", ()))
@@ -275,6 +277,7 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         self._trace = np.array(best.trace)
         for run in second:
             self._compare(run.chain.labels)
+        self._warn_of_single_rows()
         if auto and len(X) < _FEWEST_ROWS * self.n_clusters_ > _FEWEST_ROWS:
             warn_user(
                 f"{self.n_clusters_} clusters were chosen for {len(X)} rows of "
@@ -386,6 +389,21 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 break
             best = other
         return best
+
+    def _warn_of_single_rows(self):
+        """Warn of clusters that consist of one row each."""
+        counts = np.bincount(self.labels_, minlength=self.n_clusters_)
+        rows = np.flatnonzero(counts[self.labels_] == 1).tolist()
+        if not rows or len(self.labels_) < _ROWS_A_CLUSTER * self.n_clusters_:
+            return
+        effect = f"n_clusters_={self.n_clusters_} counts them. Leave them out"
+        if self.n_clusters != "auto":
+            effect = "groups of other rows may share a cluster for this. Leave them out"
+            effect += ", or raise n_clusters"
+        warn_user(
+            f"Outliers are clusters of one row each, {first_named(rows, (), _NAMED)}: "
+            f"{effect}."
+        )
 
     def _warn_of_correlation(self, Z):
         """Warn if features are correlated within the clusters."""

@@ -389,6 +389,7 @@ def test_normal_groups_are_no_pieces(spread, first):
     ],
     ids=["copies", "binary", "an outlier"],
 )
+@pytest.mark.filterwarnings("ignore:Outliers are clusters of one row each")
 def test_k_means_of_the_start_does_not_warn(rows, n_clusters):
     """Its clusters are not those that the user asked for."""
     with warnings.catch_warnings():
@@ -542,7 +543,9 @@ def test_a_far_row_hides_no_clusters_or_is_named(n_rows, distance, variance):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         labels = mixture.fit(np.vstack([rows, np.full((1, 4), distance)])).labels_
-    named = any("may hide clusters" in str(one.message) for one in caught)
+    messages = [str(one.message) for one in caught]
+    assert any(f"clusters of one row each, [{n_rows}]" in one for one in messages)
+    named = any("may hide clusters" in one for one in messages)
     assert named == (variance == "shared")
     assert named or adjusted_rand_score(groups, labels[:-1]) > 0.9
     assert (labels == labels[-1]).sum() == 1
@@ -563,6 +566,7 @@ def test_small_groups_that_are_far_remain_apart(distance, variance):
 
 
 @pytest.mark.filterwarnings("ignore:A few rows are very far")
+@pytest.mark.filterwarnings("ignore:Outliers are clusters of one row each")
 @pytest.mark.parametrize("variance", ["shared", "cluster"])
 @pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
 def test_odd_rows(rows, variance):
