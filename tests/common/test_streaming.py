@@ -38,7 +38,6 @@ from skpacbayes import (
     make_paco_model,
 )
 
-
 # Few interrupts: another setting of the estimator, with the same update, has many.
 FEW_MOMENTS = {"traced": False, "moments": (4, 3)}
 
