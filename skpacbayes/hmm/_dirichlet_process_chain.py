@@ -181,7 +181,7 @@ class Chain(GibbsChain):
         centers = self.parameters.centers()
         everything = np.arange(self.model.n_features)
         for index, seen, columns in groups:
-            hidden = np.setdiff1d(everything, seen)
+            hidden = np.delete(everything, seen)
             if not len(hidden):
                 continue
             states = self.states[index]

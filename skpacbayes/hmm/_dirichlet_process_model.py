@@ -151,7 +151,7 @@ def hidden_first(factors, seen):
     order is reversed. Orthogonal transformations are accurate for precisions that a
     matrix of covariances could not represent.
     """
-    hidden = np.setdiff1d(np.arange(factors.shape[-1]), seen)
+    hidden = np.delete(np.arange(factors.shape[-1]), seen)
     return np.linalg.qr(factors[..., np.append(hidden, seen[::-1])], mode="r")
 
 

@@ -38,6 +38,9 @@ from skpacbayes import (
     make_paco_model,
 )
 
+# Few interrupts: another setting of the estimator, with the same update, has many.
+FEW_MOMENTS = {"traced": False, "moments": (4, 3)}
+
 
 def groups(n, seed):
     """Rows of four groups in the plane."""
@@ -117,7 +120,7 @@ def filtering(**parameters):
         saturated=500,
         weights=False,
         missing=True,
-        moments=(4, 3) if parameters else (9, 6),
+        **(FEW_MOMENTS if parameters else {}),
     )
 
 
@@ -165,8 +168,6 @@ def markov(**parameters):
     )
 
 
-# Few interrupts: another setting of the estimator, with the same update, has many.
-FEW_MOMENTS = {"traced": False, "moments": (4, 3)}
 # The estimator's name, and which setting of it.
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
@@ -212,7 +213,9 @@ STREAMS = {
             3, n_particles=50, proposal="data", batch_size=9, random_state=0
         ),
         groups,
+        saturated=500,
         weights=False,
+        traced=False,
     ),
     "TemperedVBGaussianMixture": Stream(
         lambda: skpacbayes.TemperedVBGaussianMixture(

@@ -125,7 +125,7 @@ def split(lengths):
 def largest_score(n_scores, probability, n_batches=None):
     """Bound that the largest of n scores exceeds with at most this probability.
 
-    Of scores whose error was estimated from batches, or from very many draws.
+    Of scores whose error was estimated from batches or copies, or very many draws.
     """
     law = stats.norm if n_batches is None else stats.t(n_batches - 1)
     return law.isf(probability / (2 * n_scores))
