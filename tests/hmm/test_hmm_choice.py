@@ -537,7 +537,7 @@ def test_flags_that_are_taken_for_measurements_are_named(method, values):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "on"])
     frame["on"] = np.where(rng.random(80) < 0.4, *values)
-    quick = DirichletProcessHMM(n_iter=10, burn_in=5, n_chains=1, random_state=0)
+    quick = DirichletProcessHMM(1, n_iter=10, burn_in=5, n_chains=1, random_state=0)
     kinds = {"emission": ["normal", "categorical"]}
     rare = frame.assign(on=np.where(np.arange(80) < 9, *values))
     counts = pd.DataFrame(rng.poisson(3, size=(80, 2)), columns=["calls", "on"])
