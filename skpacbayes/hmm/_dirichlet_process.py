@@ -42,11 +42,12 @@ from ._dirichlet_process_product_model import (
     UnknownValues,
     check_counts,
     kinds_of,
+    not_counts,
 )
 from ._dirichlet_process_sampling import sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
 from ._dirichlet_process_settings import Settings
-from ._dirichlet_process_warnings import warn_of_shared_values
+from ._dirichlet_process_warnings import warn_of_flags, warn_of_shared_values
 
 # Exponentials may underflow to zero, also after `np.seterr`.
 _small_is_zero = np.errstate(under="ignore")
@@ -973,6 +974,9 @@ class DirichletProcessHMM(
             left_out = [i for i, kind in enumerate(kinds) if kind != "normal"]
             warn_of_shared_values(X, left_out, names)
             warn_of_angles(X, names, left_out)
+        all_counts = self.emission == "auto" and not_counts(X) is None
+        if not kinds and not all_counts:
+            warn_of_flags(X, names)
 
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():

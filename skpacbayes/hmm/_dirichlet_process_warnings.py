@@ -18,6 +18,7 @@ _LEAST_SAME = 0.95  # least share of rows with the same state in all chains
 _SHARED = 0.1  # least share of the rows
 _FEWEST_SHARED = 20  # and least number of them
 _DISTINCT = 0.5  # least number of distinct values among the others, per row
+_FEWEST_OF_FLAG = 10  # least number of rows with either of the two values of a flag
 _LEAST_TOLD = 0.2  # least separation of states, from 0 (guessing) to 1
 
 
@@ -166,6 +167,25 @@ def warn_of_shared_values(X, left_out, names):
                 "'auto' may be wrong, as the density at this value is that of an atom "
                 "without width. Give NaN in its place and, if where it comes tells of "
                 "the state, a column of the kind 'categorical' that says so."
+            )
+            return
+
+
+def warn_of_flags(X, names):
+    """Warn if a column that is taken for a measurement has two values only.
+
+    Its atoms have no width, so that states may describe this column alone.
+    """
+    for column in range(X.shape[1]):
+        known = X[~np.isnan(X[:, column]), column]
+        values, counts = np.unique(known, return_counts=True)
+        if len(values) == 2 and counts.min() >= _FEWEST_OF_FLAG:
+            (name,) = named([column], names)
+            warn_user(
+                f"Column {name} has two values only, {values[0]:g} and {values[1]:g}, "
+                "and is taken for a measurement: states may be wrong. Give a list of "
+                "kinds as emission, 'categorical' for this column and 'normal', "
+                "'poisson' or 'categorical' for each other one."
             )
             return
 

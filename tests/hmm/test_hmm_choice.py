@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from hmm_rows import agreement, markov, two_states
 from numpy.testing import assert_allclose, assert_array_equal
@@ -527,6 +528,28 @@ def test_what_one_chain_alone_says_is_no_warning(gains):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_order(runs, SimpleNamespace(n_states=2), None)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("values", [(0, 1), (-2.5, 1e6)])
+def test_flags_that_are_taken_for_measurements_are_named(method, values):
+    """Not where their kind is given, all columns are counts, or one value is rare."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "on"])
+    frame["on"] = np.where(rng.random(80) < 0.4, *values)
+    quick = DirichletProcessHMM(1, n_iter=10, burn_in=5, n_chains=1, random_state=0)
+    kinds = {"emission": ["normal", "categorical"]}
+    rare = frame.assign(on=np.where(np.arange(80) < 9, *values))
+    counts = pd.DataFrame(rng.poisson(3, size=(80, 2)), columns=["calls", "on"])
+    counts["on"] = (rng.random(80) < 0.4).astype(int)
+    for parameters in {}, {"emission": "per_state"}:
+        with pytest.warns(UserWarning, match="Column on has two values only"):
+            getattr(clone(quick).set_params(**parameters), method)(frame)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Column .* has two values only")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for parameters, silent in (kinds, frame), ({}, rare), ({}, counts):
+            getattr(clone(quick).set_params(**parameters), method)(silent)
 
 
 def test_values_that_many_rows_share_are_named():

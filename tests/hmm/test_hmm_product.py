@@ -366,6 +366,7 @@ def test_auto_takes_whole_measurements_for_what_they_are():
     assert agreement(states, model.predict(X))[0] > 0.98
 
 
+@pytest.mark.filterwarnings("ignore:Column . has two values only")
 def test_auto_recognises_counts_beside_measurements():
     """Not flags, nor what is rounded: these vary less than counts of their mean."""
     rng = np.random.default_rng(0)
