@@ -16,21 +16,21 @@ from ._paco_mixture import STUDENT_DOF
 _NUMBERS = np.array([4, 8, 16, 32])
 # Largest number of points whose neighbours are counted, and of groups.
 _MOST_POINTS, _MOST_GROUPS = 500, 30
-# Largest expected number of groups, found by chance, of as many rows.
+# Largest expected number of dense groups that a density has by chance.
 _CHANCE = 0.01
-# Number of iterations of EM between two mergers, and its tolerance.
+# Number of iterations of EM between two mergers, and their tolerance.
 _ITERATIONS, _TOLERANCE = 6, 0.05
-# Least share of a background, and least scale of a group relative to all rows, at first.
+# Initial values: least share of the background, and least variance of a group, relative
+# to that of all rows.
 _LEAST_BACKGROUND, _LEAST_SCALE = 0.05, 1e-9
 
 
 def with_dense_groups(search, best, shapes):
-    """Return the mixture of larger evidence: `best`, or one of dense groups.
+    """Return the mixture of larger evidence: `best`, or dense groups in a background.
 
-    Ward's tree cuts a background of most rows into large pieces, in which dense groups
-    of few rows are lost. They are the places where more rows are near each other than
-    `best` explains. Mixtures of such groups and of a background are merged one pair at
-    a time, for each shape.
+    Ward's tree cuts a background of most rows into large pieces, and dense groups of
+    few rows are lost in these. Such groups are searched if more rows are near each
+    other than `best` explains, or than a uniform density explains if that is likelier.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ def with_dense_groups(search, best, shapes):
     problem = search.problem
     if len(problem.points) <= _NUMBERS[0]:
         return best
-    balls = Balls(problem, best.coordinates)
-    if not balls.dense(search.log_joint(best)):
-        return best
-    found = [best]
-    for shape in shapes:
-        uniform = -log_volume(problem, shape)
-        groups = balls.dense(np.full(len(problem.points), uniform))
-        sizes = _merged(problem, groups, (shape, True, math.inf), uniform)
+    balls, found = Balls(problem, best.coordinates), [best]
+    uniform = {shape: -log_volume(problem, shape) for shape in {*shapes, best.shape}}
+    explained = search.log_joint(best)
+    if problem.weights @ explained < problem.n_rows * uniform[best.shape]:
+        explained = np.full(len(explained), uniform[best.shape])
+    for shape in shapes if balls.dense(explained) else ():
+        groups = balls.dense(np.full(len(explained), uniform[shape]))
+        sizes = _merged(problem, groups, shape, uniform[shape])
         start = max(sizes, key=search.value, default=None)
         for own, dof in itertools.product((False, True), (math.inf, STUDENT_DOF)):
             if start is not None:
@@ -62,7 +62,7 @@ def with_dense_groups(search, best, shapes):
 
 
 class Balls:
-    """Balls about points, with several numbers of neighbours.
+    """Balls about points, each with several numbers of neighbours.
 
     Merged rows, and rounding, widen the balls.
 
@@ -70,31 +70,31 @@ class Balls:
     ----------
     problem : MixtureProblem
     coordinates : ndarray of shape (n_features, n_features)
-        Those of determinant 1 in which the balls are round.
+        Of determinant 1; balls are round in these.
     """
 
     def __init__(self, problem, coordinates):
         points, weights, d = problem.points @ coordinates, problem.weights, problem.d
-        chosen = problem.order[:: math.ceil(len(points) / _MOST_POINTS)]
-        self.numbers = _NUMBERS[_NUMBERS < len(points)]
-        most = self.numbers[-1] + 1
-        gaps, self.near = KDTree(points).query(points[chosen], np.arange(1, most + 1))
-        masses = np.cumsum(weights[self.near], axis=1) - weights[chosen, None]
+        centers = problem.order[:: math.ceil(len(points) / _MOST_POINTS)]
+        self.numbers = _NUMBERS[len(points) > _NUMBERS]
+        gaps, self.near = KDTree(points).query(points[centers], self.numbers[-1] + 1)
+        masses = np.cumsum(weights[self.near], axis=1) - weights[centers, None]
         self.masses = masses[:, self.numbers] / problem.row_weight
         self.n_rows = problem.n_rows / problem.row_weight
-        widths = self._largest(problem.widths_in(coordinates))
-        squares = np.maximum(gaps[:, self.numbers] ** 2 + widths, 1e-300)
-        self.log_volumes = log_ball(1.0, d) + d / 2 * np.log(squares)
+        squares = gaps[:, self.numbers] ** 2
+        squares += self._largest(problem.widths_in(coordinates))
+        log_squares = np.log(np.maximum(squares, 1e-300))
+        self.log_volumes = log_ball(1.0, d) + d / 2 * log_squares
 
     def _largest(self, values):
         """Return the largest value of the points of each ball."""
         return np.maximum.accumulate(values[self.near], axis=1)[:, self.numbers]
 
     def dense(self, log_density):
-        """Return the points of balls with more rows than a density explains.
+        """Return disjoint balls with more rows than a density has there by chance.
 
-        The balls do not overlap. The probability of so many rows is bounded as by
-        Chernoff; the density is the largest of the points of the ball.
+        The probability of so many rows is at most Chernoff's bound for a Poisson
+        distribution. The density in a ball is the largest one at its points.
 
         Parameters
         ----------
@@ -103,16 +103,17 @@ class Balls:
         Returns
         -------
         groups : list of ndarray of int
-            The balls of lowest probability first.
+            The points of each ball, the least probable ball first.
         """
-        expected = math.log(self.n_rows) + self._largest(log_density) + self.log_volumes
-        expected = np.exp(np.clip(expected, -700.0, 700.0))
-        excess = np.log(np.maximum(self.masses / expected, 1.0))
-        bounds = np.where(excess > 0, self.masses * (excess - 1) + expected, 0.0)
+        expected = self._largest(log_density) + self.log_volumes
+        expected = self.n_rows * np.exp(np.clip(expected, -600.0, 600.0))
+        logs = np.log(np.maximum(self.masses / expected, 1.0))
+        bounds = np.where(logs > 0, self.masses * (logs - 1.0) + expected, 0.0)
         numbers, bounds = self.numbers[bounds.argmax(axis=1)], bounds.max(axis=1)
         groups, taken = [], np.zeros(len(log_density), dtype=bool)
-        few = np.flatnonzero(bounds > math.log(self.n_rows / _CHANCE))
-        for i in few[np.argsort(-bounds[few], kind="stable")]:
+        for i in np.argsort(-bounds, kind="stable"):
+            if bounds[i] <= math.log(self.n_rows / _CHANCE):
+                break
             ball = self.near[i, : numbers[i] + 1]
             if not taken[ball].any():
                 groups.append(ball)
@@ -120,33 +121,31 @@ class Balls:
         return groups[:_MOST_GROUPS]
 
 
-def _merged(problem, groups, kind, log_uniform):
-    """Yield mixtures of groups of points and a background, of fewer groups each time."""
+def _merged(problem, groups, shape, log_uniform):
+    """Yield mixtures of the groups and a background, each with one group fewer."""
     if not groups:
         return
-    single, weights = problem.single(kind[0]), problem.weights
-    points, widths = (
-        problem.points @ single.coordinates,
-        problem.widths_in(single.coordinates),
-    )
-    masses = np.array([weights[one].sum() for one in groups])
-    centers = np.array([weights[one] @ points[one] for one in groups])
-    centers /= masses[:, None]
-    squares = [
-        ((points[one] - center) ** 2).sum(axis=1) + widths[one]
-        for one, center in zip(groups, centers, strict=True)
-    ]
-    sums = [weights[one] @ of_group for one, of_group in zip(groups, squares, strict=True)]
-    shares = masses / problem.n_rows
+    single = problem.single(shape)
+    points, weights = problem.points @ single.coordinates, problem.weights
+    widths = problem.widths_in(single.coordinates)
+    masses, centers, scales = [], [], []
+    for group in groups:
+        mass = weights[group].sum()
+        center = weights[group] @ points[group] / mass
+        squares = ((points[group] - center) ** 2).sum(axis=1) + widths[group]
+        masses.append(mass)
+        centers.append(center)
+        scales.append(weights[group] @ squares / mass / problem.d)
+    masses = np.array(masses)
     start = replace(
         single,
-        centers=centers,
-        scales=np.maximum(sums / masses / problem.d, _LEAST_SCALE * problem.variance),
-        shares=shares,
+        centers=np.array(centers),
+        scales=np.maximum(scales, _LEAST_SCALE * problem.variance),
+        shares=masses / problem.n_rows,
         masses=masses,
     )
-    background = max(1.0 - shares.sum(), _LEAST_BACKGROUND)
-    state = EMState(problem, start, *kind, background, log_uniform)
+    background = max(1.0 - start.shares.sum(), _LEAST_BACKGROUND)
+    state = EMState(problem, start, shape, True, math.inf, background, log_uniform)
     while state.k:
         state.run(_ITERATIONS, _TOLERANCE)
         if not math.isfinite(state.log_likelihoods[0]):
