@@ -18,6 +18,8 @@ _NUMBERS = np.array([4, 8, 16, 32])
 _MOST_POINTS, _MOST_GROUPS = 500, 30
 # Largest expected number of dense groups that a density has by chance.
 _CHANCE = 0.01
+# Share of a background from which dense groups in it are always searched.
+_MOST = 0.5
 # Number of iterations of EM between two mergers, and their tolerance.
 _ITERATIONS, _TOLERANCE = 6, 0.05
 # Initial values: least share of the background, and least variance of a group, relative
@@ -30,7 +32,8 @@ def with_dense_groups(search, best, shapes):
 
     Ward's tree cuts a background of most rows into large pieces, and dense groups of
     few rows are lost in these. Such groups are searched if more rows are near each
-    other than `best` explains, or than a uniform density explains if that is likelier.
+    other than `best` explains, or than a uniform density explains if that is likelier,
+    or if `best` has a background of most rows.
 
     Parameters
     ----------
@@ -45,14 +48,15 @@ def with_dense_groups(search, best, shapes):
     problem = search.problem
     if len(problem.points) <= _NUMBERS[0]:
         return best
-    balls, found = Balls(problem, best.coordinates), [best]
-    uniform = {shape: -log_volume(problem, shape) for shape in {*shapes, best.shape}}
-    explained = search.log_joint(best)
-    if problem.weights @ explained < problem.n_rows * uniform[best.shape]:
-        explained = np.full(len(explained), uniform[best.shape])
+    explained, found = search.log_joint(best), [best]
+    uniform = np.full(len(explained), -log_volume(problem, best.shape))
+    if best.background > _MOST or problem.weights @ (explained - uniform) < 0:
+        explained = uniform
+    balls = Balls(problem, best.shape)
     for shape in shapes if balls.dense(explained) else ():
-        groups = balls.dense(np.full(len(explained), uniform[shape]))
-        sizes = _merged(problem, groups, shape, uniform[shape])
+        uniform = np.full(len(explained), -log_volume(problem, shape))
+        balls = Balls(problem, shape)
+        sizes = _merged(problem, balls.dense(uniform), shape, uniform[0])
         start = max(sizes, key=search.value, default=None)
         for own, dof in itertools.product((False, True), (math.inf, STUDENT_DOF)):
             if start is not None:
@@ -69,11 +73,12 @@ class Balls:
     Parameters
     ----------
     problem : MixtureProblem
-    coordinates : ndarray of shape (n_features, n_features)
-        Of determinant 1; balls are round in these.
+    shape : str
+        Balls are round where the points are whitened for this shape.
     """
 
-    def __init__(self, problem, coordinates):
+    def __init__(self, problem, shape):
+        coordinates = problem.whitened(shape)
         points, weights, d = problem.points @ coordinates, problem.weights, problem.d
         centers = problem.order[:: math.ceil(len(points) / _MOST_POINTS)]
         self.numbers = _NUMBERS[len(points) > _NUMBERS]
