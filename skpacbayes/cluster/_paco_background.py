@@ -134,7 +134,7 @@ def _small_clusters(problem, mixture):
     return few & _by_chance(problem, mixture, stray) if few.any() else few
 
 
-def _without_chance_groups(problem, mixture):
+def without_chance_groups(problem, mixture):
     """Return the mixture fitted without clusters that its background has by chance.
 
     The largest cluster is kept; None if the background has all of them by chance.
@@ -172,7 +172,7 @@ def _without_small(problem, mixture, share):
     uniform = -log_volume(problem, mixture.shape)
     region = replace(mixture, background=share, log_uniform=uniform)
     fitted = _without(problem, region, _small_clusters(problem, region))
-    return _without_chance_groups(problem, fitted)
+    return without_chance_groups(problem, fitted)
 
 
 def _instead_of_some_clusters(search, best):
@@ -191,7 +191,7 @@ def _instead_of_some_clusters(search, best):
             continue
         for own, dof in itertools.product(sorted(several), (math.inf, STUDENT_DOF)):
             fitted = _without(problem, replace(region, own=own, dof=dof), gone)
-            fitted = _without_chance_groups(problem, fitted)
+            fitted = without_chance_groups(problem, fitted)
             if fitted is not None:
                 found.append(fitted)
     if len(found) > 1 and search.skewed.any:
@@ -247,7 +247,7 @@ def _likeliest(search, n_clusters, shape, own, fits):
         for one in sorted({False, own})
         for dof in (math.inf, STUDENT_DOF)
     ]
-    found = [_without_chance_groups(search.problem, one) for one in found]
+    found = [without_chance_groups(search.problem, one) for one in found]
     found = [one for one in found if one is not None]
     if search.skewed.any:
         search.let_best_be_skewed(found)
@@ -271,16 +271,18 @@ def log_volume(problem, shape):
 
     The sides of the box are the ranges of the features. Where clusters have any
     covariance matrix, the ellipsoid has that of all rows, so that it is equivariant
-    under linear maps. A subset has the region of the whole, as a feature may be
-    constant in the subset.
+    under linear maps; if other shapes are allowed too, the smaller of the two counts.
+    A subset has the region of the whole, as a feature may be constant in the subset.
     """
-    problem = problem.whole or problem
+    problem, of_box, of_ellipsoid = problem.whole or problem, math.inf, math.inf
     gaps = problem.points - problem.weights @ problem.points / problem.n_rows
-    if shape != "tied":
-        sides = np.maximum(np.ptp(gaps, axis=0), 1e-300)
-        return float(np.log(sides).sum())
-    squares = ((gaps @ problem.whitened("tied")) ** 2).sum(axis=1)
-    return log_ball(math.sqrt(max(squares.max(), 1e-300)), problem.d)
+    if shape != "tied" or problem.has_axes:
+        of_box = float(np.log(np.maximum(np.ptp(gaps, axis=0), 1e-300)).sum())
+    if shape == "tied":
+        squares = ((gaps @ problem.whitened("tied")) ** 2).sum(axis=1)
+        radius = math.sqrt(max(squares.max(), 1e-300))
+        of_ellipsoid = log_ball(radius, problem.d)
+    return min(of_box, of_ellipsoid)
 
 
 def far_points(points, mixture):

@@ -379,7 +379,10 @@ def _doubts_of_clusters(problem, n_clusters):
             f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
             "code for missing values, or a limit, may form a cluster of its own."
         )
-    n_groups = n_groups_with_gaps(rows.points, rows.weights, labels, centers)
+    weights, found = rows.weights, problem.found
+    if found is not None and found.mixture.background:  # whose rows fill the gaps
+        weights = weights * found.mixture.robust_weights(rows.points, rows.spreads)[1]
+    n_groups = n_groups_with_gaps(rows.points, weights, labels, centers)
     if n_groups <= k / 2:
         gaps = "there is no gap between them"
         if n_groups > 1:

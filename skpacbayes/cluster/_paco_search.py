@@ -18,6 +18,7 @@ from ._paco_covariances import (
     refit_with_covariances,
     with_covariances,
 )
+from ._paco_dense import with_dense_groups
 from ._paco_mixture import (
     LEAST_GAIN,
     STUDENT_DOF,
@@ -86,6 +87,7 @@ def find_mixture(everything, shapes, kind=None):
     """
     if everything.n_rows < 2 * everything.d:  # too few for a covariance
         shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
+    everything.has_axes = shapes != ("tied",)
     if kind is None:
         search = Search(everything, shapes[0])
         search.fit_all_kinds(shapes)
@@ -212,7 +214,9 @@ class Search:
             several = self.instead_of_heavy_tails(best)
         # Groups beyond the largest number searched must not become background.
         if several is None and best.n_clusters < _most_clusters(self.problem):
-            best = with_background(self, best, shapes if all_kinds else (best.shape,))
+            allowed = shapes if all_kinds else (best.shape,)
+            best = with_background(self, best, allowed)
+            best = with_dense_groups(self, best, allowed)
         best = several or best
         if "tied" in shapes:  # not only "round" or "diagonal"
             self.covariances = with_covariances(self, best)

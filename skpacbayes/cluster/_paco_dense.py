@@ -1,0 +1,163 @@
+"""Dense groups of few rows in a background of most rows."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from ._paco_background import fit_with_background, log_volume, without_chance_groups
+from ._paco_chain import log_ball
+from ._paco_fitting import EMState
+from ._paco_mixture import STUDENT_DOF
+
+# Numbers of neighbours of a point that are counted.
+_NUMBERS = np.array([4, 8, 16, 32])
+# Largest number of points whose neighbours are counted, and of groups.
+_MOST_POINTS, _MOST_GROUPS = 500, 30
+# Largest expected number of dense groups that a density has by chance.
+_CHANCE = 0.01
+# Share of a background from which dense groups in it are always searched.
+_MOST = 0.5
+# Number of iterations of EM between two mergers, and their tolerance.
+_ITERATIONS, _TOLERANCE = 6, 0.05
+# Initial values: least share of the background, and least variance of a group, relative
+# to that of all rows.
+_LEAST_BACKGROUND, _LEAST_SCALE = 0.05, 1e-9
+
+
+def with_dense_groups(search, best, shapes):
+    """Return the mixture of larger evidence: `best`, or dense groups in a background.
+
+    Ward's tree cuts a background of most rows into large pieces, and dense groups of
+    few rows are lost in these. Such groups are searched if more rows are near each
+    other than `best` explains, or than a uniform density explains if that is likelier,
+    or if `best` has a background of most rows.
+
+    Parameters
+    ----------
+    search : Search
+    best : Mixture
+    shapes : tuple of str
+
+    Returns
+    -------
+    mixture : Mixture
+    """
+    problem = search.problem
+    if len(problem.points) <= _NUMBERS[0]:
+        return best
+    explained, found = search.log_joint(best), [best]
+    uniform = np.full(len(explained), -log_volume(problem, best.shape))
+    if best.background > _MOST or problem.weights @ (explained - uniform) < 0:
+        explained = uniform
+    balls = Balls(problem, best.shape)
+    for shape in shapes if balls.dense(explained) else ():
+        uniform = np.full(len(explained), -log_volume(problem, shape))
+        balls = Balls(problem, shape)
+        sizes = _merged(problem, balls.dense(uniform), shape, uniform[0])
+        start = max(sizes, key=search.value, default=None)
+        for own, dof in itertools.product((False, True), (math.inf, STUDENT_DOF)):
+            if start is not None:
+                fitted = fit_with_background(problem, start, shape, own, dof)
+                found.append(without_chance_groups(problem, fitted))
+    return max([one for one in found if one is not None], key=search.value)
+
+
+class Balls:
+    """Balls about points, each with several numbers of neighbours.
+
+    Merged rows, and rounding, widen the balls.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+    shape : str
+        Balls are round where the points are whitened for this shape.
+    """
+
+    def __init__(self, problem, shape):
+        coordinates = problem.whitened(shape)
+        points, weights, d = problem.points @ coordinates, problem.weights, problem.d
+        centers = problem.order[:: math.ceil(len(points) / _MOST_POINTS)]
+        self.numbers = _NUMBERS[len(points) > _NUMBERS]
+        gaps, self.near = KDTree(points).query(points[centers], self.numbers[-1] + 1)
+        masses = np.cumsum(weights[self.near], axis=1) - weights[centers, None]
+        self.masses = masses[:, self.numbers] / problem.row_weight
+        self.n_rows = problem.n_rows / problem.row_weight
+        squares = gaps[:, self.numbers] ** 2
+        squares += self._largest(problem.widths_in(coordinates))
+        log_squares = np.log(np.maximum(squares, 1e-300))
+        self.log_volumes = log_ball(1.0, d) + d / 2 * log_squares
+
+    def _largest(self, values):
+        """Return the largest value of the points of each ball."""
+        return np.maximum.accumulate(values[self.near], axis=1)[:, self.numbers]
+
+    def dense(self, log_density):
+        """Return disjoint balls with more rows than a density has there by chance.
+
+        The probability of so many rows is at most Chernoff's bound for a Poisson
+        distribution. The density in a ball is the largest one at its points.
+
+        Parameters
+        ----------
+        log_density : ndarray of shape (n_points,)
+
+        Returns
+        -------
+        groups : list of ndarray of int
+            The points of each ball, the least probable ball first.
+        """
+        expected = self._largest(log_density) + self.log_volumes
+        expected = self.n_rows * np.exp(np.clip(expected, -600.0, 600.0))
+        logs = np.log(np.maximum(self.masses / expected, 1.0))
+        bounds = np.where(logs > 0, self.masses * (logs - 1.0) + expected, 0.0)
+        numbers, bounds = self.numbers[bounds.argmax(axis=1)], bounds.max(axis=1)
+        groups, taken = [], np.zeros(len(log_density), dtype=bool)
+        for i in np.argsort(-bounds, kind="stable"):
+            if bounds[i] <= math.log(self.n_rows / _CHANCE):
+                break
+            ball = self.near[i, : numbers[i] + 1]
+            if not taken[ball].any():
+                groups.append(ball)
+            taken[ball] = True
+        return groups[:_MOST_GROUPS]
+
+
+def _merged(problem, groups, shape, log_uniform):
+    """Yield mixtures of the groups and a background, each with one group fewer."""
+    if not groups:
+        return
+    single = problem.single(shape)
+    points, weights = problem.points @ single.coordinates, problem.weights
+    widths = problem.widths_in(single.coordinates)
+    masses, centers, scales = [], [], []
+    for group in groups:
+        mass = weights[group].sum()
+        center = weights[group] @ points[group] / mass
+        squares = ((points[group] - center) ** 2).sum(axis=1) + widths[group]
+        masses.append(mass)
+        centers.append(center)
+        scales.append(weights[group] @ squares / mass / problem.d)
+    masses = np.array(masses)
+    start = replace(
+        single,
+        centers=np.array(centers),
+        scales=np.maximum(scales, _LEAST_SCALE * problem.variance),
+        shares=masses / problem.n_rows,
+        masses=masses,
+    )
+    background = max(1.0 - start.shares.sum(), _LEAST_BACKGROUND)
+    state = EMState(problem, start, shape, True, math.inf, background, log_uniform)
+    while state.k:
+        state.run(_ITERATIONS, _TOLERANCE)
+        if not math.isfinite(state.log_likelihoods[0]):
+            return
+        if state.keep_alive():
+            continue
+        yield state.mixture()
+        if state.k == 1:
+            return
+        state.merge(1)
