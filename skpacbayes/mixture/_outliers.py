@@ -10,6 +10,7 @@ from ._divergences import dirichlet_divergence
 from ._family import Family, are_all
 from ._rows import as_slice
 from ._scorers import FunctionScorer
+from ._search import core_clusters
 
 SHARE_PRIOR = 0.5, 4.5  # Beta prior of the share of outliers, with mean .1
 
@@ -104,8 +105,11 @@ class OutlierFamily(Family):
         return self.inner.profile(X, sample_weight)
 
     def initial_labels(self, X, weight, n_components, seed):
-        """Return the initial labels of the family."""
-        return self.inner.initial_labels(X, weight, n_components, seed)
+        """Return the initial labels of the family, or those without far rows."""
+        found = self.inner.initial_labels(X, weight, n_components, seed)
+        if found is None:
+            found = core_clusters(self.profile(X, weight), weight, n_components, seed)
+        return found
 
     def blank(self, n_components, origin):
         """Return the posterior of components before any data, without outliers."""

@@ -11,6 +11,8 @@ from ._rows import Responsibilities
 SEEDING_ROWS = 10_000  # largest number of rows for choosing a start
 SEEDINGS = 3  # runs of k-means, of which the best one is the start
 LLOYD_STEPS = 20
+FEW = 0.5  # share of the mean size of a cluster below which its rows may be outliers
+MOST_LEFT_OUT = 0.5  # share of the weight that is left out at most
 COMPARED_SWEEPS = 10  # sweeps before two kinds of starts are compared
 TILE_ROWS = 1024
 
@@ -93,6 +95,30 @@ def best_clusters(points, weight, n_clusters, seed):
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
     runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
     return min(runs, key=lambda run: run[1])[0]
+
+
+def core_clusters(points, weight, n_clusters, seed):
+    """Return labels of k-means without far rows, whose weights are set to zero.
+
+    k-means gives few far rows clusters of their own. Rows of small clusters are left
+    out, and columns are standardised again, until no cluster is small. The result is
+    None if there are no such rows, or too many.
+    """
+    part, labels = weight.copy(), np.zeros(len(weight), dtype=np.intp)
+    while True:
+        kept = np.flatnonzero(part)
+        own, shares = points[kept], part[kept]
+        spreads = own.std(axis=0)
+        own = own / np.where(spreads > 0, spreads, 1.0)
+        labels[kept] = best_clusters(own, shares, min(n_clusters, len(own)), seed)
+        sizes = np.bincount(labels[kept], shares, minlength=n_clusters)
+        small = sizes < FEW * shares.sum() / n_clusters
+        if not small[labels[kept]].any():
+            break
+        part[small[labels]] = 0.0
+        if part.sum() < (1 - MOST_LEFT_OUT) * weight.sum():
+            return None
+    return None if part.all() else (labels, part)
 
 
 def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):

@@ -15,6 +15,7 @@ from ._gaussian_families import covariance, variances
 from ._matrix_f import NormalMatrixF
 from ._rows import product_pairs
 from ._scorers import FullScorer, FunctionScorer
+from ._search import core_clusters
 
 FIRST_TAIL, TAILS = 4.0, (0.5, 256.0)  # degrees of freedom that "auto" compares
 LEAST_SCALE = 0.92  # mean scale of a component whose rows have settled well
@@ -106,6 +107,10 @@ class StudentComponents(NormalMatrixF):
                 family.tail = tail
                 families.append(family)
         return families
+
+    def initial_labels(self, X, weight, n_components, seed):
+        """Return labels for a start without far rows, whose scales will be small."""
+        return core_clusters(self.profile(X, weight), weight, n_components, seed)
 
     def blank(self, n_components, origin):
         """Return the posterior of `n_components` components before any data."""

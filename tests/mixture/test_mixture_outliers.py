@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import digamma
+from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.mixture import (
     Normal,
@@ -116,6 +117,40 @@ def test_groups_are_counted_beside_outliers():
         assert (labels[~outlying] == -1).mean() < 0.05
         assert 0.04 < mixture.parameters_["outlier_share"] < 0.16
     assert found.count(3) >= 4
+
+
+FAR_ROWS = [(3, 1e3), (30, 5e1), (30, 1e3)]  # their number, and their distance
+
+
+@pytest.mark.parametrize(
+    ("name", "n_far", "reach"),
+    [(name, *far) for name in MIXTURES for far in FAR_ROWS] + [("tails only", 3, 1e3)],
+)
+def test_far_rows_take_no_component_of_a_given_number(name, n_far, reach):
+    """The bound is at least that of a start at the groups: far rows attract k-means."""
+    make = MIXTURES.get(name, lambda **own: TemperedVBMixture("student", 3, **own))
+    options = {"random_state": 0, "n_init": 1}
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, 150)
+    X = CENTERS[groups] + rng.normal(size=(150, 2))
+    X = np.vstack([X, rng.uniform(-reach, reach, (n_far, 2))])
+    X = X * [1e3, 1e-3] + 10.0
+    mixture = make(**options).fit(X)
+    begun = make(warm_start=True, **options).fit(X[:150])
+    assert mixture.elbo_ > begun.fit(X).elbo_ - 1.0
+    assert adjusted_rand_score(groups, mixture.predict(X[:150])) > 0.98
+
+
+@pytest.mark.parametrize("name", ["full", "normal"])
+def test_a_tenth_of_very_far_rows_hides_no_group(name):
+    """Begun with ten components, k-means gives all but one of them to far rows."""
+    rng = np.random.default_rng(0)
+    X = CENTERS[rng.integers(0, 3, 300)] + rng.normal(size=(300, 2))
+    X = np.vstack([X, rng.uniform(-1e3, 1e3, (30, 2))])
+    mixture = MIXTURES[name](random_state=0).set_params(n_components="auto").fit(X)
+    assert mixture.n_components_ == 3
+    outliers = mixture.outlier_proba(X) > 0.5
+    assert_array_equal(outliers, np.arange(330) >= 300)
 
 
 def test_without_outliers_their_share_is_small():
