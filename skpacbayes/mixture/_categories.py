@@ -34,7 +34,7 @@ class Binomial(ColumnFamily):
         Both parameters of the Beta prior of each chance.
     """
 
-    linear = True
+    linear = counted = True
 
     _parameter_constraints: dict = {
         "n_trials": [Interval(Integral, 1, None, closed="left")],

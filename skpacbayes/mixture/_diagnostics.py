@@ -159,7 +159,8 @@ def warn_of_outliers(fit, X, weight, choice):
     mixture, K = fit.mixture, fit.n_components
     family = mixture.family
     not_asked = isinstance(family, (OutlierFamily, KnownVariance))
-    if K < 2 or not family.continuous or not_asked:
+    columns = family.described(list(range(X.shape[1])))
+    if K < 2 or not_asked or issparse(X) or not OutlierFamily.suits(family, columns):
         return
     rows, w = scaled_part(X, weight, K, 0, most=LOOKED_AT)
     if np.isnan(rows).any() or len(rows) < ROWS_A_COMPONENT * K:

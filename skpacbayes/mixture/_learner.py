@@ -82,7 +82,8 @@ class Learner:
         if self.chooses:
             self.n_components = self.max_components
         self.n_init, self.n_jobs = parameters["n_init"], parameters["n_jobs"]
-        self.n_sweeps, self.found_atoms = parameters["n_sweeps"], False
+        self.n_sweeps = parameters["n_sweeps"]
+        self.found_atoms = self.found_pieces = False
         self.to = {"max_iter": parameters["max_iter"], "tol": parameters["tol"]}
         surprise = surprises(parameters["component_prior"], self.max_components)
         self.choice = Choice(surprise, seed, self.to, of_stream)
@@ -193,7 +194,7 @@ class Learner:
         if self.chooses and alpha != "auto":
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
         if self.chooses:
-            warn_of_merged_groups(fit, X, weight)
+            self.found_pieces = warn_of_merged_groups(fit, X, weight)
             warn_of_order(fit, X, self.names, alpha == "auto")
         warn_of_shapes(fit, fits.values(), self.choice.of)
         if not fit.converged:
@@ -216,8 +217,9 @@ class Learner:
             warn_of_copies(fit, X, weight, alpha == "auto")
 
     def warn_of_outliers(self, fit, X, weight):
-        """Warn of a component of outliers, unless values are repeated."""
-        if not self.found_atoms:
+        """Warn of a component of outliers, unless values repeat or counts vary more."""
+        counted = fit.mixture.family.columns_that_are("counted", range(X.shape[1]))
+        if not (self.found_atoms or (self.found_pieces and counted)):
             warn_of_outliers(fit, X, weight, self.choice)
 
     def warn_of_families(self, fit, fits, X, weight):

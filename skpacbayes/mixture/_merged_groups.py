@@ -416,8 +416,9 @@ def parts_and_others(family, n_features, takes):
 
 
 def warn_of_merged_groups(fit, X, weight):
-    """Warn if fewer groups with broader columns are better than the components."""
+    """Warn if fewer groups with broader columns are better; return whether they are."""
     K, family = fit.n_components, fit.mixture.family
+    warned = False
     for kind in PoissonGroups, BinomialGroups, CorrelatedGroups, ShareGroups:
         parts, others = parts_and_others(family, X.shape[1], kind.takes)
         if K < 2 or not parts:
@@ -433,3 +434,5 @@ def warn_of_merged_groups(fit, X, weight):
         best, gain = groups.best_merge()
         if gain > DECISIVE:
             warn_user(groups.complaint(best, K, gain))
+            warned = True
+    return warned

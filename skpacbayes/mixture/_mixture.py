@@ -76,7 +76,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     outliers : bool, default=False
         Whether to add a uniform distribution over the box of the first rows, for rows
         that fit no component; `predict` labels them -1. Rows must then be complete, and
-        the family continuous.
+        their columns real numbers or counts.
     n_init : int, default=3
         Number of starts, of which the best is kept; with `n_components="auto"`, number
         of paths of mergers, of which the first begins with ten components, and the

@@ -49,27 +49,39 @@ class OutlierFamily(Family):
         Ends of the box in which outliers lie.
     columns : list of int, default=None
         Columns of the box: those that the family describes, or all.
+    counted : ndarray of bool of shape (n_columns,), default=None
+        Columns whose values are whole numbers. None means no column.
     """
 
     completes_rows = shared = True
 
-    def __init__(self, inner, low, high, columns=None):
+    def __init__(self, inner, low, high, columns=None, counted=None):
         self.inner = inner
         self.low, self.high = low, high
         self.columns = list(range(len(low))) if columns is None else columns
-        self.log_volume = np.log(high - low).sum()
+        self.counted = np.zeros(len(low), dtype=bool) if counted is None else counted
+        self.log_volume = np.log(high - low + self.counted).sum()
 
     @classmethod
     def around(cls, family, X):
         """Return the family with outliers in the box of the rows."""
-        if not family.continuous:
-            raise ValueError(
-                "outliers=True needs a continuous family, but got the family "
-                f"{type(family).__name__}."
-            )
         columns = family.described(list(range(X.shape[1])))
+        if not cls.suits(family, columns):
+            raise ValueError(
+                "outliers=True needs columns that are real numbers or counts, but the "
+                f"family {type(family).__name__} has others."
+            )
+        counted = np.isin(columns, family.columns_that_are("counted", columns))
         low, high = X[:, columns].min(axis=0), X[:, columns].max(axis=0)
-        return cls(family, low, np.where(high > low, high, low + 1.0), columns)
+        high = np.where((high > low) | counted, high, low + 1.0)
+        return cls(family, low, high, columns, counted)
+
+    @staticmethod
+    def suits(family, columns):
+        """Return whether outliers may be uniform in the columns of the family."""
+        kinds = "continuous", "counted"
+        found = [family.columns_that_are(kind, columns) for kind in kinds]
+        return set(columns) <= set().union(*found)
 
     def columns_that_are(self, kind, columns):
         """Return the columns that are of a kind, according to the family."""
@@ -205,8 +217,10 @@ class OutlierFamily(Family):
 
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows that are no outliers."""
-        log_usual = posterior.log_chances[1]
-        return self.inner.scorer(posterior.components, log_weights + log_usual)
+        log_weights = log_weights + posterior.log_chances[1]
+        if self.counted.any():  # whose scorer leaves out a function of the row
+            return Family.scorer(self.inner, posterior.components, log_weights)
+        return self.inner.scorer(posterior.components, log_weights)
 
     def log_outlier(self, posterior):
         """Return the expected log joint density of a row and the outlier component."""
@@ -246,16 +260,20 @@ class OutlierFamily(Family):
         rows = self.inner.draw(posterior.components, k, size, generator)
         share = posterior.chances[0, 0] / posterior.chances.sum()
         outliers = generator.random(size) < share
-        box = generator.uniform(self.low, self.high, (size, len(self.low)))
-        rows[np.ix_(outliers, self.columns)] = box[outliers]
+        rows[np.ix_(outliers, self.columns)] = self.draw_box(size, generator)[outliers]
         return rows
 
     def draw_outliers(self, posterior, size, generator):
         """Return outliers, drawn uniformly from the box."""
         rows = self.inner.draw(posterior.components, 0, size, generator)
-        box = generator.uniform(self.low, self.high, (size, len(self.low)))
-        rows[:, self.columns] = box
+        rows[:, self.columns] = self.draw_box(size, generator)
         return rows
+
+    def draw_box(self, size, generator):
+        """Return points drawn uniformly from the box."""
+        high = self.high + self.counted
+        box = generator.uniform(self.low, high, (size, len(self.low)))
+        return np.where(self.counted, np.floor(box), box)
 
     def attributes(self, posterior):
         """Return the arrays of the family, and the share of outliers."""

@@ -38,7 +38,7 @@ class Poisson(ColumnFamily):
         Shape of the Gamma prior of each rate. Its mean is the mean of the column.
     """
 
-    linear = True
+    linear = counted = True
 
     _parameter_constraints: dict = {"shape_prior": [POSITIVE]}
 

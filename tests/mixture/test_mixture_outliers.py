@@ -1,5 +1,7 @@
 """A uniform distribution for outliers: exactness, what it finds, what it refuses."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -39,11 +41,24 @@ MIXTURES = {
 }
 
 
-@pytest.mark.parametrize("name", MIXTURES)
+POSITIVE = {  # families of positive numbers, and which columns are counts
+    "counts": ("poisson", [True, True]),
+    "one of counts": (["normal", "poisson"], [False, True]),
+    "lognormal": ("lognormal", [False, False]),
+    "gamma": ("gamma", [False, False]),
+}
+
+
+@pytest.mark.parametrize("name", [*MIXTURES, *POSITIVE])
 @pytest.mark.parametrize("alpha", [0.3, 1.0])
 def test_the_bound_against_its_definition(name, alpha):
     X, _ = rows_with_outliers(0)
-    mixture = MIXTURES[name](inverse_temperature=alpha, random_state=0, tol=1e-9).fit(X)
+    make, counted = MIXTURES.get(name), np.array([False, False])
+    if name in POSITIVE:
+        family, counted = POSITIVE[name]
+        make = partial(TemperedVBMixture, family, 3, outliers=True)
+        X = np.where(counted, np.floor(np.abs(X)), np.abs(X) + 0.1)
+    mixture = make(inverse_temperature=alpha, random_state=0, tol=1e-9).fit(X)
     history = mixture.elbo_history_
     assert (np.diff(history) >= -1e-9 * np.abs(history).max()).all()
     answer = mixture._answer()
@@ -53,7 +68,7 @@ def test_the_bound_against_its_definition(name, alpha):
     zeros = np.zeros(3)
     family.inner.density(components, zeros).log_joint(X, usual)
     log_chances = (digamma(chances) - digamma(chances.sum()))[0]
-    area = np.prod(X.max(axis=0) - X.min(axis=0))
+    area = np.prod(X.max(axis=0) - X.min(axis=0) + counted)
     terms = np.logaddexp(usual + log_chances[1], log_chances[0] - np.log(area))
     log_rows = np.logaddexp.reduce(terms + state.log_weights, axis=1)
     expected = alpha * log_rows.sum() - answer.mixture.divergence(state)
@@ -117,6 +132,21 @@ def test_groups_are_counted_beside_outliers():
         assert (labels[~outlying] == -1).mean() < 0.05
         assert 0.04 < mixture.parameters_["outlier_share"] < 0.16
     assert found.count(3) >= 4
+
+
+def test_outliers_among_counts_are_counts():
+    """The predictive probabilities sum to one, and draws follow them."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(3.0, (200, 1)).astype(float)
+    X[:20, 0] = rng.integers(0, 400, 20)
+    mixture = TemperedVBMixture("poisson", 1, outliers=True, random_state=0).fit(X)
+    numbers = np.arange(500.0)
+    chances = np.exp(mixture.score_samples(numbers[:, None]))
+    assert_allclose(chances.sum(), 1, atol=1e-6)
+    rows, _ = mixture.sample(20_000)
+    assert_array_equal(rows, np.floor(rows))
+    far = chances[numbers > 20].sum()
+    assert abs((rows > 20).mean() - far) < 5 * np.sqrt(far / len(rows))
 
 
 FAR_ROWS = [(3, 1e3), (30, 5e1), (30, 1e3)]  # their number, and their distance
@@ -183,8 +213,8 @@ def test_a_stream_is_cut_anywhere_and_its_bound_is_one():
 
 def test_what_is_refused():
     X, _ = rows_with_outliers(0)
-    with pytest.raises(ValueError, match="continuous family, but got the"):
-        TemperedVBMixture("poisson", outliers=True).fit(np.floor(np.abs(X)))
+    with pytest.raises(ValueError, match="real numbers or counts, but the family"):
+        TemperedVBMixture("categorical", outliers=True).fit(np.floor(np.abs(X)))
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="contains NaN"):
         TemperedVBGaussianMixture(outliers=True).fit(X)
@@ -192,3 +222,17 @@ def test_what_is_refused():
     assert not hasattr(plain, "outlier_proba")
     assert not hasattr(TemperedVBGaussianMixture(outliers=True), "conditional")
     assert not hasattr(TemperedVBMultinomialMixture(), "outlier_proba")
+
+
+@pytest.mark.parametrize("family", ["poisson", ["normal", "poisson"]])
+def test_a_far_row_of_counts_is_an_outlier_or_is_named(family):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(3, size=200)
+    X = rng.poisson(np.array([[2, 20], [15, 3], [40, 40]])[groups]).astype(float)
+    X = np.vstack([X, [3000, 3000]])
+    with pytest.warns(UserWarning, match="seems to be outliers"):
+        TemperedVBMixture(family, 3, n_init=1, random_state=0).fit(X)
+    mixture = TemperedVBMixture(family, 3, n_init=1, outliers=True, random_state=0)
+    labels = mixture.fit(X).predict(X)
+    assert adjusted_rand_score(groups, labels[:-1]) > 0.98
+    assert labels[-1] == -1
