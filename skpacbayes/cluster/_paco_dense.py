@@ -18,7 +18,7 @@ _NUMBERS = np.array([4, 8, 16, 32])
 _MOST_POINTS, _MOST_GROUPS = 500, 30
 # Largest expected number of dense groups that a density has by chance.
 _CHANCE = 0.01
-# Share of a background from which dense groups in it are always searched.
+# Share of the rows from which a background is one of most rows.
 _MOST = 0.5
 # Number of iterations of EM between two mergers, and their tolerance.
 _ITERATIONS, _TOLERANCE = 6, 0.05
@@ -32,8 +32,9 @@ def with_dense_groups(search, best, shapes):
 
     Ward's tree cuts a background of most rows into large pieces, and dense groups of
     few rows are lost in these. Such groups are searched if more rows are near each
-    other than `best` explains, or than a uniform density explains if that is likelier,
-    or if `best` has a background of most rows.
+    other than `best` explains. If a uniform density is likelier than `best`, or `best`
+    has a background of most rows, they are searched if more rows are near each other
+    than the uniform density explains.
 
     Parameters
     ----------
@@ -48,21 +49,39 @@ def with_dense_groups(search, best, shapes):
     problem = search.problem
     if len(problem.points) <= _NUMBERS[0]:
         return best
-    explained, found = search.log_joint(best), [best]
-    uniform = np.full(len(explained), -log_volume(problem, best.shape))
+    explained, uniform = search.log_joint(best), _uniform(problem, best.shape)
     if best.background > _MOST or problem.weights @ (explained - uniform) < 0:
         explained = uniform
-    balls = Balls(problem, best.shape)
-    for shape in shapes if balls.dense(explained) else ():
-        uniform = np.full(len(explained), -log_volume(problem, shape))
-        balls = Balls(problem, shape)
-        sizes = _merged(problem, balls.dense(uniform), shape, uniform[0])
-        start = max(sizes, key=search.value, default=None)
-        for own, dof in itertools.product((False, True), (math.inf, STUDENT_DOF)):
-            if start is not None:
-                fitted = fit_with_background(problem, start, shape, own, dof)
-                found.append(without_chance_groups(problem, fitted))
-    return max([one for one in found if one is not None], key=search.value)
+    if not Balls(problem, best.shape).dense(explained):
+        return best
+    found = itertools.chain.from_iterable(_fits(search, shape) for shape in shapes)
+    return max([best, *found], key=search.value)
+
+
+def _uniform(problem, shape):
+    """Return the log of a uniform density of the rows at each point."""
+    return np.full(len(problem.points), -log_volume(problem, shape))
+
+
+def _fits(search, shape):
+    """Yield mixtures of dense groups and a uniform background of most rows.
+
+    Nowhere are more rows near each other than such a mixture explains. The rows around
+    the dense cores of wide clusters, for instance, are no uniform background.
+    """
+    problem = search.problem
+    balls, uniform = Balls(problem, shape), _uniform(problem, shape)
+    starts = list(_merged(problem, balls.dense(uniform), shape, uniform[0]))
+    if not starts:
+        return
+    start = max(starts, key=search.value)
+    for own, dof in itertools.product((False, True), (math.inf, STUDENT_DOF)):
+        fitted = fit_with_background(problem, start, shape, own, dof)
+        fitted = without_chance_groups(problem, fitted)
+        if fitted is None or fitted.background <= _MOST:
+            continue
+        if not balls.dense(search.log_joint(fitted)):
+            yield fitted
 
 
 class Balls:

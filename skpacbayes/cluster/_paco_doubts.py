@@ -380,7 +380,7 @@ def _doubts_of_clusters(problem, n_clusters):
             "code for missing values, or a limit, may form a cluster of its own."
         )
     weights, found = rows.weights, problem.found
-    if found is not None and found.mixture.background:  # whose rows fill the gaps
+    if found is not None and found.mixture.background > _MOST_NOISE:  # fills the gaps
         weights = weights * found.mixture.robust_weights(rows.points, rows.spreads)[1]
     n_groups = n_groups_with_gaps(rows.points, weights, labels, centers)
     if n_groups <= k / 2:

@@ -98,7 +98,7 @@ class MixtureProblem:
         self.rounding = rounding + np.zeros_like(scatter)
         self.spreads, self.scatter = spreads, scatter
         self.whole = None  # the problem of which this one is a subset
-        self.has_axes = False  # whether clusters of any covariance are not required
+        self.has_axes = False  # whether other shapes than "tied" are allowed
         self.row_weight = 1.0  # of one row; larger if it stands for rows left out
         self.n_rows = float(weights.sum())
         self.d = points.shape[1]

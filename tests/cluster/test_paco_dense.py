@@ -84,3 +84,18 @@ def test_clusters_in_a_background_have_gaps_between_them():
     messages = " ".join(str(each.message) for each in caught)
     assert "belong to no cluster" in messages
     assert "gap" not in messages
+
+
+@pytest.mark.parametrize("wide", ["normal", "uniform"])
+@pytest.mark.parametrize("n_features", [2, 4, 6])
+def test_dense_cores_of_wide_clusters_are_no_groups_in_noise(n_features, wide):
+    rng = np.random.default_rng(n_features)
+    labels, core = rng.integers(2, size=1000), rng.random(1000) < 0.2
+    gaps = rng.normal(size=(1000, n_features))
+    if wide == "uniform":
+        gaps[~core] = rng.uniform(-2, 2, size=((~core).sum(), n_features))
+    X = 20.0 * labels[:, None] + np.where(core, 0.05, 1.0)[:, None] * gaps
+    model = fitted(X)
+    assert model.n_clusters_ == 2
+    assert model.background_share_ == 0
+    assert adjusted_rand_score(labels, model.predict(X)) == 1
