@@ -87,7 +87,8 @@ def _fits(search, shape):
 class Balls:
     """Balls about points, each with several numbers of neighbours.
 
-    Merged rows, and rounding, widen the balls.
+    Merged rows, and rounding, widen the balls. Rows of unequal weights count as their
+    effective number.
 
     Parameters
     ----------
@@ -102,11 +103,15 @@ class Balls:
         centers = problem.order[:: math.ceil(len(points) / _MOST_POINTS)]
         self.numbers = _NUMBERS[len(points) > _NUMBERS]
         gaps, self.near = KDTree(points).query(points[centers], self.numbers[-1] + 1)
-        masses = np.cumsum(weights[self.near], axis=1) - weights[centers, None]
-        self.masses = masses[:, self.numbers] / problem.row_weight
+        widths, weights = problem.widths_in(coordinates), weights / problem.row_weight
+        squares = np.where(widths > 0, weights, weights**2)  # of merged rows, and others
+        self.masses, squares = (
+            np.cumsum(values[self.near[:, 1:]], axis=1)[:, self.numbers - 1]
+            for values in (weights, squares)
+        )
+        self.effective = self.masses**2 / np.maximum(squares, 1e-300)
         self.n_rows = problem.n_rows / problem.row_weight
-        squares = gaps[:, self.numbers] ** 2
-        squares += self._largest(problem.widths_in(coordinates))
+        squares = gaps[:, self.numbers] ** 2 + self._largest(widths)
         log_squares = np.log(np.maximum(squares, 1e-300))
         self.log_volumes = log_ball(1.0, d) + d / 2 * log_squares
 
@@ -118,7 +123,7 @@ class Balls:
         """Return disjoint balls with more rows than a density has there by chance.
 
         The probability of so many rows is at most Chernoff's bound for a Poisson
-        distribution. The density in a ball is the largest one at its points.
+        distribution, here of the effective number of rows. The density in a ball is the largest one at its points.
 
         Parameters
         ----------
@@ -131,8 +136,8 @@ class Balls:
         """
         expected = self._largest(log_density) + self.log_volumes
         expected = self.n_rows * np.exp(np.clip(expected, -600.0, 600.0))
-        logs = np.log(np.maximum(self.masses / expected, 1.0))
-        bounds = np.where(logs > 0, self.masses * (logs - 1.0) + expected, 0.0)
+        ratios = np.maximum(self.masses / expected, 1.0)
+        bounds = self.effective * (np.log(ratios) - 1.0 + 1.0 / ratios)
         numbers, bounds = self.numbers[bounds.argmax(axis=1)], bounds.max(axis=1)
         groups, taken = [], np.zeros(len(log_density), dtype=bool)
         for i in np.argsort(-bounds, kind="stable"):
