@@ -104,16 +104,17 @@ class Balls:
         self.numbers = _NUMBERS[len(points) > _NUMBERS]
         gaps, self.near = KDTree(points).query(points[centers], self.numbers[-1] + 1)
         widths, weights = problem.widths_in(coordinates), weights / problem.row_weight
-        squares = np.where(widths > 0, weights, weights**2)  # of merged rows, and others
-        self.masses, squares = (
-            np.cumsum(values[self.near[:, 1:]], axis=1)[:, self.numbers - 1]
-            for values in (weights, squares)
-        )
+        squares = np.where(widths > 0, weights, weights**2)  # merged rows weigh 1 each
+        self.masses, squares = self._sums(weights), self._sums(squares)
         self.effective = self.masses**2 / np.maximum(squares, 1e-300)
         self.n_rows = problem.n_rows / problem.row_weight
         squares = gaps[:, self.numbers] ** 2 + self._largest(widths)
         log_squares = np.log(np.maximum(squares, 1e-300))
         self.log_volumes = log_ball(1.0, d) + d / 2 * log_squares
+
+    def _sums(self, values):
+        """Return the sums of the values of the neighbours in each ball."""
+        return np.cumsum(values[self.near[:, 1:]], axis=1)[:, self.numbers - 1]
 
     def _largest(self, values):
         """Return the largest value of the points of each ball."""
@@ -123,7 +124,8 @@ class Balls:
         """Return disjoint balls with more rows than a density has there by chance.
 
         The probability of so many rows is at most Chernoff's bound for a Poisson
-        distribution, here of the effective number of rows. The density in a ball is the largest one at its points.
+        distribution, here of the effective number of rows. The density in a ball is the
+        largest one at its points.
 
         Parameters
         ----------
