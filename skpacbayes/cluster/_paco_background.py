@@ -23,7 +23,7 @@ _OUTSIDE = 0.01
 # is tried with other shapes.
 _FAR_BEHIND = 10.0
 # Largest share of a background that does not need significant evidence.
-_MOST = 0.5
+MOST = 0.5
 # Expected number of rows of the clusters that are far from all of them.
 EXPECTED_FAR = 0.01
 # Largest number of far rows that are compared, and least number of rows of a cluster.
@@ -68,7 +68,7 @@ def with_background(search, best, shapes):
         least = search.value(chosen)
         if shape == best.shape and highest <= least - _FAR_BEHIND:
             break
-    if chosen.background > _MOST and search.rivals(chosen, [best]):
+    if chosen.background > MOST and search.rivals(chosen, [best]):
         return best
     return chosen
 

@@ -7,7 +7,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial import KDTree
 
-from ._paco_background import fit_with_background, log_volume, without_chance_groups
+from ._paco_background import (
+    MOST,
+    fit_with_background,
+    log_volume,
+    without_chance_groups,
+)
 from ._paco_chain import log_ball
 from ._paco_fitting import EMState
 from ._paco_mixture import STUDENT_DOF
@@ -18,8 +23,6 @@ _NUMBERS = np.array([4, 8, 16, 32])
 _MOST_POINTS, _MOST_GROUPS = 500, 30
 # Largest expected number of dense groups that a density has by chance.
 _CHANCE = 0.01
-# Share of the rows from which a background is one of most rows.
-_MOST = 0.5
 # Number of iterations of EM between two mergers, and their tolerance.
 _ITERATIONS, _TOLERANCE = 6, 0.05
 # Initial values: least share of the background, and least variance of a group, relative
@@ -50,7 +53,7 @@ def with_dense_groups(search, best, shapes):
     if len(problem.points) <= _NUMBERS[0]:
         return best
     explained, uniform = search.log_joint(best), _uniform(problem, best.shape)
-    if best.background > _MOST or problem.weights @ (explained - uniform) < 0:
+    if best.background > MOST or problem.weights @ (explained - uniform) < 0:
         explained = uniform
     if not Balls(problem, best.shape).dense(explained):
         return best
@@ -78,7 +81,7 @@ def _fits(search, shape):
     for own, dof in itertools.product((False, True), (math.inf, STUDENT_DOF)):
         fitted = fit_with_background(problem, start, shape, own, dof)
         fitted = without_chance_groups(problem, fitted)
-        if fitted is None or fitted.background <= _MOST:
+        if fitted is None or fitted.background <= MOST:
             continue
         if not balls.dense(search.log_joint(fitted)):
             yield fitted
@@ -104,9 +107,9 @@ class Balls:
         self.numbers = _NUMBERS[len(points) > _NUMBERS]
         gaps, self.near = KDTree(points).query(points[centers], self.numbers[-1] + 1)
         widths, weights = problem.widths_in(coordinates), weights / problem.row_weight
-        squares = np.where(widths > 0, weights, weights**2)  # merged rows weigh 1 each
-        self.masses, squares = self._sums(weights), self._sums(squares)
-        self.effective = self.masses**2 / np.maximum(squares, 1e-300)
+        own = np.where(widths > 0, weights, weights**2)  # merged rows weigh 1 each
+        self.masses = self._sums(weights)
+        self.effective = self.masses**2 / np.maximum(self._sums(own), 1e-300)
         self.n_rows = problem.n_rows / problem.row_weight
         squares = gaps[:, self.numbers] ** 2 + self._largest(widths)
         log_squares = np.log(np.maximum(squares, 1e-300))
