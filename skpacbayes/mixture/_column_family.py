@@ -28,7 +28,6 @@ class ColumnFamily(ExponentialFamily):
 
     allows_missing = True
     independent = True
-    linear = False  # whether E log q_k is linear in x, up to a function of x
 
     def begin(self, X, sample_weight=None):
         """Return the family with its prior, which may depend on the rows."""

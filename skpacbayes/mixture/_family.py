@@ -30,6 +30,7 @@ class Family:
     allows_missing = False
     continuous = False  # values have a density
     counted = False  # values are whole numbers
+    linear = False  # E log q_k is linear in x, and `scorer` leaves out a function of x
     independent = False  # columns are independent given the component
     prior_penalty = 0.0  # part of `divergence` for parameters of the prior
     squared = False  # values are squared, and their squares must not overflow
@@ -61,8 +62,8 @@ class Family:
     def columns_that_are(self, kind, columns):
         """Return the columns of a kind.
 
-        Kinds are "continuous", "counted", "independent", "squared", "nominal" and
-        "ordered": numbers, with or without a density.
+        Kinds are "continuous", "counted", "linear", "independent", "squared", "nominal"
+        and "ordered": numbers, with or without a density.
         """
         if kind == "ordered":
             return [] if self.nominal else list(columns)

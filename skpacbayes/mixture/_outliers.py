@@ -218,7 +218,7 @@ class OutlierFamily(Family):
     def scorer(self, posterior, log_weights):
         """Return what writes E log p_k + E log q_k(x) for rows that are no outliers."""
         log_weights = log_weights + posterior.log_chances[1]
-        if self.counted.any():  # whose scorer leaves out a function of the row
+        if self.inner.columns_that_are("linear", self.columns):
             return Family.scorer(self.inner, posterior.components, log_weights)
         return self.inner.scorer(posterior.components, log_weights)
 
