@@ -20,7 +20,7 @@ from ._interactions import _Interactions
 class SparseAdditiveGibbsClassifier(
     LogProbabilitiesMixin, _Interactions, _AdditiveGibbsClassifier
 ):
-    """Sparse additive logistic classification by a Gibbs posterior.
+    """Additive classification that selects its variables, by a Gibbs posterior.
 
     The log odds of the second of two classes are a sum of functions of a few variables.
     Markov chains draw the variables, the order of each function and its coefficients

@@ -68,7 +68,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         categories. Each of the `max_order` most frequent categories has its own effect,
         and all others share one; categories not seen in `fit` count as missing.
     beta : float in (0, 1), default=0.5
-        Each function multiplies the prior of a model by beta.
+        Each function multiplies the prior of a model by beta: a smaller value selects
+        fewer variables.
     slab_scale : float, default=1.0
         Prior standard deviation of a coefficient, on the scale of the log mean. The
         k-th function of a variable has standard deviation 1 / k.

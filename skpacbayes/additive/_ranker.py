@@ -28,7 +28,7 @@ MOST_MODELS, N_DRAWS = 50, 400
 
 
 class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
-    """Sparse additive ranking of two classes by a Gibbs posterior.
+    """Additive ranking of two classes, with few variables, by a Gibbs posterior.
 
     A score ranks the rows of the second class above those of the first. As in
     :class:`SparseAdditiveGibbsClassifier` it is a sum of functions of a few variables,
@@ -57,7 +57,8 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         categories. Each of the `max_order` most frequent categories has its own effect,
         and all others share one; categories not seen in `fit` count as missing.
     beta : float in (0, 1), default=0.5
-        Each function multiplies the prior of a model by beta.
+        Each function multiplies the prior of a model by beta: a smaller value selects
+        fewer variables.
     slab_scale : float, default=1.0
         Prior standard deviation of a coefficient under "pairwise_logistic"; the k-th
         function of a variable has standard deviation 1 / k. Not used under "auc", where

@@ -42,7 +42,7 @@ PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler that allow interactions
 class SparseAdditiveGibbsRegressor(
     RegressorMixin, _Interactions, _SparseAdditiveGibbs, StreamingEstimator
 ):
-    """Sparse additive regression by a Gibbs posterior.
+    """Additive regression that selects its variables, by a Gibbs posterior.
 
     The prediction is a sum of effects of a few variables. Each effect is a combination
     of the first functions of a basis. Markov chains draw the variables, and the number
@@ -74,7 +74,8 @@ class SparseAdditiveGibbsRegressor(
         categories. Each of the `max_order` most frequent categories has its own effect,
         and all others share one; categories not seen in `fit` count as missing.
     beta : float, default=0.5
-        Each function multiplies the prior of a model by beta.
+        Each function multiplies the prior of a model by beta: a smaller value selects
+        fewer variables.
     slab : {"gaussian", "l1ball"}, default="gaussian"
         Prior of the coefficients: normal, or uniform on an l1 ball (the paper's).
     slab_scale : "auto" or float, default="auto"

@@ -88,11 +88,12 @@ class PACOClusterer(
         `certificate` holds: data as they are, prior on ordered tuples, the inverse
         temperature of Corollary 3 and the variance term of Algorithm 2.
     inverse_temperature : "auto", float or callable, default="auto"
-        lambda, in units of 1 / loss. A callable maps the number of rows t to lambda.
-        "auto": see `calibration`.
+        Weight of the loss against the prior, the paper's lambda, in units of 1 / loss:
+        a larger value finds more clusters. A callable maps the number of rows t to
+        it. "auto": see `calibration`.
     cluster_penalty : float, default=1.0
         Each additional cluster multiplies the prior probability by
-        exp(-cluster_penalty).
+        exp(-cluster_penalty): a larger value finds fewer clusters.
     prior : {"uniform", "student"}, default="uniform"
         Distribution of a centre on the ball of twice the `radius`: uniform (eq. 7), or
         Student with 3 degrees of freedom about the origin (eq. 22).

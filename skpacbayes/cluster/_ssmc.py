@@ -28,7 +28,7 @@ _OF_FIT = ("labels_", "inertia_")
 class SSMCKMeansInit(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, StreamingEstimator
 ):
-    """Starting centres for k-means by sequential Monte Carlo on tuples of centres.
+    """Starting centres for k-means, by swap moves or sequential Monte Carlo.
 
     A particle is a tuple of `n_clusters` centres. The particles are weighted by the
     likelihood of k-means on batches of rows, and resampled until all are equal
@@ -46,7 +46,8 @@ class SSMCKMeansInit(
     n_clusters : int, default=8
         Number of centres. As `init`, the number that k-means passes is used instead.
     n_particles : int, default=1
-        Number of particles.
+        Number of particles: tuples of centres that batches of rows weight and resample.
+        1: one tuple, improved by swap moves alone.
     n_moves : "auto" or int, default="auto"
         Number of swap moves of the surviving tuple, and of swap moves after each
         further batch of a stream. "auto": 4 for each cluster, and at least 100. Each

@@ -70,7 +70,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         "shared": its own mean, and the variance of the background. This is the model of
         [1]_; it does not find groups that differ only in variance.
     weight_concentration : float, default=1.0
-        Concentration of the Dirichlet prior of the weights, for each cluster.
+        Concentration of the Dirichlet prior of the weights, for each cluster. A larger
+        value prefers clusters of equal size.
     n_init : int, default=10
         Number of chains that are started. After every 10 iterations the worse half of
         them is stopped, until one remains. A single chain starts in boxes.

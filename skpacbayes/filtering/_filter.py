@@ -37,7 +37,7 @@ from .models import LocalLevel
 
 
 class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
-    """Particle filter with clustered resampling, or by quasi-Monte Carlo.
+    """Particle filter of any state-space model, clustered or by quasi-Monte Carlo.
 
     A hidden state evolves by a model from one row to the next, and each row of X is a
     noisy observation of it. Weighted particles approximate the distribution of the

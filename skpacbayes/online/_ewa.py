@@ -36,7 +36,7 @@ _COMPILED = weakref.WeakSet()
 
 
 class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
-    """Exponentially weighted aggregation (EWA) of regressors on a stream.
+    """Average of regressors on a stream, weighted by their losses so far (EWA).
 
     The prediction of each row is the mean of the experts' predictions, weighted by
     exponentials of minus their cumulative losses: Algorithm 1 of [1]_ with one
