@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 from ._paco_cells import CellTracker, metric_of
 from ._paco_mixture import squared_radius
 from ._paco_problem import ALL_DOUBTS
+from ._units import exponent_of, scaled
 
 # With refresh="auto", the chain runs after each of the first _EVERY_ROW rows, then each
 # time the stream has grown by the share _GROWTH of the rows since. Chains take longer
@@ -140,11 +141,14 @@ class Stream:
         if not self.may_wait or n_rows <= _FIRST_ROWS or n_rows >= self._latest:
             return False
         gaps = (self.centers - self.summary.last_row) @ self.coordinates
-        if self.setting.manhattan:  # as if noise were normal
-            squares = np.abs(gaps).sum(axis=1) ** 2 / gaps.shape[1]
-        else:
-            squares = (gaps**2).sum(axis=1)
-        return bool((squares < self.limit * self.scales**2).any())
+        unit = exponent_of(self.scales)
+        gaps, scales = scaled(gaps, -unit), scaled(self.scales, -unit)
+        with np.errstate(over="ignore"):  # of a row that is far from all centres
+            if self.setting.manhattan:  # as if noise were normal
+                squares = np.abs(gaps).sum(axis=1) ** 2 / gaps.shape[1]
+            else:
+                squares = (gaps**2).sum(axis=1)
+        return bool((squares < self.limit * scales**2).any())
 
     def refreshed(self, outcome):
         """Set the outcome of a chain, whose draw is the next forecast.

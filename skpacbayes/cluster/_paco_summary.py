@@ -405,7 +405,8 @@ class StreamSummary:
         known = self.centers[: len(self.reach)]
         if self.metric is not None and len(known):
             known = (known - self.centers.mean(axis=0)) @ self.metric[entries.MATRIX]
-        limits = self._in(self.reach, 1) ** self.power
+        with np.errstate(over="ignore"):  # before the first row has set the unit
+            limits = self._in(self.reach, 1) ** self.power
         self.strangers = np.ascontiguousarray(self._in(known, 1)), limits
 
     def _in(self, value, power):

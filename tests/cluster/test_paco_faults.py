@@ -91,6 +91,14 @@ def assert_sound(model, X):
     assert (model.cluster_centers_ <= high + slack).all()
 
 
+@pytest.mark.parametrize("way", ["fit", "partial_fit"])
+@pytest.mark.parametrize("unit", [1e-290, 1e160, 1e298])
+def test_an_extreme_unit_changes_no_number_and_overflows_nowhere(unit, way):
+    rows, _ = make_paco_model(3, 100, random_state=0)  # warnings are errors
+    numbers = {fitted(paco(), rows * u, way).n_clusters_ for u in (1.0, unit)}
+    assert len(numbers) == 1
+
+
 @pytest.mark.filterwarnings("ignore:all max_clusters=6 clusters are in use")
 @pytest.mark.parametrize(("rows", "setting", "way"), every_two(ROWS, SETTINGS, WAYS))
 def test_odd_rows_have_a_sound_answer(rows, setting, way):
