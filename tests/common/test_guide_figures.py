@@ -126,6 +126,15 @@ QUOTED = {
     "online": [
         (
             "online",
+            "Latency of one row",
+            "in {3.3} microseconds, and learns it in {7.3}",
+            [
+                "OnlineVIRegressor() | predict > microseconds",
+                "OnlineVIRegressor() | learn an array > microseconds",
+            ],
+        ),
+        (
+            "online",
             "Accuracy on streams of river",
             "the network has an accuracy of {0.72} in one pass, and ``n_fourier=60`` "
             "has {0.86}",
