@@ -95,7 +95,12 @@ class Accepted:
         if border > squares[0]:
             shares = 1.0 - squares[:n_accepted] / border
             self.shares = np.maximum(shares, 0.0)  # ties differ by rounding
+        self._all = gaps, squares, counts, parameters
         self._residuals = None
+
+    def nearest(self, n_neighbors):
+        """Return a smaller number of the nearest simulations."""
+        return Accepted(*self._all, n_neighbors)
 
     def posterior(self, adjustment, prior, support):
         """Return the posterior with an adjustment, or a simpler one if k is small."""
@@ -125,17 +130,39 @@ class Accepted:
         effective number of draws; and the mean at the observation has an error.
         """
         lost = (1 + self.gaps.shape[1]) / self._n_effective(self.shares)
-        shares, some = self._regression.shares_of_mean(), self.counts > 0
-        error = (np.square(shares[some]) / self.counts[some]).sum()
+        error = self._squared_error_of_mean()
         return np.sqrt((1.0 + error) / (1.0 - min(lost, LARGEST_LOSS)))
 
-    def adjusted(self, adjustment):
-        """Return adjusted draws: m(0) + residual [sigma(0) / sigma(gap)]."""
+    def _squared_error_of_mean(self):
+        """Return the variance of the mean at the observation, for draws of variance 1."""
+        shares, some = self._regression.shares_of_mean(), self.counts > 0
+        return (np.square(shares[some]) / self.counts[some]).sum()
+
+    def _regress(self):
+        """Fit the linear regression, if that has not been done."""
         if self._residuals is None:
             self._regression = Regression(self.gaps, self.counts * self.shares)
             slopes, self._mean = self._regression.fit(self.draws)
             residuals = self.draws - self.gaps @ slopes - self._mean
             self._residuals = residuals * self._inflation()
+
+    def squared_distance_of_mean(self):
+        """Return the squared distance of the observation from the mean summaries.
+
+        It is in units of the covariance of the accepted summaries.
+        """
+        self._regress()
+        return self._regression.squared_distance_of_mean()
+
+    def mean_with_error(self):
+        """Return the regression's mean at the observation, and its standard error."""
+        self._regress()
+        variance = self._regression.weights @ np.square(self._residuals)
+        return self._mean, np.sqrt(variance * self._squared_error_of_mean())
+
+    def adjusted(self, adjustment):
+        """Return adjusted draws: m(0) + residual [sigma(0) / sigma(gap)]."""
+        self._regress()
         if adjustment == "linear":
             return self._mean + self._residuals
         logs = np.log(np.square(self._residuals) + np.finfo(float).tiny)
@@ -170,9 +197,15 @@ class Regression:
 
     def shares_of_mean(self):
         """Return the weight of each row's target in the mean at gaps of zero."""
+        return self.weights - self.weighted @ self._along_center()
+
+    def squared_distance_of_mean(self):
+        """Return the squared Mahalanobis distance of gaps of zero from the mean."""
+        return float(self.center / self.units @ self._along_center())
+
+    def _along_center(self):
         center = self.center / self.units
-        along = np.linalg.lstsq(self.covariance, center, rcond=SINGULAR)[0]
-        return self.weights - self.weighted @ along
+        return np.linalg.lstsq(self.covariance, center, rcond=SINGULAR)[0]
 
 
 class LocalPosterior:

@@ -1,0 +1,95 @@
+"""Observations at the edge of the simulations, where the regression extrapolates."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skpacbayes import ABCPosteriorKDE
+from skpacbayes.likelihood_free._abc_edges import within_reach_of_a_line
+from skpacbayes.likelihood_free._abc_local import Accepted
+
+NOISE = 0.3  # of log summaries about their parameter, whose prior is N(0, 1)
+SHRINK = 1 / (1 + NOISE**2)  # posterior N(SHRINK log x, SHRINK NOISE^2)
+LINEAR = {
+    "adjustment": "linear",
+    "bandwidth": 1.0,
+    "n_validation": 100,
+    "random_state": 0,
+}
+# Places of the observations among the sorted summaries, but for the two at the ends.
+PLACES = [1, 2, 3, 5, 10, -11, -6, -4, -3, -2]
+
+
+def simulated(seed, n=5000):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n)
+    return np.exp(y + NOISE * rng.normal(size=n))[:, None], y
+
+
+def distances(seed, **parameters):
+    """Absolute errors of posterior means, in exact posterior deviations."""
+    X, y = simulated(seed)
+    observed = np.sort(X, axis=0)[PLACES] * (1 + 1e-9)
+    model = ABCPosteriorKDE(**LINEAR, **parameters).fit(X, y)
+    exact = SHRINK * np.log(observed[:, 0])
+    return np.abs(model.predict(observed) - exact) / (np.sqrt(SHRINK) * NOISE)
+
+
+def test_a_curve_does_not_move_posteriors_at_the_edge():
+    """The regression of thousands of neighbors is off by up to four deviations."""
+    errors = np.array([distances(seed) for seed in range(4)])
+    assert errors.mean() < 0.6
+    assert np.quantile(errors, 0.9) < 1.25
+    given = np.array([distances(seed, n_neighbors=1000) for seed in range(2)])
+    assert given.mean() > 1.0  # a given number is used as it is
+
+
+def neighbors(n=2000, n_directions=1, at=0.0, curve=0.0, seed=0):
+    """Normal summaries, of which parameters are a line or a curve, seen from `at`."""
+    rng = np.random.default_rng(seed)
+    summaries = rng.normal(size=(n, n_directions))
+    gaps = summaries - at
+    squares = np.square(gaps).sum(axis=1)
+    order = np.argsort(squares)
+    values = summaries[:, 0] + curve * np.square(summaries[:, 0])
+    draws = (values + 0.1 * rng.normal(size=n))[:, None]
+    return Accepted(gaps[order], squares[order], None, draws[order], n - 1)
+
+
+@pytest.mark.parametrize("n_directions", [1, 3])
+def test_neighbors_on_a_line_are_all_taken(n_directions):
+    """Four or fewer of five comparisons in twenty disagree by chance."""
+    several = [
+        neighbors(n_directions=n_directions, at=3.5, seed=seed) for seed in range(20)
+    ]
+    kept = [within_reach_of_a_line(near) is near for near in several]
+    assert np.mean(kept) > 0.5
+    assert all(
+        np.abs(within_reach_of_a_line(near).mean_with_error()[0][0] - 3.5) < 0.4
+        for near in several
+    )
+
+
+def test_neighbors_on_a_curve_are_not():
+    far = neighbors(at=3.5, curve=1.0)
+    near = within_reach_of_a_line(far)
+    assert 30 <= near.n_neighbors < far.n_neighbors / 4
+    exact = 3.5 + 3.5**2
+    errors = [abs(some.mean_with_error()[0][0] - exact) for some in (near, far)]
+    assert errors[0] < 0.25 * errors[1]
+
+
+def test_amid_the_simulations_no_neighbors_are_left_out():
+    middle = neighbors(at=0.5, curve=1.0)
+    assert within_reach_of_a_line(middle) is middle
+
+
+def test_answers_at_the_edge_keep_to_units_and_whole_weights():
+    X, y = simulated(0, 2000)
+    observed = np.sort(X, axis=0)[[0, 2, -3, -1]] * 1.001
+    model = ABCPosteriorKDE("cv", **LINEAR).fit(X, y)
+    same = ABCPosteriorKDE("cv", **LINEAR).fit(2.0**10 * X, 2.0**-10 * y)
+    answers = same.predict(2.0**10 * observed)
+    assert_allclose(2.0**10 * answers, model.predict(observed), rtol=1e-9)
+    counted = ABCPosteriorKDE("cv", **LINEAR).fit(X, y, sample_weight=np.ones(len(X)))
+    assert_allclose(counted.predict(observed), model.predict(observed), rtol=1e-9)
