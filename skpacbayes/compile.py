@@ -152,9 +152,9 @@ def _run(estimator, parameters, n_classes):
     y = 1.0 + np.arange(40) % n_classes
     X = rng.poisson(9.0 * y[:, None] - 6.0, size=(40, 2)).astype(float)
     for method in ("fit", "partial_fit"):
-        if not hasattr(estimator, method):
-            continue
         model = estimator(**parameters)
+        if not hasattr(model, method):  # of an estimator, or with these options
+            continue
         learn = getattr(model, method)
         takes_classes = "classes" in inspect.signature(learn).parameters
         classes = {"classes": np.unique(y)} if takes_classes else {}

@@ -109,8 +109,10 @@ def test_the_command_knows_every_estimator():
     assert estimators() == ESTIMATORS
 
 
-def test_options_compile_more():
-    assert list(compile_kernels(["SSMCKMeansInit"], options=True)) == ["SSMCKMeansInit"]
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_options_that_exclude_each_other_end_no_compilation(monkeypatch, name):
+    monkeypatch.setattr("skpacbayes.compile._ask", lambda model, X: None)
+    assert list(compile_kernels([name], options=True)) == [name]
 
 
 def test_classifiers_learn_two_classes_and_three(monkeypatch):
