@@ -134,7 +134,7 @@ class Accepted:
         return np.sqrt((1.0 + error) / (1.0 - min(lost, LARGEST_LOSS)))
 
     def _squared_error_of_mean(self):
-        """Return the variance of the mean at the observation, for draws of variance 1."""
+        """Return the variance of the regression's mean, for draws of variance 1."""
         shares, some = self._regression.shares_of_mean(), self.counts > 0
         return (np.square(shares[some]) / self.counts[some]).sum()
 
