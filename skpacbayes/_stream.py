@@ -14,7 +14,12 @@ from sklearn.utils.validation import _num_samples
 
 from ._base import PacBayesEstimator, updates_state
 from ._compat import check_sample_weight
-from ._validation import always_checks_finiteness, refuse_hidden, refuse_strange
+from ._validation import (
+    always_checks_finiteness,
+    refuse_hidden,
+    refuse_strange,
+    with_na_as_none,
+)
 
 
 def partial_fit_context(method):
@@ -173,7 +178,7 @@ def checked_weights(sample_weight, X, *, some=False):
     if not n_rows and (sample_weight is None or not np.size(sample_weight)):
         return np.ones(0)
     weights = check_sample_weight(
-        sample_weight,
+        with_na_as_none(sample_weight),
         X,
         dtype=np.float64,
         ensure_non_negative=True,

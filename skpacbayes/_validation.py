@@ -178,8 +178,12 @@ def validate_data(estimator, X, *others, **checks):
     needs, of_numbers = f"{asked} needs numbers", checks.get("y_numeric")
     if of_numbers:
         refuse_strange("y", others[0], needs)
+        others = (with_na_as_none(others[0]),)
     validated = _with_columns_named(
-        "X", X, needs, lambda: validation.validate_data(estimator, X, *others, **checks)
+        "X",
+        X,
+        needs,
+        lambda X: validation.validate_data(estimator, X, *others, **checks),
     )
     if of_numbers:  # None becomes NaN only after the check of y
         validation.assert_all_finite(validated[1], estimator_name=asked, input_name="y")
@@ -222,30 +226,54 @@ def as_numbers(name, values, **checks):
         name,
         values,
         "numbers are needed",
-        lambda: check_array(
+        lambda values: check_array(
             values, dtype=np.float64, order="C", input_name=name, **checks
         ),
     )
 
 
 def _with_columns_named(name, values, needs, validate):
-    """Return `validate()`; its errors name the first column without numbers."""
+    """Return `validate(values)`; errors name the first column without numbers."""
     error, found = None, _first_date(values)
     if getattr(getattr(values, "dtype", None), "kind", "") == "O":
         found = _first_words(values)  # NumPy may convert time spans among objects
     if found is None:
         try:
-            return validate()
+            return validate(values)
         except (ValueError, TypeError) as refusal:  # TypeError: dates among objects
             error, found = refusal, _first_words(values)
             if found is None:
-                raise
+                plain = with_na_as_none(values)
+                if plain is values:
+                    raise
+                return validate(plain)
     column, value = found
     raise ValueError(
         f"Column {column!r} of {name} has {value!r}, but {needs}: drop the column or "
         "encode it, for instance by sklearn.preprocessing.OneHotEncoder, or by "
         "OrdinalEncoder for an estimator that accepts codes of categories."
     ) from error
+
+
+def with_na_as_none(values):
+    """Return objects with None instead of pandas' NA, and all others as they are.
+
+    scikit-learn reads None as NaN, and raises an unclear error for NA.
+    """
+    if issparse(values):
+        return values
+    if hasattr(values, "columns") and hasattr(values, "mask"):
+        objects = any(kind.kind == "O" for kind in values.dtypes)
+        return values.mask(values.isna(), None) if objects else values
+    objects = np.asarray(values)
+    if objects.dtype.kind != "O":
+        return values
+    missing = [type(value).__name__ == "NAType" for value in objects.ravel()]
+    if not any(missing):
+        return values
+    objects = objects.copy()
+    objects[np.reshape(missing, objects.shape)] = None
+    return objects
 
 
 def refuse_strange(name, values, needs="numbers are needed"):

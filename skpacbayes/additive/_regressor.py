@@ -25,7 +25,7 @@ from .._validation import as_numbers, is_plain, refuse_large
 from ..certificates.additive import certify_regression
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
-from ._doubts import warn_of_doubts, warn_of_fit
+from ._doubts import warn_of_doubts, warn_of_fit, warn_of_weights
 from ._interactions import _Interactions
 from ._regressor_chains import sample
 from ._regressor_evidence import greedy_model, heavy_tailed
@@ -692,6 +692,9 @@ class SparseAdditiveGibbsRegressor(
         rng = np.random.default_rng(self._seed)
         problem = self._problem()
         found = self._learned(problem, self._stream.ends, rng, range)
+        rows = self._stream.rows
+        if rows is not None and (rows.weights != 1.0).any():
+            warn_of_weights(rows.weights, rows.weights)
         warn_of_doubts(found, self.n_features_in_, problem.gram.among)
         return found
 

@@ -26,10 +26,11 @@ from .._stream import (
     StreamingEstimator,
     as_count,
     checked_weights,
+    has_doubled,
     partial_fit_context,
 )
 from .._validation import validate_data
-from ._paco_doubts import doubts_of_all_rows
+from ._paco_doubts import doubts_of_all_rows, doubts_of_light_rows
 from ._paco_outcome import ClusterNoise, before_chains, read_chains
 from ._paco_problem import GibbsProblem
 from ._paco_regret import regret_certificate
@@ -510,7 +511,7 @@ class PACOClusterer(
             self._open_stream().draw_from_prior()
         for name in ("labels_", "inertia_"):  # of the rows given to fit
             vars(self).pop(name, None)
-        doubled, outcome = False, None
+        before, doubled, outcome = self._stream.summary.n_points, False, None
         for _ in self._tasks(self._stream.refreshes(X, weights), "refresh", X):
             outcome = self._refresh()
             doubled |= self._stream.doubled()
@@ -519,6 +520,11 @@ class PACOClusterer(
             self._warn_of(outcome)
         if "cluster_centers_" not in vars(self) and self._stream.summary.n_points:
             self._before_first_refresh()
+        n_points = self._stream.summary.n_points
+        if len(weights) and has_doubled(before, n_points):
+            total, n_clusters = self._stream.n_rows, len(self.cluster_centers_)
+            for message in doubts_of_light_rows(n_clusters, n_points, total):
+                warn_user(message, ConvergenceWarning)
         if doubled:
             names = vars(self).get("feature_names_in_", ())
             ends, n_rows = self._stream.summary.ends(), self._stream.n_rows

@@ -142,11 +142,21 @@ def _doubts_of_weights(problem, n_clusters):
         enough = min(enough, _FEW_EFFECTIVE)
     weighted = problem.setting.remembers or problem.n_copies > 1
     if weighted and problem.n_rows < enough:
-        yield (
-            f"n_clusters_={n_clusters}, but the weights of {n_points} rows count as "
-            f"only {problem.n_rows:.3g} rows, which may hide clusters: a weight is a "
-            "number of rows. Multiply small weights, or limit the largest."
-        )
+        yield _of_weights(n_clusters, n_points, problem.n_rows)
+
+
+def _of_weights(n_clusters, n_points, total):
+    return (
+        f"n_clusters_={n_clusters}, but the weights of {n_points} rows count as "
+        f"only {total:.3g} rows, which may hide clusters: a weight is a "
+        "number of rows. Multiply small weights, or limit the largest."
+    )
+
+
+def doubts_of_light_rows(n_clusters, n_points, total):
+    """Yield a sentence if rows of a stream weigh too little for a chain to run."""
+    if n_points >= _FEW_EFFECTIVE and total < _LITTLE_WEIGHT * n_points:
+        yield _of_weights(n_clusters, n_points, total)
 
 
 def _labels_and_centers(problem, n_clusters):

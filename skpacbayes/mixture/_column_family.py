@@ -172,8 +172,15 @@ class ColumnFamily(ExponentialFamily):
             )
 
 
+class EmptyColumnError(ValueError, AttributeError):
+    """A column has no value; an AttributeError as well, for attributes of a stream."""
+
+
 def refuse_empty_columns(X):
-    """Raise a ValueError that names the first column without a value."""
+    """Raise an EmptyColumnError that names the first column without a value."""
     empty = np.isnan(X).all(axis=0)
     if empty.any():
-        raise ValueError(f"Column {empty.argmax()} of X has no value: leave it out.")
+        raise EmptyColumnError(
+            f"Column {empty.argmax()} of X has no value in {len(X)} rows: leave it "
+            "out, or learn rows that have one."
+        )

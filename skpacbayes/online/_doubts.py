@@ -308,6 +308,28 @@ def warn_of_light_rows(total, n_rows):
     )
 
 
+def warn_of_heavy_rows(sample_weight, total, n_rows, most):
+    """Warn where rows count as so many copies that single rows are learnt by heart.
+
+    sample_weight : of the rows of the call; their median shows whether one row alone
+    makes the mean large. most : largest mean weight without a warning. Returns whether
+    it warned.
+    """
+    if n_rows <= SEVERAL or total <= most * n_rows:
+        return False
+    own = sample_weight[sample_weight > 0.0]
+    if not len(own) or np.median(own) <= most:
+        return False
+    mean = total / n_rows
+    warn_user(
+        f"The weights of the rows are {mean:g} on average: each row counts as that "
+        "many copies, is learnt almost exactly, and what earlier rows have taught is "
+        "lost. If the weights are relative, as inverse variances are, multiply them by "
+        f"{1.0 / mean:g}, so that they are 1 on average."
+    )
+    return True
+
+
 def warn_of_long_run(state):
     """Warn where a label stays the same for much longer than in random order.
 

@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import sys
 import weakref
 from functools import partial
 from numbers import Real
@@ -48,9 +49,11 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
     estimators : list of (str, estimator) or None, default=None
         The experts. None: :class:`OnlineVIRegressor` with forgetting rates 0, 0.001 and
         0.01. An expert with `partial_fit` is cloned, and learns each row after all
-        experts have predicted it; before its first row it predicts 0. Any other expert
-        must be fitted, and does not change. To keep an expert with `partial_fit` from
-        learning, wrap it in :class:`sklearn.frozen.FrozenEstimator`.
+        experts have predicted it; before its first row it predicts what the experts
+        that do not learn predict on average, or 0. Any other expert must be fitted,
+        and does not change; if it was fitted with names of columns and the stream has
+        names, they must agree. To keep an expert with `partial_fit` from learning, wrap
+        it in :class:`sklearn.frozen.FrozenEstimator`.
     inverse_temperature : "auto" or float, default="auto"
         Rate eta of the weights, per unit of the loss. "auto" is the anytime rate
         ``sqrt(8 log(n_experts) / t) / loss_bound`` at row t.
@@ -250,15 +253,14 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
 
     def _average(self, X):
         """Return the weighted mean of the experts' predictions of validated rows."""
-        predictions = np.empty((len(self.estimators_), len(X), 1))
+        predictions = np.zeros((len(self.estimators_), len(X), 1))
         begun = self._state.n_rows > 0.0
         weights = np.zeros(len(predictions))
         if begun and len(X) >= BEYOND:  # fewer rows are not checked
             weights = self.weights_
         of_experts = zip(predictions, self.estimators_, weights, strict=True)
         for own, expert, weight in of_experts:
-            if learns(expert) and not begun:  # before its first row it predicts 0
-                own[:] = 0.0
+            if learns(expert) and not begun:
                 continue
             linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
             if linear and expert._streaming():
@@ -266,8 +268,10 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
                     expert._doubt_rows(X)
                 predict_scores(X, *expert._state.arguments, own)
             else:
-                own[:, 0] = predictions_of(expert, X)
+                own[:, 0] = predictions_of(expert, self._with_names(expert, X))
         self._check_predictions(predictions[:, :, 0])
+        if not begun:
+            fill_first(predictions[:, :, 0], self.estimators_)
         kernels.average(*self._state.arrays[:2], LARGEST, predictions[:, :, 0])
         return predictions[0, :, 0]
 
@@ -387,7 +391,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         predictions, calls = np.empty((len(self.estimators_), len(X))), []
         for k, expert in enumerate(self.estimators_):
             if not learns(expert):
-                predictions[k] = predictions_of(expert, X)
+                predictions[k] = predictions_of(expert, self._with_names(expert, X))
                 continue
             state, n_experts = expert._state, expert._n_experts()
             own = predictions[k : k + 1]
@@ -433,14 +437,29 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         predictions = np.empty((len(self.estimators_), len(X)))
         for own, expert in zip(predictions, self.estimators_, strict=True):
             if not learns(expert):
-                own[:] = predictions_of(expert, X)
+                own[:] = predictions_of(expert, self._with_names(expert, X))
             elif not learns_blocks(expert):
                 predict_then_learn(expert, X, y, sample_weight, own, new)
             else:
                 learn_block(expert, X, y, sample_weight, own)
         self._check_predictions(predictions)
+        if new:
+            learnt = np.flatnonzero(sample_weight) if len(sample_weight) else [0]
+            stop = 1 + learnt[0] if len(learnt) else len(X)
+            fill_first(predictions[:, :stop], self.estimators_)
         for kernel, arguments in self._steps(X, y, capped(predictions), sample_weight):
             kernel(*arguments)
+
+    def _with_names(self, expert, X):
+        """Return rows as a data frame for an expert that was fitted with names."""
+        names = vars(self).get("feature_names_in_")
+        if names is None or not hasattr(expert, "feature_names_in_"):
+            return X
+        for library, argument in (("pandas", "columns"), ("polars", "schema")):
+            if library in sys.modules:
+                frame = sys.modules[library].DataFrame
+                return frame(X, **{argument: names.tolist()})
+        return X
 
     def _check_predictions(self, predictions):
         """Raise ValueError if an expert predicts NaN; one row of predictions each."""
@@ -501,8 +520,25 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
                 ) from error
 
 
+def fill_first(predictions, experts):
+    """Write what experts that learn predict before their first row.
+
+    It is the mean of the other experts' predictions, or 0. Were it always 0, a target
+    far from 0 would cost these experts so much, compared with the others, that the
+    weights, which allow for such losses, would change little from then on.
+
+    predictions : (n_experts, n_rows), with the other experts' predictions.
+    """
+    learn = np.array([*map(learns, experts)])
+    others = capped(predictions[~learn])
+    predictions[learn] = others.mean(axis=0) if len(others) else 0.0
+
+
 def learn_block(expert, X, y, sample_weight, predictions):
-    """Write an expert's predictions of a block, made before learning each row."""
+    """Write an expert's predictions of a block, made before learning each row.
+
+    They are 0 before its first row.
+    """
     start = 0
     while start < len(X) and not expert._streaming():  # no state yet
         row, start = slice(start, start + 1), start + 1

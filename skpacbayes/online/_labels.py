@@ -129,7 +129,7 @@ class LabelStream(LogProbabilitiesMixin):
         self._set_classes(classes_of(y, weights))
         self._begin(self.n_features_in_, self._n_outputs())
         rows = X, self._codes_of(y, weights), weights
-        return self._learn_blocks(*rows)._doubt(rows=rows)
+        return self._learn_blocks(*rows)._doubt(rows[2], rows=rows)
 
     def _learn_more(self, X, y, sample_weight, classes):
         """Learn more rows of a stream, whose first call gives the `classes`."""
@@ -144,7 +144,7 @@ class LabelStream(LogProbabilitiesMixin):
         codes = self._codes_of(y, weights)
         if begins:
             self._begin(self.n_features_in_, self._n_outputs())
-        return self._learn_blocks(X, codes, weights)._doubt(len(X))
+        return self._learn_blocks(X, codes, weights)._doubt(weights, len(X))
 
     def _convert_targets(self, y, count):
         """Return codes of labels if one look-up suffices, or None."""

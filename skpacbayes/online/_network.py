@@ -12,6 +12,9 @@ from ._rows import OnlineEstimator
 
 RATES = {"auto": names.ADAGRAD, "invsqrt": names.INVSQRT}
 PAPER_BOX = (20.0, 1.0)  # of the means and of the standard deviations
+# With a mean weight of 100 the networks of the squared loss lose up to 0.11 of R2, and
+# with 300 up to 1.5.
+MOST_WEIGHT = 100.0
 FORGETTING = 1e-3  # default, of least loss over stationary and changing streams
 
 
@@ -34,6 +37,9 @@ class OnlineNetwork(OnlineEstimator):
         return self._learner_of_rows()(
             X, y, sample_weight, *self._state.arguments, predictions
         )
+
+    def _most_weight(self):
+        return MOST_WEIGHT
 
     def _doubt_change(self):
         """Warn if a stream changes faster than `forgetting` allows."""

@@ -18,6 +18,7 @@ from ._dependent_columns import (
 from ._doubts import (
     order_found,
     warn_of_copies,
+    warn_of_heavy_rows,
     warn_of_light_rows,
     warn_of_long_run,
     warn_of_narrow_columns,
@@ -157,7 +158,7 @@ class OnlineEstimator(StreamingEstimator):
         """Start a new stream, and learn the rows."""
         rows = self._checked(X, y, sample_weight, reset=True, some=True)
         self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)._doubt(rows=rows)
+        return self._learn_blocks(*rows)._doubt(rows[2], rows=rows)
 
     def _learn_more(self, X, y, sample_weight):
         """Learn more rows of a stream."""
@@ -165,7 +166,7 @@ class OnlineEstimator(StreamingEstimator):
         rows = self._checked(X, y, sample_weight, reset=begins)
         if begins:
             self._begin(self.n_features_in_)
-        return self._learn_blocks(*rows)._doubt(len(rows[0]))
+        return self._learn_blocks(*rows)._doubt(rows[2], len(rows[0]))
 
     def _learn_blocks(self, X, y, sample_weight):
         """Learn validated rows block by block."""
@@ -183,13 +184,14 @@ class OnlineEstimator(StreamingEstimator):
             warn_of_weights(sample_weight, total, n_rows)
         return self
 
-    def _doubt(self, n_new=None, *, rows=None):
+    def _doubt(self, sample_weight, n_new=None, *, rows=None):
         """Warn of doubtful results.
 
         Warns of rows sorted by their targets, if the order matters, or otherwise of a
         stream that changes if nothing is forgotten. Also warns of codes for missing
         values, and of rows far from all others.
 
+        sample_weight : of the rows of this call.
         n_new : number of rows of this call of `partial_fit`; the stream is checked each
         time the number of its rows has doubled. None after `fit`.
         rows : all rows, targets and weights, after `fit`.
@@ -209,7 +211,10 @@ class OnlineEstimator(StreamingEstimator):
             rows = self._remembered() if rows is None else _without_zeros(*rows)
             found = order_found(state)
             matters = self._depends_on_order()
-            if found is not None and matters:
+            total, most = self._total_weight(), self._most_weight()
+            if warn_of_heavy_rows(sample_weight, total, n_rows, most):
+                pass  # what follows would be due to the weights
+            elif found is not None and matters:
                 warn_of_order(found)
             elif (matters and warn_of_copies(state)) or (
                 self._remembers_rows() and warn_of_passes(state)
@@ -279,6 +284,10 @@ class OnlineEstimator(StreamingEstimator):
     def _depends_on_order(self):
         """Return whether the posterior depends on the order of the rows."""
         return True
+
+    def _most_weight(self):
+        """Return the largest mean weight of the rows that is not too large."""
+        return math.inf
 
     def _n_labels(self):
         """Return the number of labels of the stream; 0 for regressors."""

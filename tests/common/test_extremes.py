@@ -10,11 +10,12 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
+from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn, rows
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 ANSWERS = "predict", "predict_proba", "score_samples", "transform", "decision_function"
 
@@ -133,9 +134,9 @@ def test_no_far_row_gives_nan(name, method):
 
 def nan_of(estimator, asked):
     """Names of the methods, with rows, that answer NaN; those that refuse do not."""
-    for call, rows in asked:
+    for call, some in asked:
         try:
-            answer = np.asarray(getattr(estimator, call)(rows))
+            answer = np.asarray(getattr(estimator, call)(some))
         except ValueError:
             continue
         if np.isnan(answer).any():
@@ -221,3 +222,40 @@ def test_no_weights_give_nan(name, method, weights):
                 assert weights in ("zero", "subnormal")
                 return
             assert np.isfinite(values).all()
+
+
+# A stream of simulations begins with one of them, and may get the others later.
+TAKES_ANY = [("ABCPosteriorKDE", "partial_fit")]
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        case
+        for case in METHODS
+        if has_fit_parameter(cheap(case[0]), "sample_weight") and case not in TAKES_ANY
+    ],
+)
+def test_weights_that_leave_nothing_but_the_prior_are_named(name, method):
+    """In a stream too, where every call brings a few rows; weights near 1 are not."""
+    X, y = rows(200)
+    near_one = np.random.default_rng(0).uniform(0.5, 1.5, 200)
+
+    def sayings(weights):
+        estimator, parts = cheap(name), [slice(None)]
+        if method == "partial_fit":
+            parts = [slice(start, start + 20) for start in range(0, 200, 20)]
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                for part in parts:
+                    learn(
+                        estimator, method, X[part], y[part], sample_weight=weights[part]
+                    )
+                estimator.predict(X[:5])
+            except ValueError as error:
+                return str(error)
+        return " ".join(str(warning.message) for warning in said)
+
+    assert re.search("weight.*(sum|add up|count as only)", sayings(1e-3 * near_one))
+    assert not re.search("weight.*(sum|add up|count as only)", sayings(near_one))

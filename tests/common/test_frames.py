@@ -1,6 +1,7 @@
 """Data frames of every kind come in with their names, and go out on request."""
 
 import functools
+import inspect
 import re
 import warnings
 
@@ -292,6 +293,56 @@ def test_missing_values_of_nullable_columns_are_missing_values(name):
         strict=True,
     ):
         np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_na_among_objects_is_read_as_none(name, method):
+    """In rows, targets and weights, scikit-learn says that NA is no number."""
+    pandas = pytest.importorskip("pandas")
+
+    def outcome(missing, part, form):
+        given = {"X": X.astype(object), "y": Y.astype(object)}
+        if name in WEIGHTED:
+            given["sample_weight"] = np.ones(len(X), dtype=object)
+        values = given[part]
+        values[4] = missing
+        forms = {"list": values.tolist(), "array": values}
+        if form == "table":
+            make = pandas.DataFrame if values.ndim > 1 else pandas.Series
+            forms["table"] = make(values)
+        given[part] = forms[form]
+        estimator = fitted(name, method) if form == "array" else cheap(name)
+        try:
+            learn(estimator, method, **given)
+        except (ValueError, TypeError) as error:
+            return re.sub("None|<NA>", "", str(error))
+        return state_of(estimator)
+
+    parts = ["X", "y", *(["sample_weight"] if name in WEIGHTED else [])]
+    for form, part in zip(["list", "array", "table"], 2 * parts, strict=False):
+        found, expected = (outcome(m, part, form) for m in (pandas.NA, None))
+        assert type(found) is type(expected), (form, part, found)
+        if isinstance(expected, str):
+            assert found == expected
+            assert "NAType" not in found
+            assert "ambiguous" not in found
+        else:
+            assert not changes(found, expected)
+
+
+@pytest.mark.parametrize("name", TAKING_MISSING)
+def test_a_stream_whose_columns_have_no_value_so_far_can_be_looked_at(name):
+    """And learns them from the rows that come."""
+    estimator = cheap(name)
+    if not hasattr(estimator, "partial_fit"):
+        pytest.skip(f"{name} has no partial_fit")
+    holes = X.copy()
+    holes[:3, 0] = np.nan
+    learn(estimator, "partial_fit", holes[:3], Y[:3])
+    assert estimator._repr_html_()
+    inspect.getmembers(estimator)
+    learn(estimator, "partial_fit", holes[3:], Y[3:])
+    assert all(np.isfinite(values).all() for values in answers(estimator, X))
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])

@@ -1,5 +1,6 @@
 """Warnings of copies of rows, of weights that are too small, and of fast changes."""
 
+import re
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from skpacbayes import (
     EWARegressor,
     OnlineVIClassifier,
     OnlineVIMLPClassifier,
+    OnlineVIMLPRegressor,
     OnlineVIRegressor,
 )
 
@@ -157,6 +159,44 @@ def test_the_warning_of_light_rows_is_true():
             light.fit(X, y, sample_weight=np.full(150, 1 / 150))
         size = np.linalg.norm(clone(model).fit(X, y).coef_)
         assert np.linalg.norm(light.coef_) < 0.7 * size
+
+
+MADE_HEAVY = [  # a model, and the mean weight from which a warning is given
+    (OnlineVIMLPRegressor(random_state=0), 100.0),
+    (OnlineVIMLPClassifier(random_state=0), 100.0),
+    (OnlineVIClassifier(random_state=0), 1e6),
+    (OnlineVIRegressor(loss="absolute_error"), 1e6),
+    (OnlineVIRegressor(), np.inf),
+]
+
+
+@pytest.mark.parametrize(("model", "most"), MADE_HEAVY, ids=repr)
+def test_weights_that_are_many_copies_are_named(model, most):
+    """In `fit` and in a stream, without a further warning of what they bring about."""
+    X, y = rows_for(model)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(y))
+    for mean in (1.0, 50.0, 150.0, 1e4, 1e7, 1e12):
+        own = mean / weights.mean() * weights
+        for size in (10, len(y)):
+            said = learn(model, X, y, size, own)
+            if mean > most:
+                assert said
+                assert all("each row counts as that many copies" in one for one in said)
+            else:
+                assert not any("copies, is learnt" in one for one in said)
+
+
+def test_the_warning_of_heavy_rows_is_true():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 20))
+    y = X @ rng.normal(size=20) + 2.0 * rng.normal(size=1000)
+    weights = rng.uniform(500.0, 1500.0, 1000)
+    heavy = OnlineVIMLPRegressor(random_state=0)
+    with pytest.warns(UserWarning, match="each row counts as that many copies") as said:
+        heavy.fit(X, y, sample_weight=weights)
+    factor = float(re.search("multiply them by (.*?),", str(said[0].message))[1])
+    light = clone(heavy).fit(X, y, sample_weight=factor * weights)
+    assert heavy.score(X, y) < 0.2 < 0.7 < light.score(X, y)
 
 
 SEASON = {"fast": 100, "slow": 1000}
