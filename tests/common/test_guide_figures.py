@@ -404,6 +404,12 @@ QUOTED = {
     ],
     "hidden_markov": [
         (
+            "hmm_dependence",
+            "True hidden Markov models",
+            "of those with fewer states, {2} of {19}",
+            2 * ["fewer states chosen than the truth has > warned"],
+        ),
+        (
             "hmm_durations",
             "Durations",
             "{.13} instead of {.59} if regimes last 8 to 12 rows",
