@@ -64,6 +64,16 @@ QUOTED = {
             ],
         ),
         (
+            "paco_columns",
+            "Number of clusters",
+            "right in {15} of 20 ({10} and {12})",
+            [
+                "60 | 4 | 4 | 600 | 6.0 | PACOClusterer > right",
+                "60 | 4 | 4 | 600 | 6.0 | BIC, tied > right",
+                "60 | 4 | 4 | 600 | 6.0 | BIC, diagonal > right",
+            ],
+        ),
+        (
             "paco_drift",
             "2 streams of 1600 rows",
             "Without forgetting {25} and {33} % of the steps are right, and k-means "
@@ -395,6 +405,12 @@ QUOTED = {
         ),
     ],
     "hidden_markov": [
+        (
+            "hmm_dependence",
+            "True hidden Markov models",
+            "of those with fewer states, {2} of {19}",
+            2 * ["fewer states chosen than the truth has > warned"],
+        ),
         (
             "hmm_durations",
             "Durations",
