@@ -16,6 +16,7 @@ from ._dependent_columns import (
     warn_of_dependent_columns,
 )
 from ._doubts import (
+    HEAVY,
     order_found,
     warn_of_copies,
     warn_of_heavy_rows,
@@ -51,6 +52,20 @@ def names_of(columns):
     return names
 
 
+def as_plain_numbers(values, count):
+    """Return `count` numbers as an array if one conversion suffices, or None."""
+    if type(values) is not np.ndarray:
+        if type(values) in (list, tuple) and all(type(v) in NUMBERS for v in values):
+            values = np.array(values)
+        elif hasattr(values, "to_numpy") and not hasattr(type(values), "columns"):
+            values = values.to_numpy()
+        else:
+            return None
+    if values.shape != (count,) or values.dtype.kind not in "iufb":
+        return None
+    return writeable(np.ascontiguousarray(values, dtype=np.float64))
+
+
 class OnlineEstimator(StreamingEstimator):
     """Base class for rows and targets of absolute value at most LARGEST.
 
@@ -68,8 +83,6 @@ class OnlineEstimator(StreamingEstimator):
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
         """Learn plain rows by one compiled call; return whether they were learnt."""
-        if sample_weight is not None:
-            return False
         rows = self._convert(X)
         if rows is None:
             return False
@@ -79,8 +92,11 @@ class OnlineEstimator(StreamingEstimator):
         targets = self._convert_targets(y, n_rows)
         if targets is None or self._doubles_with(n_rows):
             return False
+        weights = self._convert_weights(sample_weight, n_rows)
+        if weights is None:
+            return False
         with self._state_locks.changing:
-            return self._learn(rows, targets, NO_WEIGHTS)
+            return self._learn(rows, targets, weights)
 
     def _doubles_with(self, n_new):
         """Return whether new rows need `_doubt`: its warnings may be errors."""
@@ -113,16 +129,19 @@ class OnlineEstimator(StreamingEstimator):
 
     def _convert_targets(self, y, count):
         """Return targets as an array if one conversion suffices, or None."""
-        if type(y) is not np.ndarray:
-            if type(y) in (list, tuple) and all(type(v) in NUMBERS for v in y):
-                y = np.array(y)
-            elif hasattr(y, "to_numpy") and not hasattr(type(y), "columns"):
-                y = y.to_numpy()
-            else:
-                return None
-        if y.shape != (count,) or y.dtype.kind not in "iufb":
+        return as_plain_numbers(y, count)
+
+    def _convert_weights(self, sample_weight, count):
+        """Return weights as an array if one conversion suffices, or None.
+
+        None for weights that are not valid, or of which a warning would be given.
+        """
+        if sample_weight is None:
+            return NO_WEIGHTS
+        weights = as_plain_numbers(sample_weight, count)
+        if weights is None or not (weights >= 0.0).all():
             return None
-        return writeable(np.ascontiguousarray(y, dtype=np.float64))
+        return weights if weights.max() <= HEAVY * self._total_weight() else None
 
     # All other rows.
 

@@ -765,6 +765,51 @@ def test_a_plain_row_and_target_need_no_validation(family):
                 assert_same_state(actual, expected)
 
 
+def begun_with_weights(family, n_rows=60):
+    X, y = linear(n_rows, d=3)
+    first = {}
+    if issubclass(family, ClassifierMixin):
+        y, first = (y > 0).astype(float), {"classes": [0.0, 1.0]}
+    model = family()
+    for rows in (slice(n_rows - 2), slice(n_rows - 2, n_rows - 1)):
+        weights = np.linspace(0.5, 1.5, len(X[rows]))
+        model.partial_fit(X[rows], y[rows], sample_weight=weights, **first)
+    return model, X[-1:], y[-1:]
+
+
+WITH_WEIGHTS = [
+    getattr(online, name) for name in online.__all__ if name != "EWARegressor"
+]
+
+
+@pytest.mark.parametrize("family", WITH_WEIGHTS)
+def test_a_plain_weight_needs_no_validation(family):
+    """Whatever plain form it has: the state is that of validated rows, bit for bit."""
+    begun, row, target = begun_with_weights(family)
+    forms = [[2.0], (2,), [2], np.array([2.0]), np.array([2]), [True], [0.0]]
+    for weight in forms:
+        expected, actual = copy.deepcopy(begun), copy.deepcopy(begun)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(family, "_learn_at_once", lambda *args, **kwargs: False)
+            expected.partial_fit(row, target, sample_weight=weight)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sklearn.utils.validation.check_array", refused)
+            actual.partial_fit(row, target, sample_weight=weight)
+        assert_same_state(actual, expected)
+
+
+@pytest.mark.parametrize("family", WITH_WEIGHTS)
+def test_a_plain_weight_is_refused_or_named_as_in_a_block(family):
+    begun, row, target = begun_with_weights(family)
+    seen = state_of(begun)
+    for wrong in ([-1.0], [np.nan], [np.inf], [1.0, 1.0], ["one"]):
+        with pytest.raises(ValueError, match=r"weight"):
+            begun.partial_fit(row, target, sample_weight=wrong)
+        assert state_of(begun) == seen
+    with pytest.warns(UserWarning, match="One row has a weight of 1000"):
+        begun.partial_fit(row, target, sample_weight=[1e3])
+
+
 def refused(*args, **kwargs):
     raise AssertionError("a row that needs no validation was validated")
 
