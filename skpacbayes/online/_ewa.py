@@ -27,7 +27,7 @@ from ._doubts import warn_of_divergence
 from ._linear import FEW_IF_FULL, LOSSES
 from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
-from ._rows import NO_WEIGHTS, OnlineEstimator
+from ._rows import OnlineEstimator
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 LEARN_BLOCKS = (OnlineVIRegressor, OnlineVIMLPRegressor)  # one compiled call a block
@@ -337,19 +337,18 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
         """Learn plain rows, in place or on copies of the experts."""
-        if sample_weight is not None:
-            return False
         rows = self._convert(X)
         targets = None if rows is None else self._convert_targets(y, len(rows))
         if targets is None or not (are_small(rows) and are_small(targets)):
             return False
-        if self._doubles_with(len(rows)):
+        weights = self._convert_weights(sample_weight, len(rows))
+        if weights is None or self._doubles_with(len(rows)):
             return False
         if self._state in _COMPILED:
-            self._learn_in_place(rows, targets)
+            self._learn_in_place(rows, targets, weights)
             return True
         draft = self._draft(forgets=False)
-        draft._learn(rows, targets, NO_WEIGHTS)
+        draft._learn(rows, targets, weights)
         if draft._all_in_place():
             _COMPILED.add(draft._state)
         self._take(draft)
@@ -382,7 +381,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
             for expert in self.estimators_
         )
 
-    def _learn_in_place(self, X, y):
+    def _learn_in_place(self, X, y, sample_weight):
         """Learn rows by compiled calls that cannot be interrupted between them.
 
         They are made by `deque`, which runs no bytecode. Nothing is compiled here, as
@@ -397,12 +396,13 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
             own = predictions[k : k + 1]
             rows = own if n_experts == 1 else np.empty((n_experts, len(X)))
             learn = expert._learner_of_rows()
-            calls.append(partial(learn, X, y, NO_WEIGHTS, *state.arguments, rows))
+            arguments = X, y, sample_weight, *state.arguments, rows
+            calls.append(partial(learn, *arguments))
             if n_experts > 1:
                 calls.append(partial(np.positive, rows[:1], out=own))
         calls.append(partial(np.minimum, predictions, LARGEST, out=predictions))
         calls.append(partial(np.maximum, predictions, -LARGEST, out=predictions))
-        steps = self._steps(X, y, predictions)
+        steps = self._steps(X, y, predictions, sample_weight)
         calls += [partial(kernel, *arguments) for kernel, arguments in steps]
         with self._state_locks.changing:
             collections.deque(map(partial.__call__, calls), maxlen=0)
@@ -468,7 +468,7 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
             name = self._experts()[wrong.argmax()][0]
             raise ValueError(f"The expert {name!r} predicts NaN.")
 
-    def _steps(self, X, y, predictions, sample_weight=NO_WEIGHTS):
+    def _steps(self, X, y, predictions, sample_weight):
         """Return kernels and their arguments: Algorithm 1, then notes on the rows."""
         losses, totals, order, constant = self._state.arrays
         loss, work = LOSSES.index(self.loss), np.empty((2, len(losses)))

@@ -777,12 +777,7 @@ def begun_with_weights(family, n_rows=60):
     return model, X[-1:], y[-1:]
 
 
-WITH_WEIGHTS = [
-    getattr(online, name) for name in online.__all__ if name != "EWARegressor"
-]
-
-
-@pytest.mark.parametrize("family", WITH_WEIGHTS)
+@pytest.mark.parametrize("family", [getattr(online, name) for name in online.__all__])
 def test_a_plain_weight_needs_no_validation(family):
     """Whatever plain form it has: the state is that of validated rows, bit for bit."""
     begun, row, target = begun_with_weights(family)
@@ -798,7 +793,7 @@ def test_a_plain_weight_needs_no_validation(family):
         assert_same_state(actual, expected)
 
 
-@pytest.mark.parametrize("family", WITH_WEIGHTS)
+@pytest.mark.parametrize("family", [getattr(online, name) for name in online.__all__])
 def test_a_plain_weight_is_refused_or_named_as_in_a_block(family):
     begun, row, target = begun_with_weights(family)
     seen = state_of(begun)
