@@ -545,6 +545,8 @@ class SparseAdditiveGibbsRegressor(
         ------
         NotImplementedError
             In any other setting.
+        ValueError
+            If more than half of the posterior is outside of the radius.
         """
         check_share("confidence", confidence)
         if self.inverse_temperature != "pac" or self.slab != "l1ball":
@@ -555,7 +557,8 @@ class SparseAdditiveGibbsRegressor(
             )
         found = self._answer()
         problem = self._stream.problem(self._dictionary, bounded=True)
-        certificate = certify_regression(self, found, problem, confidence)
+        units = self._stream.unit_weights
+        certificate = certify_regression(self, found, problem, units, confidence)
         if X is None:
             return certificate
         rows = self._checked(X, y, None, reset=False, least=1)

@@ -12,6 +12,8 @@ from ._certificate import Certificate
 MOST_STEPS = 100  # of the ascent to the best bound on an evidence
 TOLERANCE = 1e-6  # on that bound, in nats
 N_DRAWS = 400  # draws of the coefficients of each model, for the certificate
+LEAST_KEPT = 0.5  # least weight of the models whose normal reaches into the ball
+UNLIKELY = 1e-6  # probability with which targets wrongly contradict the assumptions
 ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
 
 
@@ -131,7 +133,7 @@ def additive_risk_terms(
     }
 
 
-def certify_regression(estimator, found, problem, confidence):
+def certify_regression(estimator, found, problem, unit_weights, confidence):
     """Return the certificate of the posterior, as normals truncated to the ball.
 
     The posterior is a mixture over the models visited, an approximation of the Gibbs
@@ -145,8 +147,15 @@ def certify_regression(estimator, found, problem, confidence):
         Its results.
     problem : Problem
         The regression on the rows of the fit.
+    unit_weights : bool or None
+        Whether each row has weight 1; None if this is not known.
     confidence : float
         Probability with which the bound holds.
+
+    Raises
+    ------
+    ValueError
+        If more than half of the posterior is outside of the radius.
     """
     orders, weights = estimator.models_, estimator.model_weights_
     ranks, beta = problem.functions.orders, estimator.beta
@@ -154,6 +163,11 @@ def certify_regression(estimator, found, problem, confidence):
     unit = math.sqrt(problem.weight / (2 * found.inverse_temperature))
     parts = [_cut_normal(problem, model, found.radius, unit, rng) for model in orders]
     kept = np.array([part is not None for part in parts])
+    if weights[kept].sum() < LEAST_KEPT:
+        raise ValueError(
+            f"The certificate needs coefficients within radius={found.radius:.6g}, and "
+            "the rows ask for larger ones: fit with a larger radius."
+        )
     weights = weights[kept] / weights[kept].sum()
     risks, divergences = np.array([part for part in parts if part is not None]).T
     log_prior = log_model_prior(orders[kept], ranks, beta)
@@ -168,6 +182,10 @@ def certify_regression(estimator, found, problem, confidence):
         radius=found.radius,
         confidence=confidence,
     )
+    basis = isinstance(estimator.basis, str) or None
+    given = estimator.categorical_features
+    if estimator.basis == "auto" or (given is not None and len(given)):
+        basis = False
     return Certificate(
         theorem="Catoni's bound, in the setting of Theorem 5.2 of Chopin et al. (2015)",
         observed=terms["empirical_risk"],
@@ -175,11 +193,18 @@ def certify_regression(estimator, found, problem, confidence):
         terms=terms,
         assumptions={
             "the rows are independent, of one distribution": None,
+            "the parameters were chosen without the rows": None,
             "the noise is sub-Gaussian, its fourth moment at most that of a normal": (
                 None
             ),
             "the regression function, less its mean, is at most the radius": None,
-            "the functions' means are those of the distribution of the rows": None,
+            "y is within the radius and the noise of its mean": bool(
+                problem.largest <= _largest_target(found, problem.weight)
+            ),
+            "the means of the functions, and of their products, are those of the "
+            "distribution of the rows": None,
+            "each row has weight 1": unit_weights,
+            "the basis is known, not chosen by the rows": basis,
             "noise_variance is known, not estimated": (
                 estimator.noise_variance != "auto"
             ),
@@ -188,7 +213,20 @@ def certify_regression(estimator, found, problem, confidence):
                 estimator.feature_range is not None
             ),
         },
+        largest=found.noise_variance + 4 * found.radius**2,
+        statement=f"With probability {confidence:g}, the squared error on new rows",
     )
+
+
+def _largest_target(found, n_samples):
+    """Return what y, less its mean over rows, exceeds with probability `UNLIKELY`.
+
+    By the tails of sub-Gaussian noise, and Hoeffding's inequality for the mean.
+    """
+    surprise = math.log(4 / UNLIKELY)
+    noise, radius = math.sqrt(found.noise_variance), found.radius
+    of_mean = (radius + noise) * math.sqrt(2 * surprise / n_samples)
+    return radius + noise * math.sqrt(2 * (surprise + math.log(n_samples))) + of_mean
 
 
 def _cut_normal(problem, model, radius, unit, rng):
@@ -267,7 +305,8 @@ def divergence_of(
         own = log_model_prior(orders, ranks, beta) + log_evidence_of(design)
         log_evidence = np.logaddexp(log_evidence, own)
     log_evidence -= log_prior_mass(ranks, beta, prior.most)
-    return float(-log_evidence - inverse_temperature * risk)
+    # Both are estimated, so that a small divergence may come out negative.
+    return max(float(-log_evidence - inverse_temperature * risk), 0.0)
 
 
 def log_prior_mass(ranks, beta, most):
