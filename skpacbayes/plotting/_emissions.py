@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from ._base import (
     axes_of,
-    check_columns,
+    columns_of,
     feature_name,
     needs_matplotlib,
     refuse_others,
@@ -88,8 +88,9 @@ class EmissionsDisplay:
             Fitted estimator. Counts and categories have probabilities as densities.
         X : array-like of shape (n_timesteps, n_features)
             Rows, which give the range of the values; NaN is a missing value.
-        feature : int, default=0
-            The column whose density is drawn; the others are integrated out.
+        feature : int or str, default=0
+            The column, or the name of the feature, whose density is drawn; the others
+            are integrated out.
         states : list of int, default=None
             States in the order in which they are drawn; None for all.
         names : list of str, default=None
@@ -115,7 +116,7 @@ class EmissionsDisplay:
         refuse_others(cls, estimator, "emission_density", such_as="DirichletProcessHMM")
         check_share("probability", probability)
         X = np.asarray(X, dtype=float)
-        check_columns("feature", [feature], X.shape[1])
+        (feature,) = columns_of(estimator, "feature", [feature], X.shape[1])
         values = X[np.isfinite(X[:, feature]), feature]
         if grid is None and len(values) == 0:
             raise ValueError(

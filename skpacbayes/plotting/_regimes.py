@@ -4,7 +4,7 @@ import numpy as np
 
 from ._base import (
     axes_of,
-    check_columns,
+    columns_of,
     feature_name,
     needs_matplotlib,
     refuse_others,
@@ -69,8 +69,8 @@ class RegimesDisplay:
             Fitted estimator.
         X : array-like of shape (n_timesteps, n_features)
             Rows in the order of time.
-        feature : int, default=0
-            The column that is drawn.
+        feature : int or str, default=0
+            The column that is drawn, or the name of its feature.
         times : array-like of shape (n_timesteps,), default=None
             Times of the rows, in ascending order; None for their numbers.
         inputs : array-like of shape (n_timesteps, n_inputs), default=None
@@ -86,7 +86,7 @@ class RegimesDisplay:
         needs_matplotlib(cls)
         refuse_others(cls, estimator, "predict_proba", such_as="DirichletProcessHMM")
         if np.ndim(X) == 2:  # the estimator refuses others
-            check_columns("feature", [feature], np.shape(X)[1])
+            (feature,) = columns_of(estimator, "feature", [feature], np.shape(X)[1])
         given = {} if inputs is None else {"inputs": inputs}
         probabilities = estimator.predict_proba(X, **given)
         return cls(
