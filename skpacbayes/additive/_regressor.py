@@ -545,8 +545,6 @@ class SparseAdditiveGibbsRegressor(
         ------
         NotImplementedError
             In any other setting.
-        ValueError
-            If more than half of the posterior is outside of the radius.
         """
         check_share("confidence", confidence)
         if self.inverse_temperature != "pac" or self.slab != "l1ball":

@@ -12,7 +12,7 @@ from ._certificate import Certificate
 MOST_STEPS = 100  # of the ascent to the best bound on an evidence
 TOLERANCE = 1e-6  # on that bound, in nats
 N_DRAWS = 400  # draws of the coefficients of each model, for the certificate
-LEAST_KEPT = 0.5  # least weight of the models whose normal reaches into the ball
+LEAST_INSIDE = 0.05  # least share of the draws within the ball
 UNLIKELY = 1e-6  # probability with which targets wrongly contradict the assumptions
 ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
 
@@ -137,7 +137,9 @@ def certify_regression(estimator, found, problem, unit_weights, confidence):
     """Return the certificate of the posterior, as normals truncated to the ball.
 
     The posterior is a mixture over the models visited, an approximation of the Gibbs
-    posterior. This is allowed, as the bound holds for all posteriors simultaneously.
+    posterior. This is allowed, as the bound holds for all posteriors simultaneously. It
+    holds for the Gibbs posterior too, which has the smallest sum of risk and divergence
+    / lambda.
 
     Parameters
     ----------
@@ -151,26 +153,14 @@ def certify_regression(estimator, found, problem, unit_weights, confidence):
         Whether each row has weight 1; None if this is not known.
     confidence : float
         Probability with which the bound holds.
-
-    Raises
-    ------
-    ValueError
-        If more than half of the posterior is outside of the radius.
     """
     orders, weights = estimator.models_, estimator.model_weights_
     ranks, beta = problem.functions.orders, estimator.beta
     rng = np.random.default_rng(0)
     unit = math.sqrt(problem.weight / (2 * found.inverse_temperature))
     parts = [_cut_normal(problem, model, found.radius, unit, rng) for model in orders]
-    kept = np.array([part is not None for part in parts])
-    if weights[kept].sum() < LEAST_KEPT:
-        raise ValueError(
-            f"The certificate needs coefficients within radius={found.radius:.6g}, and "
-            "the rows ask for larger ones: fit with a larger radius."
-        )
-    weights = weights[kept] / weights[kept].sum()
-    risks, divergences = np.array([part for part in parts if part is not None]).T
-    log_prior = log_model_prior(orders[kept], ranks, beta)
+    risks, divergences = np.array(parts).T
+    log_prior = log_model_prior(orders, ranks, beta)
     log_prior -= log_prior_mass(ranks, beta, found.most)
     divergence = weights @ (np.log(weights) - log_prior + divergences)
     terms = additive_risk_terms(
@@ -232,8 +222,8 @@ def _largest_target(found, n_samples):
 def _cut_normal(problem, model, radius, unit, rng):
     """Return risk and divergence of a normal distribution truncated to the ball.
 
-    The divergence is from the uniform distribution. None if hardly any of the normal is
-    in the ball.
+    The divergence is from the uniform distribution. If hardly any of the normal is in
+    the ball, it is scaled down until most of it is.
     """
     width = problem.functions.means.shape[1]
     columns = np.concatenate(
@@ -248,9 +238,11 @@ def _cut_normal(problem, model, radius, unit, rng):
     factor /= unit
     normal = rng.standard_normal((q, N_DRAWS))
     draws = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
-    inside = abs(draws).sum(axis=0) <= radius
-    if np.count_nonzero(inside) < N_DRAWS // 20:
-        return None
+    sizes = abs(draws).sum(axis=0)
+    if (sizes <= radius).mean() < LEAST_INSIDE:
+        scale = radius / np.quantile(sizes, 1 - LEAST_INSIDE)
+        draws, factor, sizes = scale * draws, factor / scale, scale * sizes
+    inside = sizes <= radius
     draws, normal = draws[:, inside], normal[:, inside]
     squares = problem.square - 2 * problem.against[columns] @ draws
     squares = squares + (draws * (gram @ draws)).sum(axis=0)
