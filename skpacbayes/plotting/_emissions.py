@@ -33,6 +33,8 @@ class EmissionsDisplay:
         Names of the states; None for "state 0", "state 1" and so on.
     name : str, default="x0"
         Name of the feature.
+    categorical : bool, default=False
+        Whether the values are categories, whose probabilities are drawn as points.
 
     Attributes
     ----------
@@ -61,8 +63,17 @@ class EmissionsDisplay:
     """
 
     def __init__(
-        self, grid, densities, *, bands=None, rows=None, names=None, name="x0"
+        self,
+        grid,
+        densities,
+        *,
+        bands=None,
+        rows=None,
+        names=None,
+        name="x0",
+        categorical=False,
     ):
+        self.categorical = categorical
         self.grid, self.densities, self.bands = grid, densities, bands
         self.rows, self.names, self.name = rows, names, name
 
@@ -141,10 +152,13 @@ class EmissionsDisplay:
             rows=values if rows else None,
             names=[f"state {j}" for j in chosen] if names is None else list(names),
             name=feature_name(estimator, feature),
+            categorical=_kind_of(estimator, feature) == "categorical",
         ).plot(ax=ax)
 
     def plot(self, *, ax=None):
         """Plot a curve for each state, and the bands; states differ in style, too.
+
+        Probabilities of categories, or of one value, are points with bars.
 
         Parameters
         ----------
@@ -167,7 +181,14 @@ class EmissionsDisplay:
         if self.rows is not None:
             ax.hist(self.rows, color="0.85", label="rows", **bars)
         styles = ["-", "--", "-.", ":"]
+        alone = self.categorical or len(self.grid) == 1  # no line between values
+        step = np.diff(np.unique(self.grid)).min(initial=1.0) if alone else 0.0
         for j in range(n_states):
+            if alone:
+                self._draw_points(
+                    ax, j, 0.3 * step * ((j + 0.5) / n_states - 0.5), names[j]
+                )
+                continue
             style = styles[j % len(styles)]
             (line,) = ax.plot(
                 self.grid, self.densities[:, j], style, marker=marker, label=names[j]
@@ -180,11 +201,23 @@ class EmissionsDisplay:
         ax.legend()
         return self
 
+    def _draw_points(self, ax, j, shift, name):
+        """Plot the probabilities of a state as points, the band as bars."""
+        points = self.grid + shift
+        (drawn,) = ax.plot(points, self.densities[:, j], "o", label=name)
+        if self.bands is not None:
+            ax.vlines(points, *self.bands[:, :, j], color=drawn.get_color())
+
+
+def _kind_of(estimator, feature):
+    """Return the emission of a feature."""
+    kind = estimator.emission_
+    return kind if isinstance(kind, str) else kind[feature]
+
 
 def _grid_of(estimator, feature, low, high):
     """Return values from `low` to `high` of a feature that have a density."""
-    kind = estimator.emission_
-    kind = kind if isinstance(kind, str) else kind[feature]
+    kind = _kind_of(estimator, feature)
     if kind == "categorical":
         return estimator.categories_[feature]
     if kind == "poisson":

@@ -111,11 +111,15 @@ class RegimesDisplay:
         """
         ax = axes_of(self, ax)
         from matplotlib import colormaps
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
         from matplotlib.patches import Patch
 
         n_rows, n_states = self.probabilities.shape
         times = np.arange(n_rows) if self.times is None else self.times
         ax.plot(times, self.values, color="black", lw=0.8, marker=".", ms=2)
+        locator = ax.xaxis.get_major_locator()
+        if isinstance(locator, AutoDateLocator):  # else dates overlap
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
         limits = ax.get_ylim()
         # The extremes of this map differ in lightness, too.
         colors = colormaps["viridis"](np.linspace(1.0, 0.25, n_states))[:, :3]
@@ -123,6 +127,8 @@ class RegimesDisplay:
         where = np.asarray(ax.convert_xunits(times), dtype=float)
         middle = (where[1:] + where[:-1]) / 2
         edges = np.concatenate([where[:1], middle, where[-1:]])
+        if n_rows == 1:
+            edges = where[0] + np.array([-0.5, 0.5])
         ax.pcolormesh(
             edges,
             [0, 1],

@@ -1,6 +1,7 @@
 """Displays show what the estimators say, on axes that are given or new."""
 
 import inspect
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -440,3 +441,30 @@ def test_effects_of_categories_are_points_with_bars():
     ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
     assert_allclose(np.diff(ends, axis=1)[:, 0], 4 * display.stds[0])
     assert_allclose(ends.mean(axis=1), display.effects[0])
+
+
+def test_probabilities_of_categories_are_points_with_bars(ax):
+    """A line would say something of values between two categories."""
+    rows = np.random.default_rng(0).integers(0, 4, size=(80, 1)) * 3
+    model = DirichletProcessHMM(
+        2, emission="categorical", n_iter=20, burn_in=10, random_state=0
+    ).fit(rows)
+    display = EmissionsDisplay.from_estimator(model, rows, rows=True, ax=ax)
+    assert [line.get_linestyle() for line in ax.lines] == ["None", "None"]
+    for j, (line, bars) in enumerate(zip(ax.lines, ax.collections, strict=True)):
+        assert_allclose(line.get_xdata(), [0, 3, 6, 9], atol=0.5)
+        ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+        assert_allclose(ends.T, display.bands[:, :, j])
+
+
+def test_one_row_and_dates_of_regimes(regimes, ax):
+    series, model = regimes
+    one = RegimesDisplay.from_estimator(model, series[:1], ax=ax)
+    assert np.diff(ax.collections[0].get_coordinates()[0, :, 0]) == 1.0
+    assert one.probabilities.shape == (1, 2)
+    narrow = plt.figure(figsize=(3, 2), layout="constrained").subplots()
+    times = np.datetime64("2020-01-01") + np.arange(120)
+    RegimesDisplay.from_estimator(model, series, times=times, ax=narrow)
+    narrow.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in narrow.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
