@@ -375,15 +375,18 @@ def aggregate(
         if totals[IN_RANGE] == 1.0:
             _keep_in_range(loss, target, predictions, i, totals)
         weigh_next(losses, totals, shares)
-        prediction = 0.0
+        prediction, mean = 0.0, 0.0
         for k in range(n_experts):
             prediction += shares[k] * predictions[k, i]
             own[k] = point_loss(loss, target, predictions[k, i], up, down)
+            mean += shares[k] * own[k]
         if loss == LOG:
             suffered, gap = pool(own, weight, losses, shares, totals[RATE])
         else:
             suffered = point_loss(loss, target, prediction, up, down)
             gap = mixability_gap(own, weight, losses, shares, totals[RATE])
+            if suffered > mean:  # only by rounding, as the loss is convex
+                gap += weight * (suffered - mean)
         count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction
 

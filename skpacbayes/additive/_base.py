@@ -276,9 +276,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         return effect, np.sqrt(variance)
 
     def _grid(self, feature, n_points):
-        """Return increasing values of a variable, to plot its effect."""
+        """Return increasing values of a variable, or its categories, for a plot."""
         values = self._answer().dictionary.grid(n_points)[:, feature]
-        return np.sort(values[~np.isnan(values)])
+        return np.unique(values[~np.isnan(values)])
 
     def _decision(self, X):
         """Return intercept plus effects of each score, at validated rows."""

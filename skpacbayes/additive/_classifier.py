@@ -414,6 +414,7 @@ class SparseAdditiveGibbsClassifier(
         largest = math.log1p(math.exp(self.score_bound))
         return self._certified(
             "Theorem 1.2.6 of Catoni (2007)",
+            "mean log loss",
             confidence,
             observed,
             largest,

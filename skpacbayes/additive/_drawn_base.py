@@ -252,10 +252,11 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
         positive = y == classes[1] if len(classes) == 2 else y == classes[:, None]
         return Rows(X, positive, weights)
 
-    def _certified(self, theorem, confidence, observed, largest, loss, rows):
+    def _certified(self, theorem, risk, confidence, observed, largest, loss, rows):
         """Certify the risk of the fit by Catoni's theorem, or that `observed`.
 
-        `largest`: the largest loss; `loss` and `rows`: what is assumed of both.
+        `risk`: its name; `largest`: the largest loss; `loss` and `rows`: what is
+        assumed of both.
         """
         terms = catoni_terms(
             **self._risk,
@@ -264,6 +265,7 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
             confidence=confidence,
         )
         ranges = "ranges of the features known before the rows"
+        basis = self.basis != "auto" if isinstance(self.basis, str) else None
         return Certificate(
             theorem=theorem,
             observed=terms["observed"] if observed is None else observed,
@@ -272,8 +274,12 @@ class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
             assumptions={
                 loss: True,
                 ranges: self.feature_range is not None,
+                "basis known, not chosen by the rows": basis,
+                "parameters chosen without the rows": None,
                 rows: None,
             },
+            largest=largest,
+            statement=f"With probability {confidence:g}, the {risk} on new rows",
         )
 
     def _labelled(self, X, y):

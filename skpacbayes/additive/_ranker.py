@@ -397,6 +397,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
             observed = self._shortfall(*self._labelled(X, y))
         return self._certified(
             "Theorem 1.2.6 of Catoni (2007), for pairs of rows",
+            "mean of 1 - AUC",
             confidence,
             observed,
             1.0,

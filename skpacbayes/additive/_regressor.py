@@ -556,7 +556,8 @@ class SparseAdditiveGibbsRegressor(
             )
         found = self._answer()
         problem = self._stream.problem(self._dictionary, bounded=True)
-        certificate = certify_regression(self, found, problem, confidence)
+        units = self._stream.unit_weights
+        certificate = certify_regression(self, found, problem, units, confidence)
         if X is None:
             return certificate
         rows = self._checked(X, y, None, reset=False, least=1)

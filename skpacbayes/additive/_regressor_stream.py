@@ -285,10 +285,15 @@ class Stream:
     ----------
     ends : Starts or None
         Last states of the chains.
+    unit_weights : bool or None
+        Whether each row has weight 1; None if sums of other rows were added.
     """
+
+    unit_weights = None
 
     def __init__(self, rows, n_kept):
         self.rows, self.n_kept = rows, n_kept
+        self.unit_weights = bool((rows.weights == 1).all())
         self.sums = self.pending = self.ends = None
         self.n_summed = self.n_run = 0  # number of rows in `sums`, and at the last run
 
@@ -305,6 +310,8 @@ class Stream:
             `run(sums, ends, n_rows)` runs the chains and returns their last states.
         """
         stream = copy.copy(self)
+        if (rows.weights != 1).any():
+            stream.unit_weights = False
         start = 0
         while start < len(rows):
             if stream.sums is None and len(stream.rows) >= stream.n_kept:
@@ -356,6 +363,10 @@ class Stream:
     def absorbed(self, statistics, memory):
         """Return the stream with sums of other rows added."""
         stream = copy.copy(self)
+        if 0 < memory < 1:
+            stream.unit_weights = False
+        elif memory == 0 or stream.unit_weights:
+            stream.unit_weights = None
         stream.sums = stream.sums.replaced(memory * stream.sums.total + statistics)
         return stream
 

@@ -30,8 +30,10 @@ class Certificate:
     bound: float
     terms: dict[str, float]
     assumptions: dict[str, bool | None]
+    largest: float
+    statement: str
     verdict: Any
-    def __init__(self, theorem: str, observed: float, bound: float, terms: dict[str, float], assumptions: dict[str, bool | None]) -> None: ...
+    def __init__(self, theorem: str, observed: float, bound: float, terms: dict[str, float], assumptions: dict[str, bool | None], largest: float = ..., statement: str = ...) -> None: ...
 
 
 def additive_risk_terms(empirical_risk: float, divergence: float, *, n_samples: float, inverse_temperature: float, noise_variance: float, radius: float, confidence: float = ...) -> dict[str, float]: ...

@@ -1,5 +1,6 @@
 """The certificate: a theorem on one run."""
 
+import math
 from dataclasses import dataclass
 
 
@@ -20,6 +21,11 @@ class Certificate:
     assumptions : dict of str to bool or None
         Each assumption of the theorem: True or False where the run shows it, None
         where it cannot be checked from the data.
+    largest : float, default=inf
+        Largest value that the left side can take: a bound above it says nothing.
+    statement : str, default=""
+        What the bound bounds, if `observed` is only an estimate of it: such as the loss
+        on new rows, and the probability with which the bound holds.
 
     Examples
     --------
@@ -35,9 +41,11 @@ class Certificate:
     ...         bound=sum(terms.values()),
     ...         terms=terms,
     ...         assumptions={"values within [0, 1]": True, "independence": None},
+    ...         largest=1.0,
+    ...         statement="The rate of tails on new tosses, with probability 0.99,",
     ...     )
     ... )
-    The bound holds if 1 unchecked assumption does: 0 <= 0.151743.
+    The rate of tails on new tosses, with probability 0.99, is at most 0.151743...
     Hoeffding (1963), Theorem 1
       observed 0
       bound    0.151743
@@ -52,6 +60,8 @@ class Certificate:
     bound: float
     terms: dict
     assumptions: dict
+    largest: float = math.inf
+    statement: str = ""
 
     @property
     def verdict(self):
@@ -67,6 +77,17 @@ class Certificate:
             )
         if not self.observed <= self.bound:
             return f"The observed value {observed} is not within the bound {bound}."
+        if self.bound >= self.largest:
+            return (
+                f"The bound {bound} says nothing, as no value is above "
+                f"{self.largest:.6g}: observed {observed}."
+            )
+        if self.statement:
+            verdict = f"{self.statement} is at most {bound}"
+            if unknown:
+                hold = "assumption holds" if unknown == 1 else "assumptions hold"
+                verdict += f" if {unknown} unchecked {hold}"
+            return f"{verdict}; observed {observed}."
         if unknown:
             do = "assumption does" if unknown == 1 else "assumptions do"
             return (

@@ -12,6 +12,8 @@ from ._certificate import Certificate
 MOST_STEPS = 100  # of the ascent to the best bound on an evidence
 TOLERANCE = 1e-6  # on that bound, in nats
 N_DRAWS = 400  # draws of the coefficients of each model, for the certificate
+LEAST_INSIDE = 0.05  # least share of the draws within the ball
+UNLIKELY = 1e-6  # probability with which targets wrongly contradict the assumptions
 ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
 
 
@@ -131,11 +133,13 @@ def additive_risk_terms(
     }
 
 
-def certify_regression(estimator, found, problem, confidence):
+def certify_regression(estimator, found, problem, unit_weights, confidence):
     """Return the certificate of the posterior, as normals truncated to the ball.
 
     The posterior is a mixture over the models visited, an approximation of the Gibbs
-    posterior. This is allowed, as the bound holds for all posteriors simultaneously.
+    posterior. This is allowed, as the bound holds for all posteriors simultaneously. It
+    holds for the Gibbs posterior too, which has the smallest sum of risk and divergence
+    / lambda.
 
     Parameters
     ----------
@@ -145,6 +149,8 @@ def certify_regression(estimator, found, problem, confidence):
         Its results.
     problem : Problem
         The regression on the rows of the fit.
+    unit_weights : bool or None
+        Whether each row has weight 1; None if this is not known.
     confidence : float
         Probability with which the bound holds.
     """
@@ -153,10 +159,8 @@ def certify_regression(estimator, found, problem, confidence):
     rng = np.random.default_rng(0)
     unit = math.sqrt(problem.weight / (2 * found.inverse_temperature))
     parts = [_cut_normal(problem, model, found.radius, unit, rng) for model in orders]
-    kept = np.array([part is not None for part in parts])
-    weights = weights[kept] / weights[kept].sum()
-    risks, divergences = np.array([part for part in parts if part is not None]).T
-    log_prior = log_model_prior(orders[kept], ranks, beta)
+    risks, divergences = np.array(parts).T
+    log_prior = log_model_prior(orders, ranks, beta)
     log_prior -= log_prior_mass(ranks, beta, found.most)
     divergence = weights @ (np.log(weights) - log_prior + divergences)
     terms = additive_risk_terms(
@@ -168,6 +172,10 @@ def certify_regression(estimator, found, problem, confidence):
         radius=found.radius,
         confidence=confidence,
     )
+    basis = isinstance(estimator.basis, str) or None
+    given = estimator.categorical_features
+    if estimator.basis == "auto" or (given is not None and len(given)):
+        basis = False
     return Certificate(
         theorem="Catoni's bound, in the setting of Theorem 5.2 of Chopin et al. (2015)",
         observed=terms["empirical_risk"],
@@ -175,11 +183,18 @@ def certify_regression(estimator, found, problem, confidence):
         terms=terms,
         assumptions={
             "the rows are independent, of one distribution": None,
+            "the parameters were chosen without the rows": None,
             "the noise is sub-Gaussian, its fourth moment at most that of a normal": (
                 None
             ),
             "the regression function, less its mean, is at most the radius": None,
-            "the functions' means are those of the distribution of the rows": None,
+            "y is within the radius and the noise of its mean": bool(
+                problem.largest <= _largest_target(found, problem.weight)
+            ),
+            "the means of the functions, and of their products, are those of the "
+            "distribution of the rows": None,
+            "each row has weight 1": unit_weights,
+            "the basis is known, not chosen by the rows": basis,
             "noise_variance is known, not estimated": (
                 estimator.noise_variance != "auto"
             ),
@@ -188,14 +203,27 @@ def certify_regression(estimator, found, problem, confidence):
                 estimator.feature_range is not None
             ),
         },
+        largest=found.noise_variance + 4 * found.radius**2,
+        statement=f"With probability {confidence:g}, the squared error on new rows",
     )
+
+
+def _largest_target(found, n_samples):
+    """Return what y, less its mean over rows, exceeds with probability `UNLIKELY`.
+
+    By the tails of sub-Gaussian noise, and Hoeffding's inequality for the mean.
+    """
+    surprise = math.log(4 / UNLIKELY)
+    noise, radius = math.sqrt(found.noise_variance), found.radius
+    of_mean = (radius + noise) * math.sqrt(2 * surprise / n_samples)
+    return radius + noise * math.sqrt(2 * (surprise + math.log(n_samples))) + of_mean
 
 
 def _cut_normal(problem, model, radius, unit, rng):
     """Return risk and divergence of a normal distribution truncated to the ball.
 
-    The divergence is from the uniform distribution. None if hardly any of the normal is
-    in the ball.
+    The divergence is from the uniform distribution. If hardly any of the normal is in
+    the ball, it is scaled down until most of it is.
     """
     width = problem.functions.means.shape[1]
     columns = np.concatenate(
@@ -210,9 +238,11 @@ def _cut_normal(problem, model, radius, unit, rng):
     factor /= unit
     normal = rng.standard_normal((q, N_DRAWS))
     draws = mean[:, None] + solve_triangular(factor, normal, lower=True, trans=1)
-    inside = abs(draws).sum(axis=0) <= radius
-    if np.count_nonzero(inside) < N_DRAWS // 20:
-        return None
+    sizes = abs(draws).sum(axis=0)
+    if (sizes <= radius).mean() < LEAST_INSIDE:
+        scale = radius / np.quantile(sizes, 1 - LEAST_INSIDE)
+        draws, factor, sizes = scale * draws, factor / scale, scale * sizes
+    inside = sizes <= radius
     draws, normal = draws[:, inside], normal[:, inside]
     squares = problem.square - 2 * problem.against[columns] @ draws
     squares = squares + (draws * (gram @ draws)).sum(axis=0)
@@ -267,7 +297,8 @@ def divergence_of(
         own = log_model_prior(orders, ranks, beta) + log_evidence_of(design)
         log_evidence = np.logaddexp(log_evidence, own)
     log_evidence -= log_prior_mass(ranks, beta, prior.most)
-    return float(-log_evidence - inverse_temperature * risk)
+    # Both are estimated, so that a small divergence may come out negative.
+    return max(float(-log_evidence - inverse_temperature * risk), 0.0)
 
 
 def log_prior_mass(ranks, beta, most):

@@ -181,13 +181,15 @@ def clustering_regret_terms(
             }
         )
     best = min(range(len(candidates)), key=lambda k: sum(candidates[k].values()))
-    largest = 2 * radius + max_norm  # distance of a row to a center
-    if loss == "manhattan":
-        largest *= math.sqrt(centers[0].shape[1])
-    else:
-        largest *= largest
+    largest = largest_loss(radius, max_norm, centers[0].shape[1], loss == "manhattan")
     variance = float(temperature_sum * largest * largest / 2)
     return candidates[best] | {"variance": variance}, best + 1
+
+
+def largest_loss(radius, max_norm, n_features, manhattan):
+    """Return the largest loss of a row at a center, C_1 of the notes."""
+    distance = 2 * radius + max_norm
+    return distance * math.sqrt(n_features) if manhattan else distance * distance
 
 
 class _CenterPrior(NamedTuple):

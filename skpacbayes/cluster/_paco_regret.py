@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..certificates import Certificate, clustering_regret_terms
+from ..certificates.clustering import largest_loss
 from ._paco_path import Path
 
 
@@ -54,6 +55,9 @@ def regret_certificate(setting, stream, observed, radius):
         loss="manhattan" if setting.manhattan else "squared_euclidean",
     )
     given = setting.radius != "auto"
+    largest = largest_loss(
+        radius, float(summary.largest_norm), points.shape[1], setting.manhattan
+    )
     return Certificate(
         "Li, Guedj and Loustau (2016), Theorem 2 and Corollaries 1 to 6, at "
         + ("1 cluster" if n_clusters == 1 else f"{n_clusters} clusters"),
@@ -75,4 +79,5 @@ def regret_certificate(setting, stream, observed, radius):
             "every row is held": summary.exact,
             "the forecasts are draws from the quasi-posterior": None,
         },
+        largest=summary.n_rows * largest,
     )

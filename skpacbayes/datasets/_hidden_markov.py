@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
 from .._compat import Interval, StrOptions, validate_params
@@ -91,7 +92,7 @@ def make_hidden_markov(
 
     ValueError
         If `transition_matrix` is not square of size `n_states`, has a negative entry
-        or a row that does not sum to 1.
+        or a row that does not sum to 1, or if a state is not reachable from another.
 
     Notes
     -----
@@ -143,6 +144,13 @@ def _transitions(given, n_states):
         raise ValueError(
             "Each row of transition_matrix must be a probability vector; the smallest "
             f"entry is {matrix.min():g} and the rows sum to {sums}."
+        )
+    number, _ = connected_components(matrix > 0, connection="strong")
+    if number > 1:
+        raise ValueError(
+            "Each state of transition_matrix must be reachable from each, so that the "
+            f"stationary distribution is positive; got {number} groups of states that "
+            "reach each other."
         )
     return matrix
 

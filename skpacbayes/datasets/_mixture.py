@@ -37,7 +37,8 @@ def make_mixture(
     shape          components
     ============== ================================================================
     "gaussian"     Gaussian
-    "heavy-tailed" Student with 3 degrees of freedom along each axis
+    "heavy-tailed" Student with 3 degrees of freedom along each axis: the scales are
+                   those of the others, and the variances three times as large
     "skewed"       Gamma of shape 4, of skewness 1, along each axis
     "outliers"     Gaussian, with 3 % of the rows uniform on the box of the others
     ============== ================================================================
@@ -57,9 +58,9 @@ def make_mixture(
         The number of features.
 
     separation : float, default=6.0
-        Smallest distance between two centres, where the standard deviations along
-        the axes of a component lie between 0.7 and 1. From 6 on the components are well
-        separated; at 3 they overlap.
+        Smallest distance between two centres, where the scales along the axes of a
+        component (standard deviations unless "heavy-tailed") lie between 0.7 and 1.
+        From 6 on the components are well separated; at 3 they overlap.
 
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers.
@@ -79,9 +80,9 @@ def make_mixture(
 
     Notes
     -----
-    Weights are drawn from Dirichlet(8, ..., 8), variances along the axes uniformly on
-    [0.5, 1], axes uniformly, and centres uniformly on a cube. If the components are not
-    Gaussian, the mixture of Gaussians that fits best has more components the larger
+    Weights are drawn from Dirichlet(8, ..., 8), squared scales along the axes uniformly
+    on [0.5, 1], axes uniformly, and centres uniformly on a cube. If the components are
+    not Gaussian, the mixture of Gaussians that fits best has more components the larger
     n_samples is; only a robust method then finds `n_components`.
 
     Examples

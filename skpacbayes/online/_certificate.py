@@ -8,6 +8,7 @@ import numpy as np
 
 from .._kernels import aggregation
 from .._kernels.online_state import SEEN
+from .._kernels.order import note_order
 from .._kernels.standardize import add_waves, standardize
 from ..certificates import Certificate
 from ..certificates.online import PAPER, certify_sva, certify_svb, split_soft_minimum
@@ -74,8 +75,10 @@ def certify_aggregation(losses, totals, observed, dropped=0.0):
         found = split_soft_minimum(own, counts[aggregation.RATE])
         found["rate"] = float(counts[aggregation.GAPS])
         found["rises of the rate"] = float(counts[aggregation.RISES])
-        # Of the sums of losses, and of the mean prediction of each row.
-        rounding = (len(own) + 2) * counts[aggregation.STEPS] * counts[aggregation.LOSS]
+        # Of the sums of losses, and of the logarithm of the mean of each row.
+        size, rate = counts[aggregation.LOSS], counts[aggregation.RATE]
+        size += 1 / rate if rate > 0 else 0.0
+        rounding = (len(own) + 2) * counts[aggregation.STEPS] * size
         found["rounding"] = float(sys.float_info.epsilon * rounding)
         terms = {name: terms.get(name, 0.0) + value for name, value in found.items()}
     if dropped:
@@ -100,7 +103,7 @@ def stream_again(model, X, y, sample_weight):
             f"method={model.method!r}."
         )
     X, y, weights = model._checked(X, y, sample_weight, reset=False)
-    target = model._target_of_labels(y)
+    target = model._target_of_labels(y, weights)
     if not len(weights):
         weights = np.ones(len(X))
     kept = weights > 0
@@ -108,6 +111,14 @@ def stream_again(model, X, y, sample_weight):
         raise ValueError(
             f"certificate needs the {model.n_samples_seen_} rows that were learnt, "
             f"got {kept.sum()}."
+        )
+    known = model._state.order[: len(model._state.order) - model._state.n_memory]
+    noted = np.zeros_like(known)
+    note_order(X, target, weights, noted)
+    if not np.array_equal(noted, known):
+        raise ValueError(
+            "certificate needs the rows that were learnt, in their order, and X and y "
+            "differ from what was noted of them."
         )
     return X[kept], target[kept], weights[kept]
 

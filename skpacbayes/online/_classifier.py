@@ -372,8 +372,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         NotImplementedError
             If there is no theorem for the method, its learning rate or its bounds.
         ValueError
-            If the rows are needed but not given, if their number is not that of the
-            rows learnt, or if X is not finite or X exceeds 1e150 in size.
+            If the rows are needed but not given, if they are not the rows that were
+            learnt, in their order, or if X is not finite or X exceeds 1e150 in size.
         """
         check_is_fitted(self)
         return certify_linear(self, X, y, sample_weight)
@@ -418,6 +418,5 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     def _learner_for(self, full):
         return "softmax" if self._joint() else super()._learner_for(full)
 
-    def _target_of_labels(self, y):
-        codes = self._codes(y)
-        return codes if self._n_outputs() == 1 else np.where(codes == 0, 1.0, -1.0)
+    def _target_of_labels(self, y, sample_weight):
+        return self._codes_of(y, sample_weight)  # -1 and 1 for two classes

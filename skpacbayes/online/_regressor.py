@@ -442,8 +442,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         NotImplementedError
             If there is no theorem for the method, its learning rate or its bounds.
         ValueError
-            If the rows are needed but not given, if their number is not that of the
-            rows learnt, or if X is not finite or X exceeds 1e150 in size.
+            If the rows are needed but not given, if they are not the rows that were
+            learnt, in their order, or if X is not finite or X exceeds 1e150 in size.
         """
         check_is_fitted(self)
         return certify_linear(self, X, y, sample_weight)
@@ -591,5 +591,5 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
                 "needs loss='quantile'."
             )
 
-    def _target_of_labels(self, y):
+    def _target_of_labels(self, y, sample_weight):
         return y

@@ -51,6 +51,19 @@ def check_columns(name, columns, width):
             raise ValueError(f"{name}={column!r} should be from 0 to {width - 1}.")
 
 
+def columns_of(estimator, argument, features, width):
+    """Return the columns of features, given by column or by name in the fit."""
+    names = list(getattr(estimator, "feature_names_in_", []))
+    columns = []
+    for feature in features:
+        if isinstance(feature, str) and feature not in names:
+            known = f"one of {names}" if names else "known: features had no names"
+            raise ValueError(f"{argument}={feature!r} is not {known}.")
+        columns.append(names.index(feature) if isinstance(feature, str) else feature)
+    check_columns(argument, columns, width)
+    return columns
+
+
 def axes_of(display, ax):
     """Return the axes to plot on, and set `ax_` and `figure_` of the display."""
     plt = extra_module("matplotlib.pyplot", "plot", f"{type(display).__name__}.plot")
@@ -70,6 +83,13 @@ def figure_of(display, figure, size):
         figure = plt.figure(figsize=size, layout="constrained")
     display.figure_ = figure
     return figure
+
+
+def whole_ticks(axis):
+    """Put ticks at whole numbers only, unless the axis has ticks of another kind."""
+    locator = axis.get_major_locator()
+    if "integer" in getattr(locator, "default_params", {}):
+        locator.set_params(integer=True, min_n_ticks=1)
 
 
 def feature_name(estimator, feature):

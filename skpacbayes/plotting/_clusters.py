@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ._base import along_stream, axes_of, needs_matplotlib, refuse_others
+from ._base import along_stream, axes_of, needs_matplotlib, refuse_others, whole_ticks
 
 
 class ClusterCountDisplay:
@@ -91,7 +91,7 @@ class ClusterCountDisplay:
         shown[: len(self.probabilities)] = self.probabilities[:last]
         ax.bar(sizes, shown, color=list(colors))
         ax.set(xlabel="clusters", ylabel="posterior probability", ylim=(0, 1))
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        whole_ticks(ax.xaxis)
         return self
 
 
@@ -216,8 +216,17 @@ class StreamDisplay:
         ax = axes_of(self, ax)
         if self.truth is not None:
             ax.step(self.n_rows, self.truth, where="post", color="0.6", label="truth")
-        ax.step(self.n_rows, self.values, where="post", label=label or "found")
+        marker = "." if len(self.n_rows) == 1 else None  # a step of one point is empty
+        ax.step(
+            self.n_rows,
+            self.values,
+            where="post",
+            marker=marker,
+            label=label or "found",
+        )
         if self.truth is not None or label is not None:
             ax.legend()
         ax.set(xlabel="rows learnt", ylabel=self.name)
+        if np.asarray(self.values).dtype.kind in "iu":
+            whole_ticks(ax.yaxis)
         return self

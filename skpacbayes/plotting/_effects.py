@@ -4,12 +4,15 @@ import numpy as np
 
 from ._base import feature_name, figure_of, needs_matplotlib, refuse_others
 
+FEW_CATEGORIES = 8  # that have a tick each
+
 
 class PartialEffectsDisplay:
     """Effects of variables, with bands of two posterior standard deviations.
 
-    The interaction of a pair of variables is drawn as a colour map. Use
-    :meth:`from_estimator` to create a display from a fitted estimator.
+    Those of categories are points with bars of two standard deviations. The interaction
+    of a pair of variables is drawn as a colour map. Use :meth:`from_estimator` to
+    create a display from a fitted estimator.
 
     Parameters
     ----------
@@ -29,6 +32,9 @@ class PartialEffectsDisplay:
     marks : list of ndarray of shape (n_marks,), default=None
         Values of each variable in the data, drawn as a rug; for a pair, of shape (2,
         n_marks), drawn as points.
+    categorical : list of bool, default=None
+        Whether the values of each variable are categories: their effects are drawn as
+        points with bars. None: there are no categories.
 
     Attributes
     ----------
@@ -57,11 +63,21 @@ class PartialEffectsDisplay:
     """
 
     def __init__(
-        self, features, points, effects, stds, *, probabilities, names, marks=None
+        self,
+        features,
+        points,
+        effects,
+        stds,
+        *,
+        probabilities,
+        names,
+        marks=None,
+        categorical=None,
     ):
         self.features, self.points = features, points
         self.effects, self.stds = effects, stds
         self.probabilities, self.names, self.marks = probabilities, names, marks
+        self.categorical = categorical
 
     @classmethod
     def from_estimator(
@@ -99,6 +115,7 @@ class PartialEffectsDisplay:
         found = estimator._effects_along(features, target)
         rows = None if X is None else estimator._rows(X)
         columns, points, effects, stds, probabilities = zip(*found, strict=True)
+        categorical = estimator._categorical()
         return cls(
             [alone(own) for own in columns],
             [alone(own) for own in points],
@@ -107,6 +124,7 @@ class PartialEffectsDisplay:
             probabilities=list(probabilities),
             names=[alone([feature_name(estimator, j) for j in own]) for own in columns],
             marks=None if rows is None else [alone(rows.T[[*own]]) for own in columns],
+            categorical=[own[0] in categorical for own in columns],
         ).plot(figure=figure)
 
     def plot(self, *, figure=None):
@@ -150,8 +168,14 @@ class PartialEffectsDisplay:
         """Plot the effect of a variable, with its band."""
         points, effect = self.points[place], self.effects[place]
         band = 2 * self.stds[place]
-        axes.fill_between(points, effect - band, effect + band, alpha=0.3)
-        axes.plot(points, effect)
+        if self.categorical is not None and self.categorical[place]:
+            axes.errorbar(points, effect, yerr=band, fmt="o")
+            if len(points) <= FEW_CATEGORIES:
+                axes.set_xticks(points)
+        else:
+            axes.fill_between(points, effect - band, effect + band, alpha=0.3)
+            axes.plot(points, effect)
+            axes.xaxis.get_major_locator().set_params(nbins=4)  # labels are wide
         if self.marks is not None:
             low = np.full(len(self.marks[place]), 0.02)
             transform = axes.get_xaxis_transform()

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import (
     axes_of,
-    check_columns,
+    columns_of,
     feature_name,
     needs_matplotlib,
     refuse_others,
@@ -87,8 +87,8 @@ class EllipsesDisplay:
             scikit-learn.
         X : array-like of shape (n_samples, n_features), default=None
             Rows to draw, in the colors of their labels.
-        features : tuple of int, default=(0, 1)
-            Columns of the two axes.
+        features : tuple of int or str, default=(0, 1)
+            Columns, or names of the features, of the two axes.
         n_stds : float, default=2.0
             Half axes of the ellipses, in standard deviations.
         ax : matplotlib Axes, default=None
@@ -106,8 +106,7 @@ class EllipsesDisplay:
             refuse_others(cls, estimator, *mixture, such_as="TemperedVBGaussianMixture")
         check_scalar(n_stds, "n_stds", Real, min_val=0)
         means, covariances, weights = _components(estimator)
-        pair = list(features)
-        check_columns("features", pair, means.shape[1])
+        pair = columns_of(estimator, "features", features, means.shape[1])
         return cls(
             means[:, pair],
             covariances[:, pair][:, :, pair],

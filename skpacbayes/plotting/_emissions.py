@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from ._base import (
     axes_of,
-    check_columns,
+    columns_of,
     feature_name,
     needs_matplotlib,
     refuse_others,
@@ -33,6 +33,8 @@ class EmissionsDisplay:
         Names of the states; None for "state 0", "state 1" and so on.
     name : str, default="x0"
         Name of the feature.
+    categorical : bool, default=False
+        Whether the values are categories, whose probabilities are drawn as points.
 
     Attributes
     ----------
@@ -61,8 +63,17 @@ class EmissionsDisplay:
     """
 
     def __init__(
-        self, grid, densities, *, bands=None, rows=None, names=None, name="x0"
+        self,
+        grid,
+        densities,
+        *,
+        bands=None,
+        rows=None,
+        names=None,
+        name="x0",
+        categorical=False,
     ):
+        self.categorical = categorical
         self.grid, self.densities, self.bands = grid, densities, bands
         self.rows, self.names, self.name = rows, names, name
 
@@ -88,8 +99,9 @@ class EmissionsDisplay:
             Fitted estimator. Counts and categories have probabilities as densities.
         X : array-like of shape (n_timesteps, n_features)
             Rows, which give the range of the values; NaN is a missing value.
-        feature : int, default=0
-            The column whose density is drawn; the others are integrated out.
+        feature : int or str, default=0
+            The column, or the name of the feature, whose density is drawn; the others
+            are integrated out.
         states : list of int, default=None
             States in the order in which they are drawn; None for all.
         names : list of str, default=None
@@ -115,7 +127,7 @@ class EmissionsDisplay:
         refuse_others(cls, estimator, "emission_density", such_as="DirichletProcessHMM")
         check_share("probability", probability)
         X = np.asarray(X, dtype=float)
-        check_columns("feature", [feature], X.shape[1])
+        (feature,) = columns_of(estimator, "feature", [feature], X.shape[1])
         values = X[np.isfinite(X[:, feature]), feature]
         if grid is None and len(values) == 0:
             raise ValueError(
@@ -140,10 +152,13 @@ class EmissionsDisplay:
             rows=values if rows else None,
             names=[f"state {j}" for j in chosen] if names is None else list(names),
             name=feature_name(estimator, feature),
+            categorical=_kind_of(estimator, feature) == "categorical",
         ).plot(ax=ax)
 
     def plot(self, *, ax=None):
         """Plot a curve for each state, and the bands; states differ in style, too.
+
+        Probabilities of categories, or of one value, are points with bars.
 
         Parameters
         ----------
@@ -166,7 +181,14 @@ class EmissionsDisplay:
         if self.rows is not None:
             ax.hist(self.rows, color="0.85", label="rows", **bars)
         styles = ["-", "--", "-.", ":"]
+        alone = self.categorical or len(self.grid) == 1  # no line between values
+        step = np.diff(np.unique(self.grid)).min(initial=1.0) if alone else 0.0
         for j in range(n_states):
+            if alone:
+                self._draw_points(
+                    ax, j, 0.3 * step * ((j + 0.5) / n_states - 0.5), names[j]
+                )
+                continue
             style = styles[j % len(styles)]
             (line,) = ax.plot(
                 self.grid, self.densities[:, j], style, marker=marker, label=names[j]
@@ -179,11 +201,23 @@ class EmissionsDisplay:
         ax.legend()
         return self
 
+    def _draw_points(self, ax, j, shift, name):
+        """Plot the probabilities of a state as points, the band as bars."""
+        points = self.grid + shift
+        (drawn,) = ax.plot(points, self.densities[:, j], "o", label=name)
+        if self.bands is not None:
+            ax.vlines(points, *self.bands[:, :, j], color=drawn.get_color())
+
+
+def _kind_of(estimator, feature):
+    """Return the emission of a feature."""
+    kind = estimator.emission_
+    return kind if isinstance(kind, str) else kind[feature]
+
 
 def _grid_of(estimator, feature, low, high):
     """Return values from `low` to `high` of a feature that have a density."""
-    kind = estimator.emission_
-    kind = kind if isinstance(kind, str) else kind[feature]
+    kind = _kind_of(estimator, feature)
     if kind == "categorical":
         return estimator.categories_[feature]
     if kind == "poisson":

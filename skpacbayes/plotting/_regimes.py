@@ -4,7 +4,7 @@ import numpy as np
 
 from ._base import (
     axes_of,
-    check_columns,
+    columns_of,
     feature_name,
     needs_matplotlib,
     refuse_others,
@@ -69,8 +69,8 @@ class RegimesDisplay:
             Fitted estimator.
         X : array-like of shape (n_timesteps, n_features)
             Rows in the order of time.
-        feature : int, default=0
-            The column that is drawn.
+        feature : int or str, default=0
+            The column that is drawn, or the name of its feature.
         times : array-like of shape (n_timesteps,), default=None
             Times of the rows, in ascending order; None for their numbers.
         inputs : array-like of shape (n_timesteps, n_inputs), default=None
@@ -86,7 +86,7 @@ class RegimesDisplay:
         needs_matplotlib(cls)
         refuse_others(cls, estimator, "predict_proba", such_as="DirichletProcessHMM")
         if np.ndim(X) == 2:  # the estimator refuses others
-            check_columns("feature", [feature], np.shape(X)[1])
+            (feature,) = columns_of(estimator, "feature", [feature], np.shape(X)[1])
         given = {} if inputs is None else {"inputs": inputs}
         probabilities = estimator.predict_proba(X, **given)
         return cls(
@@ -111,11 +111,15 @@ class RegimesDisplay:
         """
         ax = axes_of(self, ax)
         from matplotlib import colormaps
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
         from matplotlib.patches import Patch
 
         n_rows, n_states = self.probabilities.shape
         times = np.arange(n_rows) if self.times is None else self.times
         ax.plot(times, self.values, color="black", lw=0.8, marker=".", ms=2)
+        locator = ax.xaxis.get_major_locator()
+        if isinstance(locator, AutoDateLocator):  # else dates overlap
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
         limits = ax.get_ylim()
         # The extremes of this map differ in lightness, too.
         colors = colormaps["viridis"](np.linspace(1.0, 0.25, n_states))[:, :3]
@@ -123,6 +127,8 @@ class RegimesDisplay:
         where = np.asarray(ax.convert_xunits(times), dtype=float)
         middle = (where[1:] + where[:-1]) / 2
         edges = np.concatenate([where[:1], middle, where[-1:]])
+        if n_rows == 1:
+            edges = where[0] + np.array([-0.5, 0.5])
         ax.pcolormesh(
             edges,
             [0, 1],

@@ -483,10 +483,9 @@ def certified(n=2000, seed=0, **parameters):
         inverse_temperature="pac",
         slab="l1ball",
         radius=1.0,
-        noise_variance=0.04,
         feature_range=(-1.0, 1.0),
         max_order=3,
-        **{"n_iter": 4000, **parameters},
+        **{"n_iter": 4000, "noise_variance": 0.04, **parameters},
     )
     return model.fit(X, y)
 
@@ -521,6 +520,80 @@ def test_certificate_says_what_was_estimated():
     assumptions = model.certificate().assumptions
     assert assumptions["noise_variance is known, not estimated"] is False
     assert assumptions["radius is known, not estimated"] is False
+
+
+UNITS = "each row has weight 1"
+
+
+@pytest.mark.filterwarnings("ignore:The .* disagree", "ignore:sample_weight")
+def test_weighted_rows_are_not_more_rows():
+    """Bounds of 15 rows that count as 15,000 fail, and are not said to hold."""
+    model = certified(15, n_iter=200)
+    assert model.certificate().assumptions[UNITS] is True
+    X = np.random.default_rng(0).uniform(-1, 1, (15, 3))
+    y = 0.5 * X[:, 0] + 0.2 * np.random.default_rng(1).normal(size=15)
+    weights = np.full(15, 1000.0)
+    for heavy in (
+        clone(model).fit(X, y, sample_weight=weights),
+        clone(model).partial_fit(X, y).partial_fit(X, y, sample_weight=weights),
+        clone(model).partial_fit(X, y, sample_weight=weights).partial_fit(X, y),
+    ):
+        certificate = heavy.certificate()
+        assert certificate.assumptions[UNITS] is False
+        assert certificate.verdict.startswith("No guarantee")
+    statistics = model.sufficient_statistics(X, y)
+    absorbed = clone(model).partial_fit(X, y).absorb(statistics)
+    assert absorbed.certificate().assumptions[UNITS] is None
+    absorbed.absorb(statistics, memory=0.5)
+    assert absorbed.certificate().assumptions[UNITS] is False
+
+
+@pytest.mark.filterwarnings("ignore")  # of the chains
+def test_the_certificate_names_what_the_rows_contradict():
+    name = "y is within the radius and the noise of its mean"
+    model = certified(200, n_iter=200)
+    assert model.certificate().assumptions[name] is True
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    far = clone(model).fit(X, np.where(X[:, 0] > 0.9, 9.0, 0.0))
+    assert far.certificate().assumptions[name] is False
+
+
+@pytest.mark.filterwarnings("ignore")  # of the chains
+@pytest.mark.parametrize("n_samples", [5, 20, 200])
+def test_a_posterior_at_the_edge_of_the_ball_has_a_certificate(n_samples):
+    """The bound is finite, and above the risk, also where most normals leave the ball.
+
+    At 50 %, all of 10 bounds would hold with probability 0.001 if they were exact.
+    """
+    grid = np.random.default_rng(9).uniform(-1, 1, (2000, 3))
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, (n_samples, 3))
+        y = X[:, 0] + 0.1 * rng.normal(size=n_samples)
+        model = certified(10, n_iter=50, noise_variance=0.01, gamma=0.95).fit(X, y)
+        bound = model.certificate(confidence=0.5).bound
+        assert math.isfinite(bound)
+        assert model.certificate(grid, grid[:, 0]).observed + 0.01 < bound
+
+
+@pytest.mark.filterwarnings("ignore")  # of the chains, and of so many categories
+@pytest.mark.parametrize(
+    ("parameters", "known"),
+    [
+        ({"basis": "legendre"}, True),
+        ({"basis": "auto"}, False),
+        ({"categorical_features": [2]}, False),
+        ({"basis": PolynomialFeatures(2, include_bias=False)}, None),
+    ],
+)
+def test_a_basis_chosen_by_the_rows_voids_the_certificate(parameters, known):
+    assumptions = certified(60, n_iter=50, **parameters).certificate().assumptions
+    assert assumptions["the basis is known, not chosen by the rows"] is known
+
+
+@pytest.mark.filterwarnings("ignore")  # of the chains
+def test_a_bound_above_every_risk_says_nothing():
+    assert "says nothing" in certified(5, n_iter=50).certificate().verdict
 
 
 @pytest.mark.filterwarnings("ignore:The .* disagree")

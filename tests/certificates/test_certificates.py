@@ -19,6 +19,7 @@ from sklearn.cluster import KMeans
 from skpacbayes import certificates
 from skpacbayes.certificates import Certificate, clustering, clustering_regret_terms
 
+RISK = "With probability 0.95, the risk"
 LOSSES = ["squared_euclidean", "manhattan"]
 PRIORS = ["uniform", "student"]
 
@@ -71,6 +72,35 @@ def test_the_first_line_is_the_verdict(bound, assumptions, verdict):
     assert certificate.verdict == verdict
     assert str(certificate).splitlines()[0] == verdict
     assert repr(certificate).splitlines()[:2] == [verdict, "Theorem 2"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "assumptions", "verdict"),
+    [
+        (3.5, {}, f"{RISK} is at most 3.5; observed 1.25."),
+        (
+            3.5,
+            {"a": None},
+            f"{RISK} is at most 3.5 if 1 unchecked assumption holds; observed 1.25.",
+        ),
+        (
+            4.5,
+            {"a": None},
+            "The bound 4.5 says nothing, as no value is above 4: observed 1.25.",
+        ),
+        (
+            4.5,
+            {"a": False},
+            "No guarantee, as 1 assumption fails: observed 1.25, bound 4.5.",
+        ),
+        (1.0, {}, "The observed value 1.25 is not within the bound 1."),
+    ],
+)
+def test_the_verdict_on_new_rows(bound, assumptions, verdict):
+    certificate = Certificate(
+        "Theorem", 1.25, bound, {}, assumptions, largest=4.0, statement=RISK
+    )
+    assert certificate.verdict == verdict
 
 
 def test_every_bound_has_one_address():

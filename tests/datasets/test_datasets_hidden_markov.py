@@ -132,8 +132,16 @@ def test_bad_parameters_are_named(arguments):
         ([[0.5, 0.6, -0.1]] * 3, "smallest entry is -0.1"),
         ([[0.5, 0.5, 0.5]] * 3, r"rows sum to \[1.5 1.5 1.5\]"),
         ([[0.5, 0.5, np.nan]] * 3, "transition_matrix contains NaN"),
+        (np.eye(3), "must be reachable from each, .* got 3 groups"),
+        ([[0.9, 0.1, 0], [0, 0.9, 0.1], [0, 0, 1]], "must be reachable from each"),
+        ([[0.5, 0.5, 0], [0.5, 0.5, 0], [0.1, 0, 0.9]], "got 2 groups"),
     ],
 )
 def test_bad_matrices_are_explained(matrix, message):
     with pytest.raises(ValueError, match=message):
         make_hidden_markov(transition_matrix=matrix)
+
+
+def test_a_chain_may_be_periodic():
+    _, y = make_hidden_markov(transition_matrix=np.eye(3)[[1, 2, 0]], random_state=0)
+    assert np.array_equal(np.diff(y) % 3, np.ones(len(y) - 1))

@@ -54,6 +54,16 @@ def test_outliers_and_tails():
     assert stats.kurtosis(heavy).min() > 3
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_scales_of_heavy_tails(seed):
+    """Quartiles of a Student variable, times a scale whose square is in [0.5, 1]."""
+    X, _ = make_mixture(
+        "heavy-tailed", 40_000, n_components=1, n_features=1, random_state=seed
+    )
+    scale = np.subtract(*np.quantile(X, [0.75, 0.25])) / (2 * stats.t(3).ppf(0.75))
+    assert 0.45 < scale**2 < 1.1
+
+
 def test_the_seed_is_everything():
     for one, two in zip(
         make_mixture(random_state=3), make_mixture(random_state=3), strict=True

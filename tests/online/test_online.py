@@ -850,6 +850,7 @@ def assert_certified(estimator, X, y, loss):
     sva = estimator("sva", learning_rate=len(X) ** -0.5, **options).fit(X, y)
     for model in (svb, sva):
         certificate = model.certificate(X, y)
+        assert certificate.verdict.startswith("The bound holds: ")
         assert certificate.observed == model.cumulative_loss_
         assert certificate.observed <= certificate.bound
         assert_allclose(certificate.bound, sum(certificate.terms.values()))
@@ -933,6 +934,37 @@ def test_aggregation_keeps_its_promise(temperature):
     loss = alone.cumulative_loss_ - y[0] ** 2 + first
     assert_allclose(model.cumulative_losses_[1], loss, rtol=1e-9)
     assert_allclose(model.weights_.sum(), 1.0)
+
+
+@pytest.mark.parametrize("estimator", [OnlineVIRegressor, OnlineVIClassifier])
+def test_the_certificate_refuses_other_rows_than_were_learnt(estimator):
+    X, y = linear(60)
+    y = np.where(y > 0, "b", "a") if estimator is OnlineVIClassifier else y
+    model = estimator("sva", learning_rate=0.1).fit(X, y)
+    bound = model.certificate(X.tolist(), y.tolist()).bound
+    more = {"classes": ["a", "b"]} if estimator is OnlineVIClassifier else {}
+    split = clone(model).partial_fit(X[:7], y[:7], **more).partial_fit(X[7:], y[7:])
+    assert split.certificate(X, y).bound == bound
+    for rows, targets in ((X[::-1], y[::-1]), (2 * X, y), (X, np.roll(y, 1))):
+        with pytest.raises(ValueError, match="rows that were learnt, in their order"):
+            model.certificate(rows, targets)
+    if more:
+        with pytest.raises(ValueError, match="not in classes"):
+            model.certificate(X, np.where(y == "a", "a", "c"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("scale", "shift"), [(1e-3, 0.0), (1.0, 1e4), (1e3, 0.0)])
+def test_rounding_does_not_break_the_bound_of_an_aggregate(scale, shift, seed):
+    """With a fixed rate and heavy tails, observed losses and bound nearly agree."""
+    rng = np.random.default_rng(seed)
+    for loss, n_samples in itertools.product(
+        ("absolute_error", "squared_error"), (5, 20)
+    ):
+        X = scale * rng.standard_t(2, size=(n_samples, 3)) + shift
+        y = scale * rng.standard_t(1.5, size=n_samples) + shift
+        model = EWARegressor(loss=loss, inverse_temperature=0.3).fit(X, y)
+        assert model.certificate().verdict.startswith("The bound holds")
 
 
 def test_no_certificate_without_a_theorem():

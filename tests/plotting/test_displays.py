@@ -1,9 +1,12 @@
 """Displays show what the estimators say, on axes that are given or new."""
 
 import inspect
+import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 
@@ -20,9 +23,11 @@ from skpacbayes import (
     OnlineVIClassifier,
     OnlineVIRegressor,
     PACOClusterer,
+    PartialEffectsDisplay,
     ParticlesDisplay,
     ProgressiveLossDisplay,
     RegimesDisplay,
+    SparseAdditiveGibbsRegressor,
     SSMCKMeansInit,
     StreamDisplay,
     TemperedVBGaussianMixture,
@@ -385,3 +390,81 @@ def test_emission_densities(counts, ax):
             EmissionsDisplay.from_estimator(model, table, **wrong)
     assert (total > 0.8).all()
     assert (total < 1.1).all()
+
+
+def test_features_of_a_display_have_columns_and_names():
+    frame = pd.DataFrame(X, columns=["length", "weight"])
+    mixture = TemperedVBGaussianMixture(2, random_state=0).fit(frame)
+    named = EllipsesDisplay.from_estimator(mixture, features=("weight", "length"))
+    assert named.ax_.get_xlabel() == "weight"
+    assert_allclose(named.means, mixture.means_[:, ::-1])
+    model = DirichletProcessHMM(2, n_iter=20, burn_in=10, random_state=0)
+    model.fit(frame.iloc[::4])
+    for display in (EmissionsDisplay, RegimesDisplay):
+        by_name = display.from_estimator(model, frame, feature="weight")
+        assert by_name.name == "weight"
+        with pytest.raises(ValueError, match=r"feature='width' is not one of"):
+            display.from_estimator(model, frame, feature="width")
+    with pytest.raises(ValueError, match=r"'weight' is not known: features had no na"):
+        EllipsesDisplay.from_estimator(
+            TemperedVBGaussianMixture(2, random_state=0).fit(X), features=("weight", 0)
+        )
+
+
+def test_numbers_of_clusters_have_whole_ticks_and_one_value_is_seen(ax):
+    once = StreamDisplay.from_estimator(PACOClusterer(random_state=0), X, every=500)
+    (line,) = once.ax_.lines
+    assert line.get_marker() not in ("", "None", None)
+    more = StreamDisplay(np.arange(3), np.array([1, 2, 1])).plot(ax=ax)
+    for display in (once, more):
+        display.figure_.canvas.draw()
+        ticks = display.ax_.get_yticks()
+        assert np.array_equal(ticks, np.round(ticks))
+    scaled = plt.figure().subplots()
+    scaled.set_yscale("log")  # the ticks are not ours
+    StreamDisplay(np.arange(3), np.array([1, 2, 1])).plot(ax=scaled)
+
+
+def test_effects_of_categories_are_points_with_bars():
+    """A line would say something of values between two categories."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([10.0 * rng.integers(0, 4, 150), rng.uniform(size=150)])
+    model = SparseAdditiveGibbsRegressor(
+        categorical_features=[0], n_iter=100, burn_in=50, random_state=0
+    ).fit(table, table[:, 0] % 3 + np.sin(5 * table[:, 1]) + 0.1 * rng.normal(size=150))
+    display = PartialEffectsDisplay.from_estimator(model, table, features=[0, 1])
+    assert display.categorical == [True, False]
+    points, line = (axes.lines[0] for axes in display.axes_)
+    assert (points.get_linestyle(), line.get_linestyle()) == ("None", "-")
+    assert_allclose(points.get_xdata(), [0.0, 10.0, 20.0, 30.0])
+    (bars,) = display.axes_[0].containers
+    ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
+    assert_allclose(np.diff(ends, axis=1)[:, 0], 4 * display.stds[0])
+    assert_allclose(ends.mean(axis=1), display.effects[0])
+
+
+def test_probabilities_of_categories_are_points_with_bars(ax):
+    """A line would say something of values between two categories."""
+    rows = np.random.default_rng(0).integers(0, 4, size=(80, 1)) * 3
+    model = DirichletProcessHMM(
+        2, emission="categorical", n_iter=20, burn_in=10, random_state=0
+    ).fit(rows)
+    display = EmissionsDisplay.from_estimator(model, rows, rows=True, ax=ax)
+    assert [line.get_linestyle() for line in ax.lines] == ["None", "None"]
+    for j, (line, bars) in enumerate(zip(ax.lines, ax.collections, strict=True)):
+        assert_allclose(line.get_xdata(), [0, 3, 6, 9], atol=0.5)
+        ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+        assert_allclose(ends.T, display.bands[:, :, j])
+
+
+def test_one_row_and_dates_of_regimes(regimes, ax):
+    series, model = regimes
+    one = RegimesDisplay.from_estimator(model, series[:1], ax=ax)
+    assert np.diff(ax.collections[0].get_coordinates()[0, :, 0]) == 1.0
+    assert one.probabilities.shape == (1, 2)
+    narrow = plt.figure(figsize=(3, 2), layout="constrained").subplots()
+    times = np.datetime64("2020-01-01") + np.arange(120)
+    RegimesDisplay.from_estimator(model, series, times=times, ax=narrow)
+    narrow.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in narrow.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
