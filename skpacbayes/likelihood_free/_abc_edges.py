@@ -14,7 +14,7 @@ FEWEST = 15  # least number of neighbors per coefficient in a comparison
 DISAGREE = 2.0  # number of standard errors between means that disagree
 
 
-def within_reach_of_a_line(near):
+def nearest_on_a_line(near):
     """Return the nearest of some neighbors, as many as lie on a line.
 
     Parameters

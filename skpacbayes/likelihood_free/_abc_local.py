@@ -1,5 +1,7 @@
 """The posterior of one observation: accepted draws, adjusted and smoothed."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
@@ -130,10 +132,10 @@ class Accepted:
         effective number of draws; and the mean at the observation has an error.
         """
         lost = (1 + self.gaps.shape[1]) / self._n_effective(self.shares)
-        error = self._squared_error_of_mean()
-        return np.sqrt((1.0 + error) / (1.0 - min(lost, LARGEST_LOSS)))
+        return np.sqrt((1.0 + self._squared_error) / (1.0 - min(lost, LARGEST_LOSS)))
 
-    def _squared_error_of_mean(self):
+    @cached_property
+    def _squared_error(self):
         """Return the variance of the regression's mean, for draws of variance 1."""
         shares, some = self._regression.shares_of_mean(), self.counts > 0
         return (np.square(shares[some]) / self.counts[some]).sum()
@@ -158,7 +160,7 @@ class Accepted:
         """Return the regression's mean at the observation, and its standard error."""
         self._regress()
         variance = self._regression.weights @ np.square(self._residuals)
-        return self._mean, np.sqrt(variance * self._squared_error_of_mean())
+        return self._mean, np.sqrt(variance * self._squared_error)
 
     def adjusted(self, adjustment):
         """Return adjusted draws: m(0) + residual [sigma(0) / sigma(gap)]."""
@@ -197,12 +199,13 @@ class Regression:
 
     def shares_of_mean(self):
         """Return the weight of each row's target in the mean at gaps of zero."""
-        return self.weights - self.weighted @ self._along_center()
+        return self.weights - self.weighted @ self._along_center
 
     def squared_distance_of_mean(self):
         """Return the squared Mahalanobis distance of gaps of zero from the mean."""
-        return float(self.center / self.units @ self._along_center())
+        return float(self.center / self.units @ self._along_center)
 
+    @cached_property
     def _along_center(self):
         center = self.center / self.units
         return np.linalg.lstsq(self.covariance, center, rcond=SINGULAR)[0]

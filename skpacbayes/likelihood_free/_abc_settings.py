@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._abc_edges import within_reach_of_a_line
+from ._abc_edges import nearest_on_a_line
 from ._abc_local import Accepted, Prior, affordable
 from ._abc_metric import Metric
 from ._abc_neighbors import Neighbors
@@ -151,6 +151,6 @@ class Settings:
         draws = table.parameters.take(rows, axis=0)
         near = Accepted(gaps, squares, counts, draws, choice.n_neighbors)
         if self.n_neighbors == "cv" and choice.adjustment is not None:
-            near = within_reach_of_a_line(near)
+            near = nearest_on_a_line(near)
         posterior = near.posterior(choice.adjustment, self.prior, self.support)
         return posterior.smoothed(choice.multiplier)

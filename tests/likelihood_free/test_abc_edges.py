@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skpacbayes import ABCPosteriorKDE
-from skpacbayes.likelihood_free._abc_edges import within_reach_of_a_line
+from skpacbayes.likelihood_free._abc_edges import nearest_on_a_line
 from skpacbayes.likelihood_free._abc_local import Accepted
 
 NOISE = 0.3  # of log summaries about their parameter, whose prior is N(0, 1)
@@ -62,17 +62,17 @@ def test_neighbors_on_a_line_are_all_taken(n_directions):
     several = [
         neighbors(n_directions=n_directions, at=3.5, seed=seed) for seed in range(20)
     ]
-    kept = [within_reach_of_a_line(near) is near for near in several]
+    kept = [nearest_on_a_line(near) is near for near in several]
     assert np.mean(kept) > 0.5
     assert all(
-        np.abs(within_reach_of_a_line(near).mean_with_error()[0][0] - 3.5) < 0.4
+        np.abs(nearest_on_a_line(near).mean_with_error()[0][0] - 3.5) < 0.4
         for near in several
     )
 
 
 def test_neighbors_on_a_curve_are_not():
     far = neighbors(at=3.5, curve=1.0)
-    near = within_reach_of_a_line(far)
+    near = nearest_on_a_line(far)
     assert 30 <= near.n_neighbors < far.n_neighbors / 4
     exact = 3.5 + 3.5**2
     errors = [abs(some.mean_with_error()[0][0] - exact) for some in (near, far)]
@@ -81,7 +81,7 @@ def test_neighbors_on_a_curve_are_not():
 
 def test_amid_the_simulations_no_neighbors_are_left_out():
     middle = neighbors(at=0.5, curve=1.0)
-    assert within_reach_of_a_line(middle) is middle
+    assert nearest_on_a_line(middle) is middle
 
 
 def test_answers_at_the_edge_keep_to_units_and_whole_weights():
