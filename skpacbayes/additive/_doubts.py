@@ -51,7 +51,7 @@ def warn_of_fit(
         Variance of the noise, or dispersion.
     """
     (X, y, weights), found = rows, estimator._answer()
-    plausible = warn_of_weights(sample_weight, weights)
+    plausible = sample_weight is None or warn_of_weights(weights)
     warn_of_doubts(found, estimator.n_features_in_, products)
     # A linear model of weak effects may leave structure, too, and so do unmixed chains.
     few = not (found.full or found.n_variables_needed)
@@ -227,13 +227,11 @@ def groups_of(alike):
             yield group
 
 
-def warn_of_weights(sample_weight, weights):
+def warn_of_weights(weights):
     """Warn if the given weights are hardly numbers of rows.
 
     Parameters
     ----------
-    sample_weight : array-like or None
-        Weights as given by the user.
     weights : ndarray of shape (n_samples,)
         The positive weights.
 
@@ -242,8 +240,6 @@ def warn_of_weights(sample_weight, weights):
     plausible : bool
         Whether there was no warning.
     """
-    if sample_weight is None:
-        return True
     count, total = len(weights), weights.sum()
     if not FEWEST <= total / count <= MOST:
         warn_user(

@@ -693,9 +693,8 @@ class SparseAdditiveGibbsRegressor(
         rng = np.random.default_rng(self._seed)
         problem = self._problem()
         found = self._learned(problem, self._stream.ends, rng, range)
-        rows = self._stream.rows
-        if rows is not None and (rows.weights != 1.0).any():
-            warn_of_weights(rows.weights, rows.weights)
+        if self._stream.rows is not None:
+            warn_of_weights(self._stream.rows.weights)
         warn_of_doubts(found, self.n_features_in_, problem.gram.among)
         return found
 

@@ -289,8 +289,6 @@ class Stream:
         Whether each row has weight 1; None if sums of other rows were added.
     """
 
-    unit_weights = None
-
     def __init__(self, rows, n_kept):
         self.rows, self.n_kept = rows, n_kept
         self.unit_weights = bool((rows.weights == 1).all())

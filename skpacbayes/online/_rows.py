@@ -226,11 +226,11 @@ class OnlineEstimator(StreamingEstimator):
             effect = "determines the scale and the coefficients"
             warn_of_far_rows(some, n_rows, [*columns, "y"], effect)
             warn_of_narrow_columns(some, [*columns, "y"])
-            warn_of_light_rows(self._total_weight(), n_rows)
+            total, most = self._total_weight(), self._most_weight()
+            warn_of_light_rows(total, n_rows)
             rows = self._remembered() if rows is None else _without_zeros(*rows)
             found = order_found(state)
             matters = self._depends_on_order()
-            total, most = self._total_weight(), self._most_weight()
             if warn_of_heavy_rows(sample_weight, total, n_rows, most):
                 pass  # what follows would be due to the weights
             elif found is not None and matters:
