@@ -236,29 +236,32 @@ class PACOClusterer(
     from all larger clusters: neither of the two is expected to have a row as far out as
     the centre of the other. Clusters may be skewed, with an asymmetric exponential
     power distribution [4]_ along an axis, where the evidence is larger: otherwise a
-    skewed cluster would be cut into pieces. Where tails are heavy, or clusters have
-    variances of their own, a uniform background for rows that belong to no cluster is
-    tried too, on the box of the rows ("tied": an ellipsoid); its share and its
-    boundaries count as parameters. A column with three or more repeated values is taken
-    as rounded to half of the least gap between them, so that the values of counts and
-    ratings do not become clusters; a column of two values is taken as rounded so much
-    that a cluster for each value gains nothing. In the coordinates in which the best
-    mixture is round, the quasi-posterior is that of the paper, with rows weighted by
-    the inverse variance of their cluster; rows in heavy tails or in the background
-    weigh less. Where one normal noise describes all clusters and the evidence is close,
-    the normalised quasi-likelihood of `score_samples` decides. One cluster with heavy
-    tails is replaced by several if covariance matrices of their own, with an inverse
-    Wishart prior about the pooled one, increase the evidence: parts of one elliptical
-    cluster would have the same covariance. Clusters of one shape are replaced by fewer
-    clusters with covariance matrices of their own [6]_, where these have the larger
-    evidence with such a prior. lambda is the value at which splitting the noise of one
-    cluster gains a third of the prior cost of one more centre, or the nearest value to
-    it at which the quasi-posterior clearly prefers the number of clusters found. In a
-    stream, mixtures are fitted after 20 rows if clusters are not round, otherwise after
-    50 rows in random order, or 200. Before that, and always with the Manhattan loss,
-    the number of clusters is that of cells with scales of their own, tracked row by
-    row. All of this depends on the data, so `certificate` reports that its assumptions
-    do not hold; they can hold with `calibration="regret"`.
+    skewed cluster would be cut into pieces. Clusters of the best mixture that have one
+    centre are also compared with one cluster each, whose rows may have any distribution
+    of the distances from the centre that is common to all clusters: for instance a
+    dense core. Where tails are heavy, or clusters have variances of their own, a
+    uniform background for rows that belong to no cluster is tried too, on the box of
+    the rows ("tied": an ellipsoid); its share and its boundaries count as parameters. A
+    column with three or more repeated values is taken as rounded to half of the least
+    gap between them, so that the values of counts and ratings do not become clusters; a
+    column of two values is taken as rounded so much that a cluster for each value gains
+    nothing. In the coordinates in which the best mixture is round, the quasi-posterior
+    is that of the paper, with rows weighted by the inverse variance of their cluster;
+    rows in heavy tails or in the background weigh less. Where one normal noise
+    describes all clusters and the evidence is close, the normalised quasi-likelihood of
+    `score_samples` decides. One cluster with heavy tails is replaced by several if
+    covariance matrices of their own, with an inverse Wishart prior about the pooled
+    one, increase the evidence: parts of one elliptical cluster would have the same
+    covariance. Clusters of one shape are replaced by fewer clusters with covariance
+    matrices of their own [6]_, where these have the larger evidence with such a prior.
+    lambda is the value at which splitting the noise of one cluster gains a third of the
+    prior cost of one more centre, or the nearest value to it at which the
+    quasi-posterior clearly prefers the number of clusters found. In a stream, mixtures
+    are fitted after 20 rows if clusters are not round, otherwise after 50 rows in
+    random order, or 200. Before that, and always with the Manhattan loss, the number of
+    clusters is that of cells with scales of their own, tracked row by row. All of this
+    depends on the data, so `certificate` reports that its assumptions do not hold; they
+    can hold with `calibration="regret"`.
 
     If rows are copied or weigh more than 1, their number counts as (sum of the
     weights)^2 / (sum of their squares) [7]_ in the evidence and in lambda. Rows are

@@ -27,6 +27,7 @@ from ._paco_mixture import (
     n_shape_parameters,
 )
 from ._paco_pieces import cut_at_modes
+from ._paco_radial import RadialNoise, labels_of_centers
 from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree
@@ -145,7 +146,7 @@ class Search:
         evidence = min(everything.n_rows, max(_EVIDENCE_ROWS, wanted))
         self.problem = problem = everything.subset(max(_POINTS, wanted), evidence)
         self.n_start = _n_start(problem, self.n_clusters)
-        self.skewed = SkewedClusters(problem)
+        self.skewed, self.radial = SkewedClusters(problem), RadialNoise(problem)
         self.common = CommonColumns(problem)
         self.solutions, self.covariances = {}, {}
         self.prices, self.rebates = {}, {}
@@ -176,6 +177,7 @@ class Search:
         self.let_clusters_be_skewed()
         if self.skewed.any:
             self.fit_few_clusters(shapes)
+        self.let_clusters_have_cores()
 
     def fit_one_kind(self, kind, shapes):
         """Fit mixtures of the kind of an earlier result."""
@@ -189,6 +191,7 @@ class Search:
             self.keep(self.problem.single(shapes[0]))
         if kind[3]:
             self.let_clusters_be_skewed()
+        self.let_clusters_have_cores()
 
     def choose(self, shapes, all_kinds):
         """Return the mixture of largest evidence, or what describes the rows better.
@@ -230,7 +233,7 @@ class Search:
     def on_all_points(self, best, kind, several, n_modes):
         """Return `Found`: the mixture chosen, fitted to all points, and its rivals."""
         everything, separate = self.everything, best.log_joint is not None
-        rivals, gain_of_skewness = self.rivals(best), self.skewed.gain(best)
+        rivals, gain_of_noise = self.rivals(best), self.noise_of(best).gain(best)
         densities, n_small = partial(self.densities, best), self.n_small_clusters(best)
         of_best = best.kind
         sizes = self.solutions[kind if best.background or separate else of_best]
@@ -243,18 +246,18 @@ class Search:
             else:
                 best = everything.fit(best, *of_best, 12) or best
             if not separate and best.labels.size == len(everything.points):
-                more = explaining_far_rows(everything, best, gain_of_skewness)
+                more = explaining_far_rows(everything, best, gain_of_noise)
                 if more is not best:  # the part searched says nothing of these rows
                     step = more.n_clusters - best.n_clusters
                     rivals = {
                         k + step: one for k, one in rivals.items() if k + step > 0
                     }
                     densities = partial(dict, {more.n_clusters: 0.0})
-                    best, sizes, gain_of_skewness = more, {more.n_clusters: more}, 0.0
+                    best, sizes, gain_of_noise = more, {more.n_clusters: more}, 0.0
         if several and best.labels.size == len(everything.points):
             best = fit_with_covariances(everything, best, best.labels)
         kind = (*kind, self.skewed.any, best.background > 0)
-        skewed = gain_of_skewness > 0
+        skewed = gain_of_noise > 0
         return Found(best, sizes, rivals, kind, skewed, densities, n_small, n_modes)
 
     def best(self, kind=None):
@@ -326,6 +329,30 @@ class Search:
                     self.skewed.look_at(mixture)
                     best = max(best, self.value(mixture))
 
+    def let_clusters_have_cores(self):
+        """Let clusters that share a centre be one, with a core and a halo.
+
+        The noise of all clusters must have one law: see `RadialNoise`.
+        """
+        best = self.best()
+        places = labels_of_centers(best)
+        labels, k = places[best.labels], places.max() + 1
+        if not 1 < k == len(np.unique(labels)) < best.n_clusters:
+            return
+        scales = np.bincount(places, best.masses * best.scales)
+        scales /= np.bincount(places, best.masses)
+        start = replace(self.problem.cut(best, labels), scales=scales)
+        fits = [
+            self.problem.fit(start, best.shape, own, STUDENT_DOF, 15)
+            for own in dict.fromkeys([False, best.own])
+        ]
+        same = [one for one in self.mixtures if one.n_clusters == k]
+        for mixture in filter(None, [*same, *fits]):
+            self.radial.look_at(mixture)
+        for mixture in filter(None, fits):
+            found = self.solutions.setdefault(mixture.kind, {})
+            found[k] = max(mixture, found.get(k, mixture), key=self.value)
+
     def let_best_be_skewed(self, mixtures):
         """Add the gain of skewed clusters where the mixture can be the best of all."""
         best = -math.inf
@@ -336,7 +363,12 @@ class Search:
 
     def log_joint(self, mixture):
         """Return the log of share times density of the best cluster at each point."""
-        return self.problem.log_joint(mixture) + self.skewed.log_ratios(mixture)
+        noise = self.noise_of(mixture)
+        return self.problem.log_joint(mixture) + noise.log_ratios(mixture)
+
+    def noise_of(self, mixture):
+        """Return the noise, skewed or radial, that describes its clusters better."""
+        return max(self.skewed, self.radial, key=lambda noise: noise.gain(mixture))
 
     def instead_of_heavy_tails(self, single):
         """Return the best mixture of clusters whose covariances differ, or None.
@@ -430,7 +462,7 @@ class Search:
 
     def normal_density(self, mixture):
         """Return the evidence by the likelihood of the rows if no cluster is skewed."""
-        return self.density(mixture) - self.skewed.gain(mixture)
+        return self.density(mixture) - self.noise_of(mixture).gain(mixture)
 
     def keep(self, mixture):
         """Keep a mixture if it is the best of its kind and size."""
@@ -603,7 +635,7 @@ class Search:
 
     def value(self, mixture):
         """Return the evidence of a mixture, with the penalty set by `learn_price`."""
-        gains = self.skewed.gain(mixture) + self.common.gain(mixture)
+        gains = self.noise_of(mixture).gain(mixture) + self.common.gain(mixture)
         return mixture.evidence + self.rebates.get(mixture.shape, 0.0) + gains
 
     def own_promising(self):

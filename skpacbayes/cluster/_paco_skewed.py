@@ -218,7 +218,7 @@ def fits_along(gaps, weights):
     """
     n_rows = weights.sum()
     variance = weights @ gaps**2 / n_rows
-    gaps = gaps - _quantile(gaps, _MODES, weights)[:, None]
+    gaps = gaps - quantile(gaps, _MODES, weights)[:, None]
     distances, right = np.abs(gaps), gaps > 0
     symmetric, skewed = (-math.inf, None), (-math.inf, None)
     for p in _EXPONENTS:
@@ -252,7 +252,7 @@ def _likeliest(left, right, powers, on_the_right, sides, n_rows, p):
     return fits[mode], -log_normalizers[mode] - powers[mode] / width**p
 
 
-def _quantile(gaps, levels, weights):
+def quantile(gaps, levels, weights):
     """Return quantiles of weighted rows, interpolated if the weights are equal."""
     if np.ptp(weights) == 0:
         return np.quantile(gaps, levels, axis=0)
@@ -264,7 +264,7 @@ def _sides_differ(gaps, weights):
     """Return whether the two sides of axes differ in their mean (squared) distances."""
     n_rows, squares = weights.sum(), gaps**2
     by_square = (weights @ (squares * np.sign(gaps))) ** 2
-    by_distance = (n_rows * _quantile(gaps, 0.5, weights)) ** 2
+    by_distance = (n_rows * quantile(gaps, 0.5, weights)) ** 2
     return (by_square > _LEAST_DIFFERENCE * (weights @ squares**2)) | (
         by_distance > _LEAST_DIFFERENCE * (weights @ squares)
     )

@@ -13,7 +13,7 @@ from skpacbayes import PACOClusterer
 from skpacbayes.cluster._paco_fitting import MixtureProblem
 from skpacbayes.cluster._paco_skewed import (
     SkewedClusters,
-    _quantile,
+    quantile,
     log_ratios_along,
 )
 
@@ -155,4 +155,4 @@ def test_quantiles_are_those_of_rows_not_of_points():
     points, weights = rng.normal(size=(9, 2)), rng.integers(1, 5, 9)
     repeated = np.repeat(points, weights, axis=0)
     expected = np.quantile(repeated, 0.3, axis=0, method="inverted_cdf")
-    assert_allclose(_quantile(points, 0.3, weights.astype(float)), expected)
+    assert_allclose(quantile(points, 0.3, weights.astype(float)), expected)
