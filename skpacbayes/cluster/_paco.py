@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import as_fitted, fit_context, updates_state, warn_user
-from .._chains import r_hat, run_chains, warn_unmixed
+from .._chains import in_threads, r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._sentinels import (
     warn_of_angles,
@@ -862,9 +862,12 @@ class PACOClusterer(
 
         `tasks`: those of `fit`; None along a stream.
         """
-        n_iter, n_jobs, blocks = self.n_iter, self.n_jobs, tasks or range
+        n_iter, n_jobs = self.n_iter, self.n_jobs
         chains = problem.start_chains(self._stream.rng)
-        run_chains(chains, burn_in=0, n_iter=n_iter, tasks=blocks, n_jobs=n_jobs)
+        if tasks is None:  # a callback is called once for each refresh
+            in_threads(n_jobs, [(chain.advance, n_iter) for chain in chains])
+        else:
+            run_chains(chains, burn_in=0, n_iter=n_iter, tasks=tasks, n_jobs=n_jobs)
         outcome = read_chains(problem, chains)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))
