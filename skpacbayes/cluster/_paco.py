@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import as_fitted, fit_context, updates_state, warn_user
-from .._chains import r_hat, run_chains, warn_unmixed
+from .._chains import in_threads, r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._sentinels import (
     warn_of_angles,
@@ -127,11 +127,12 @@ class PACOClusterer(
         first 200 rows, then 10 % of the number of rows after these. With 10 features or
         more, at least n_features / 10 rows, and at least 2; with 20 or more, 20 %
         instead of 10 %. Two exceptions hold unless `calibration="regret"`, or
-        `inverse_temperature` or `forgetting` is given. After the first 20 rows, a run
-        is delayed, until the stream has grown by 10 % or 20 rows, while the latest row
-        is within the central 80 % of a cluster. A run is early if the share of rows
-        outside of the central 99.9 % of all clusters rises by more than a few rows:
-        they may be a new group.
+        `inverse_temperature` or `forgetting` is given. A run is delayed while the
+        latest row is within the central 95 % of a cluster (80 % if the rows do not come
+        in random order), until the stream has grown by 25 %, by 5 rows from row 20 on,
+        by 10 % from row 50 on, or by 20 rows from row 200 on. A run is early if the
+        share of rows outside of the central 99.9 % of all clusters rises by more than a
+        few rows: they may be a new group.
     forgetting : "auto" or float in [0, 1), default=0.0
         Rate at which `partial_fit` forgets: each row multiplies the weight of all
         earlier rows by ``1 - forgetting``, a memory of about ``1 / forgetting`` rows. A
@@ -865,9 +866,12 @@ class PACOClusterer(
 
         `tasks`: those of `fit`; None along a stream.
         """
-        n_iter, n_jobs, blocks = self.n_iter, self.n_jobs, tasks or range
+        n_iter, n_jobs = self.n_iter, self.n_jobs
         chains = problem.start_chains(self._stream.rng)
-        run_chains(chains, burn_in=0, n_iter=n_iter, tasks=blocks, n_jobs=n_jobs)
+        if tasks is None:  # a callback is called once for each refresh
+            in_threads(n_jobs, [(chain.advance, n_iter) for chain in chains])
+        else:
+            run_chains(chains, burn_in=0, n_iter=n_iter, tasks=tasks, n_jobs=n_jobs)
         outcome = read_chains(problem, chains)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))

@@ -8,7 +8,8 @@ the scale of its cell.
 """
 
 import math
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -104,11 +105,21 @@ class CellTracker:
         if np.shape(self.origin) != np.shape(origin):  # columns have changed
             self.known = {}
         step = self.exponent - exponent
-        for cells in self.known.values():
-            shift = np.ldexp(self.origin - origin, -exponent)
-            cells.centers = np.ldexp(cells.centers, step) + shift
-            cells.scales = np.ldexp(cells.scales, step if self.manhattan else 2 * step)
+        power = 1 if self.manhattan else 2
+        self.known = {
+            n_cells: replace(
+                cells,
+                centers=np.ldexp(cells.centers, step)
+                + np.ldexp(self.origin - origin, -exponent),
+                scales=np.ldexp(cells.scales, power * step),
+            )
+            for n_cells, cells in self.known.items()
+        }
         self.origin, self.exponent = origin, exponent
+
+    def __deepcopy__(self, memo):
+        """Return a tracker with the same cells, which are replaced, never changed."""
+        return copy(self)
 
     def _starts(self, problem, latest, n_cells, last_row):
         """Return the starts of EM with `n_cells` cells.

@@ -222,7 +222,7 @@ class GibbsProblem:
         used only if clusters are not round: cells find a new round group sooner.
         """
         rows, tracker, kind, early = self.rows, self._tracker, None, False
-        self.found = self.in_columns = None
+        self.found = self.in_columns = self.of_all_kinds = None
         self.coordinates = np.eye(rows.points.shape[1])
         varied = np.ptp(rows.points, axis=0).any()  # not only by rounding
         if not (self.setting.mixtures and varied):
@@ -250,6 +250,7 @@ class GibbsProblem:
         if tracker is not None:
             tracker.kind = found.kind
             if kind is None:
+                self.of_all_kinds = found  # in the coordinates of the columns
                 tracker.searched_at = summary.n_rows
                 tracker.searched_weight = n_read
         if early and mixture.shape == "round":
@@ -300,9 +301,14 @@ class GibbsProblem:
         return self.mixture_of_all_rows()
 
     def mixture_of_all_rows(self):
-        """Return the mixture of largest evidence, or None if all rows are equal."""
+        """Return the mixture of largest evidence, or None if all rows are equal.
+
+        It is not searched again if this problem found it, but followed the cells.
+        """
         if not np.ptp(self.rows.points, axis=0).any():
             return None
+        if self.found is None and self.of_all_kinds is not None:
+            return self.of_all_kinds
         return self._best_mixture(np.diag(rounding_of(self.rows, self.values)))
 
     def number_by(self, found):

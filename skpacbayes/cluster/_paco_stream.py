@@ -14,9 +14,13 @@ from ._units import exponent_of, scaled
 # with more columns: with _COLUMNS columns or more there are at least 2, and at least d
 # / _COLUMNS, rows between chains, and with 2 _COLUMNS or more the share is doubled.
 _EVERY_ROW = 200
-# From this number of rows on, the chain is delayed while the latest row is not among
-# the outermost share of rows of its cluster, until the stream has grown by a share.
-_FIRST_ROWS, _OUTSIDE, _LEAST_GROWTH = 20, 0.2, 0.1
+# The chain is delayed while the latest row is not among the outermost share of rows of
+# its cluster: if rows come in random order, or not. In that case a new group shows only
+# in a few rows, which must not be taken for the tails of another group.
+_OUTSIDE, _OUTSIDE_IN_TURN = 0.05, 0.2
+# It is delayed until the stream has grown by a share, or by a larger share while these
+# are few rows.
+_LEAST_GROWTH, _GROWTH_OF_FEW, _FEW = 0.1, 0.25, 5.0
 _COLUMNS = 10
 # Number of rows from which the number of clusters is checked, and again each time the
 # number of rows has doubled; ALL_DOUBTS is one of these. From then on, another number
@@ -133,12 +137,13 @@ class Stream:
     @property
     def _latest(self):
         """Return the latest position of the next chain."""
-        return self.refreshed_at + _LEAST_GROWTH * min(self.refreshed_at, _EVERY_ROW)
+        n_rows = min(self.refreshed_at, _EVERY_ROW)
+        few = min(_GROWTH_OF_FEW * n_rows, _FEW)
+        return self.refreshed_at + max(few, _LEAST_GROWTH * n_rows)
 
     def _explained(self):
         """Return whether the last row is well within a cluster."""
-        n_rows = self.summary.n_rows
-        if not self.may_wait or n_rows <= _FIRST_ROWS or n_rows >= self._latest:
+        if not self.may_wait or self.summary.n_rows >= self._latest:
             return False
         gaps = (self.centers - self.summary.last_row) @ self.coordinates
         unit = exponent_of(self.scales)
@@ -171,7 +176,6 @@ class Stream:
         self.centers = np.ascontiguousarray(outcome.centers[order])
         self.scales, self.refreshed_at = outcome.spreads[order], n_rows
         self._count_check()
-        self.limit = squared_radius(_OUTSIDE, self.centers.shape[1], outcome.dof)
         self._expect()
         self.summary.measure_by(outcome.coordinates)
         self.summary.follow(self.labels)
@@ -183,6 +187,8 @@ class Stream:
     def _expect_within(self, dof):
         """Set the distances from the clusters within which rows are expected."""
         summary, d = self.summary, self.centers.shape[1]
+        outside = _OUTSIDE if summary.exchangeable else _OUTSIDE_IN_TURN
+        self.limit = squared_radius(outside, d, dof)
         n_met = summary.n_rows - float(summary.refreshed)
         self.far_of_rows = _MEMORY * self.far_of_rows + [float(summary.far), n_met]
         reach = self.scales * np.sqrt(squared_radius(_FAR, d, dof))

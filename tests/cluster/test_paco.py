@@ -165,7 +165,7 @@ def test_a_cluster_keeps_its_label_while_it_lives():
     Most rows in all: the best assignment of old to new clusters.
     """
     X, _ = make_paco_model(3, 80, random_state=3)
-    model, changes = paco(n_iter=30), 0
+    model, changes = paco(n_iter=30, refresh=1), 0
     model.partial_fit(X[:1])
     for row in range(1, len(X)):
         seen = X[: row + 1]

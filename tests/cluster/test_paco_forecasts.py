@@ -349,3 +349,14 @@ def test_a_share_of_rows_that_no_cluster_explains_is_no_new_group(monkeypatch):
     late = np.array([position for position in positions if position >= 500])
     assert len(late) > 15
     assert_array_equal(np.diff(late), np.floor(0.1 * (late[:-1] - 200)))
+
+
+def test_few_chains_run_on_few_rows_in_random_order(monkeypatch):
+    """Most rows are within a cluster, and chains wait until the rows have grown."""
+    rows, _ = make_paco_model(3, 100, random_state=3)
+    ran, refresh = [], PACOClusterer._refresh
+    monkeypatch.setattr(
+        PACOClusterer, "_refresh", lambda self: ran.append(self) or refresh(self)
+    )
+    assert PACOClusterer(n_iter=30, random_state=0).partial_fit(rows).n_clusters_ == 4
+    assert 15 < len(ran) <= 35
