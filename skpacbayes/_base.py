@@ -469,10 +469,22 @@ class MissingValuesEstimator(PacBayesEstimator):
         return super()._rows(X, reset=reset, ensure_all_finite="allow-nan")
 
 
+# Kinds of an index whose values have the order of time.
+_ORDERED = {
+    *("datetime64", "datetime", "date", "period", "timedelta64", "timedelta"),
+    *("integer", "floating"),
+}
+
+
 class SeriesEstimator(MissingValuesEstimator):
     """Base class for time series, where NaN is a missing value."""
 
     _input_names = None  # column names of inputs, if they were a table
+
+    def _rows(self, X, *, reset=False):
+        """Return the rows of X; warn if its index is not in the order of time."""
+        _warn_of_index(X)
+        return super()._rows(X, reset=reset)
 
     def _checked_inputs(self, inputs, n_rows, *, begin=False, rows="X"):
         """Validate inputs: an array with a row for each row of X, or None."""
@@ -499,6 +511,23 @@ class SeriesEstimator(MissingValuesEstimator):
                 f"{self._input_names}, in this order."
             )
         return inputs
+
+
+def _warn_of_index(X):
+    """Warn of a frame whose index of times or numbers mostly falls, or is shuffled."""
+    index = getattr(X, "index", None)
+    if getattr(index, "is_monotonic_increasing", True):
+        return
+    if index.nlevels > 1 or index.inferred_type not in _ORDERED:
+        return
+    n_steps = len(index) - 1
+    n_back = np.count_nonzero(index[1:] < index[:-1])
+    if n_back > n_steps / 4:
+        warn_user(
+            f"{n_back} of {n_steps} steps of the index of X go back, but the rows of a "
+            "series should be in the order of time: use X.sort_index(), or "
+            "X.reset_index(drop=True) if the index is not a time."
+        )
 
 
 class VersionWarning(InconsistentVersionWarning):
