@@ -39,7 +39,7 @@ def test_table_depends_on_the_seed_and_on_nothing_else(backend, request):
         request.getfixturevalue("dask_client")
     X, y, n_failed = table()
     assert (X.shape, y.shape, n_failed) == ((500, 2), (500, 2), 0)
-    posterior = ABCPosteriorKDE(200, random_state=0).fit(X, y)
+    posterior = ABCPosteriorKDE(200, n_validation=20, random_state=0).fit(X, y)
     posterior.predict(X[:1])
     before = pickle.dumps(posterior)
     again = {"proposal": posterior, "observed": X[:1]}
@@ -226,8 +226,10 @@ def test_a_second_round_reaches_what_a_wide_prior_hides():
     prior = [uniform(-200, 400), uniform(-200, 400)]
     _, found = second_round(prior, observed)
     assert_array_equal(found.bounds, [[-200, 200], [-200, 200]])
-    second = ABCPosteriorKDE(adjustment=None, random_state=0).fit(found)
-    alone = ABCPosteriorKDE(adjustment=None, random_state=0).fit(
+    second = ABCPosteriorKDE(adjustment=None, n_validation=60, random_state=0).fit(
+        found
+    )
+    alone = ABCPosteriorKDE(adjustment=None, n_validation=60, random_state=0).fit(
         simulate(prior, noisy, 3000, random_state=0)
     )
     (after,), (before,) = (
