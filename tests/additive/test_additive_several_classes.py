@@ -112,7 +112,7 @@ def test_the_chain_follows_the_posterior(exponent, repeated):
     )
     chain.advance(100, keep=False)
     found, seen = [], []
-    for _ in range(500):
+    for _ in range(800):
         chain.advance(1)
         found.append([len(part.draw.columns) > 0 for part in chain.classes])
         seen.append(np.exp(log_softmax(chain._scores(), axis=0)))
@@ -158,7 +158,7 @@ def test_a_drawn_slab_follows_the_posterior(monkeypatch):
         np.random.default_rng(0),
     )
     chain.advance(100, keep=False)
-    chain.advance(600)
+    chain.advance(1000)
     found = np.array([[len(d.columns) > 0 for d in c.kept] for c in chain.classes]).T
     scores = [
         z_score((found == model).all(axis=1), share)

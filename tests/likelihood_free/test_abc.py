@@ -270,7 +270,7 @@ def nearly_equal(n, seed):
 def test_the_metric_is_the_one_that_held_out_pairs_prefer(parameters):
     """Better by more standard errors on new pairs than chance explains."""
     X, y = nearly_equal(600, 0)
-    X_new, y_new = nearly_equal(100, 1)
+    X_new, y_new = nearly_equal(300, 1)
     chosen, plain = (
         ABCPosteriorKDE(
             **parameters, metric=metric, bounds=(-1, 1), random_state=0
@@ -280,7 +280,7 @@ def test_the_metric_is_the_one_that_held_out_pairs_prefer(parameters):
     assert plain.metric_ == "mad"
     assert chosen.metric_ in ("whiten", "regression")
     gain = chosen.score_samples(X_new, y_new) - plain.score_samples(X_new, y_new)
-    assert gain.mean() > 5 * gain.std() / np.sqrt(100)
+    assert gain.mean() > 5 * gain.std() / np.sqrt(300)
     other = clone(chosen).set_params(metric=chosen.metric_).fit(X, y)
     assert_array_equal(answers(other, X_new[:3]), answers(chosen, X_new[:3]))
     stream = clone(chosen).partial_fit(X[:400], y[:400])

@@ -231,10 +231,8 @@ def test_a_second_round_reaches_what_a_wide_prior_hides():
     prior = [uniform(-200, 400), uniform(-200, 400)]
     _, found = second_round(prior, observed)
     assert_array_equal(found.bounds, [[-200, 200], [-200, 200]])
-    second = ABCPosteriorKDE(adjustment=None, n_validation=60, random_state=0).fit(
-        found
-    )
-    alone = ABCPosteriorKDE(adjustment=None, n_validation=60, random_state=0).fit(
+    second = ABCPosteriorKDE(adjustment=None, random_state=0).fit(found)
+    alone = ABCPosteriorKDE(adjustment=None, random_state=0).fit(
         simulate(prior, noisy, 3000, random_state=0)
     )
     (after,), (before,) = (

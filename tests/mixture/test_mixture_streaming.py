@@ -378,7 +378,7 @@ def test_a_stream_sorted_by_group_finds_the_groups(name, window):
 def test_a_sorted_stream_without_a_window_finds_the_groups(name):
     """A new group takes the nearest component, whose settled rows are then freed."""
     shares = []
-    for seed in range(400, 404):
+    for seed in range(400, 406):
         X, group, _ = three_groups(name, np.random.default_rng(seed))
         options = {"block_size": 100, "window": 0, "n_init": 1, "random_state": 0}
         if name == "student":
