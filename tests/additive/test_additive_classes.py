@@ -342,15 +342,14 @@ def test_ranker_takes_whole_weights_for_rows_repeated(loss):
     """The posterior is the same, its random numbers are not."""
     X, y = rows()
     weights = np.random.default_rng(0).integers(0, 4, size=200)
-    settings = {"n_iter": 300, "burn_in": 100, "n_chains": 2}
-    ranker = made(SparseAdditiveGibbsRanker, loss=loss, **settings)
+    ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=200, burn_in=60)
     ranker.fit(X, y, sample_weight=weights)
     places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
     repeated = clone(ranker).fit(X[places], y[places])
     scores = repeated.decision_function(X)
     assert np.corrcoef(ranker.decision_function(X), scores)[0, 1] > 0.99
     assert_array_equal(ranker.get_support(), repeated.get_support())
-    # Of 300 draws the slope has a relative error of up to .15.
+    # Of 200 draws the slope has a relative error of up to .26.
     temperature = repeated.inverse_temperature_
     assert_allclose(ranker.inverse_temperature_, temperature, rtol=0.5)
 

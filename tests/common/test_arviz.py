@@ -22,7 +22,7 @@ def az():
 
 @pytest.fixture(scope="module", params=CHAINS)
 def fitted(request):
-    several = {"n_chains": 3, "n_iter": 60, "burn_in": 20}
+    several = {"n_chains": 3, "n_iter": 20, "burn_in": 10}
     known = ESTIMATORS[request.param]._parameter_constraints
     several = {name: value for name, value in several.items() if name in known}
     return learn(cheap(request.param, **several), "fit", X, Y)

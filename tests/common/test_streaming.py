@@ -102,9 +102,9 @@ KEEPS_ROWS = {"integer_weights": {"_stream": None, "elbo_": 1e-9, "weights_": 1e
 KEEPS_TABLE = {"integer_weights": {"_table": None, "cv_table_": None}}
 
 
-def table_of_simulations(**parameters):
+def table_of_simulations():
     return Stream(
-        lambda: skpacbayes.ABCPosteriorKDE(random_state=0, **parameters),
+        lambda: skpacbayes.ABCPosteriorKDE(n_validation=20, random_state=0),
         numbers,
         inexact=KEEPS_TABLE,
         grows=True,
@@ -157,7 +157,7 @@ def rows_of_two_states(n, seed):
 
 
 def markov(**parameters):
-    cheap = {"n_iter": 20, "burn_in": 30, "random_state": 0}
+    cheap = {"n_iter": 10, "burn_in": 10, "random_state": 0}
     return Stream(
         lambda: skpacbayes.DirichletProcessHMM(**(cheap | parameters)),
         rows_of_two_states,
@@ -172,7 +172,7 @@ def markov(**parameters):
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
     # The chain runs after each of the first rows, and reads mixtures from row 20 on.
-    "PACOClusterer": Stream(paco(), groups, length=28, saturated=400),
+    "PACOClusterer": Stream(paco(), groups, length=28, saturated=400, traced=False),
     "PACOClusterer, forgetting": Stream(
         paco(forgetting="auto"),
         groups,
@@ -190,12 +190,12 @@ STREAMS = {
         **FEW_MOMENTS,
     ),
     "PACOClusterer, manhattan": Stream(
-        paco(**MANHATTAN),
+        paco(**MANHATTAN),  # the cheapest to trace: few runs of the chain
         groups,
         length=40,
         saturated=600,
         places=("shifted",),
-        **FEW_MOMENTS,
+        moments=FEW_MOMENTS["moments"],
     ),
     "PACOClusterer, regret": Stream(
         paco(**REGRET),

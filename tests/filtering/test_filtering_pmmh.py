@@ -48,7 +48,7 @@ def test_the_posterior_is_exact_whatever_the_number_of_particles():
 
     Four standard errors of a mean, and of the share below a quantile.
     """
-    X = rows(6)
+    X = rows(4)
     grid = np.linspace(1e-3, 8, 200)  # 0.04 apart
     prior = PRIOR["model__transition_variance"]
     log_density = prior.logpdf(grid) + [exact_log_likelihood(X, v) for v in grid]
@@ -58,9 +58,9 @@ def test_the_posterior_is_exact_whatever_the_number_of_particles():
     std = np.sqrt(weights @ (grid - mean) ** 2)
     # few particles, and the prior's own moves: noisy likelihoods
     noisy = tracker(n_particles=5, proposal="prior")
-    found = sampler(noisy, burn_in=150, n_iter=700).fit(X)
+    found = sampler(noisy, burn_in=100, n_iter=500).fit(X)
     draws = found.posterior_["model__transition_variance"]
-    assert draws.shape == (2, 700)
+    assert draws.shape == (2, 500)
     assert_allclose(draws.mean(), mean, atol=4 * std / np.sqrt(60))
     for level in (0.1, 0.5, 0.9):
         quantile = grid[np.searchsorted(np.cumsum(weights), level)]

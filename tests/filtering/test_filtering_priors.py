@@ -55,9 +55,9 @@ def test_the_samplers_say_so(sampler):
     X = (0.1 * rng.normal(size=12).cumsum() + rng.normal(size=12))[:, None]
     model = LocalLevel(0.0, 1.0, transition_variance=0.01)
     tracker = ClusteredParticleFilter(model, n_particles=32, n_clusters=None)
-    few = {"n_draws": 40}
+    few = {"n_draws": 24}
     if sampler is ParticleMarginalMetropolis:
-        few = {"n_chains": 1, "burn_in": 50, "n_iter": 150}
+        few = {"n_chains": 1, "burn_in": 40, "n_iter": 80}
     for low, told in ((5.0, True), (0.0, False)):
         priors = {"model__observation_variance": stats.uniform(low, 10.0)}
         with warnings.catch_warnings(record=True) as given:

@@ -11,7 +11,7 @@ every_covariance = pytest.mark.parametrize("covariance_type", ["diag", "full"])
 
 
 def markov(n_states=2, **parameters):
-    cheap = {"n_iter": 100, "burn_in": 100, "n_chains": 1, "random_state": 0}
+    cheap = {"n_iter": 60, "burn_in": 50, "n_chains": 1, "random_state": 0}
     return DirichletProcessHMM(n_states, **(cheap | parameters))
 
 

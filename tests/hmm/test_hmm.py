@@ -83,9 +83,10 @@ def test_units_do_not_matter():
 def test_labels_are_kept_through_the_chains():
     """All draws of all chains call the same state by the same name."""
     X, _ = two_states()
-    model = markov(n_chains=8, n_atoms=1, random_state=2).fit(X)
+    few = {"n_iter": 40, "burn_in": 40}
+    model = markov(n_chains=8, n_atoms=1, random_state=2, **few).fit(X)
     locations = model._answer().draws.locations[..., 0]
-    assert len(locations) == 800
+    assert len(locations) == 320
     assert len(np.unique(np.sign(locations[:, 1] - locations[:, 0]))) == 1
     chains = model._answer().chains.states
     starts = [chain.locations[1] > chain.locations[0] for chain, *_ in chains]
@@ -128,7 +129,7 @@ def test_concentration_spreads_the_weights():
     X, _ = two_states()
     effective = []
     for concentration in (0.01, 10.0):
-        model = markov(concentration=concentration, n_iter=300, burn_in=300).fit(X)
+        model = markov(concentration=concentration, n_iter=150).fit(X)
         weights = np.exp(model._answer().draws.log_weights)
         effective.append((1 / (weights**2).sum(axis=-1)).mean())
     assert effective[0] < 1.5

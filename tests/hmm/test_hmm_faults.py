@@ -272,7 +272,8 @@ def test_callbacks_follow_the_sweeps():
 def test_a_callback_stops_the_chains(blocks, n_draws):
     """Within the burn-in, too: the last sweep of the best chain is all there is."""
     X, states = two_states()
-    model = markov(n_atoms=1, n_chains=2).set_callbacks(Recorder(stop_after=blocks))
+    model = markov(n_iter=100, burn_in=100, n_atoms=1, n_chains=2)
+    model.set_callbacks(Recorder(stop_after=blocks))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X)
@@ -410,7 +411,7 @@ def test_chains_in_different_modes_are_reported(monkeypatch):
         lambda *_: [Start(next(starts), several=True)],
     )
     kind = {"emission": "per_state", "covariance_type": "diag", "random_state": 1}
-    model = markov(n_chains=4, burn_in=0, **kind)
+    model = markov(n_chains=4, n_iter=100, burn_in=0, **kind)
     with pytest.warns(
         ConvergenceWarning,
         match=r"chains disagree: R-hat .* is 1\.\d\d, more than 1\.1. They differ",

@@ -106,17 +106,17 @@ def test_any_cut_gives_the_same_state():
 
 
 def test_memory_is_bounded_and_chains_run_each_half_window():
-    X, states = rows_of(n=1000)
+    X, states = rows_of(n=600)
     model = DirichletProcessHMM(2, window=100, **FEW)
     runs, sizes, right = [], [], []
-    for t in range(1000):
+    for t in range(600):
         model.partial_fit(X[t : t + 1])
         if t >= 100:
             right.append(model.state_probabilities_.argmax() == states[t])
             runs.append(model._answer().online.n_run)
             if t % 100 == 99:
                 sizes.append(len(pickle.dumps(model)))
-    assert list(np.unique(runs)) == list(range(101, 1001, 50))
+    assert list(np.unique(runs)) == list(range(101, 601, 50))
     assert len(model._series.rows) == 100
     assert max(sizes[1:]) < 1.1 * sizes[0]
     assert len(model._series._buffer) <= 2 * 101

@@ -562,13 +562,13 @@ def test_integer_weights_are_repetitions():
 def test_a_stream_is_a_fit():
     """Below 1000 simulations; from there on the settings stay, and k grows."""
     X, y = table(4000)
-    stream = ABCPosteriorKDE(random_state=0, adjustment=None)
+    stream = ABCPosteriorKDE(n_validation=50, random_state=0, adjustment=None)
     for start in range(0, 900, 100):
         stream.partial_fit(X[start : start + 100], y[start : start + 100])
-    fit = ABCPosteriorKDE(random_state=0, adjustment=None).fit(X[:900], y[:900])
+    fit = clone(stream).fit(X[:900], y[:900])
     assert_array_equal(answers(stream, X[:9]), answers(fit, X[:9]))
     stream.partial_fit(X[900:1000], y[900:1000])
-    fit = ABCPosteriorKDE(random_state=0, adjustment=None).fit(X[:1000], y[:1000])
+    fit = clone(stream).fit(X[:1000], y[:1000])
     assert_array_equal(answers(stream, X[:9]), answers(fit, X[:9]))
     first, scale = fit.n_neighbors_, fit.scale_
     stream.partial_fit(X[1000:], y[1000:])

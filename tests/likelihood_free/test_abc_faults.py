@@ -66,7 +66,7 @@ def test_hard_tables(X, y, metric):
     by_index = {"n_neighbors": min(3, len(X)), "algorithm": "kd_tree"}
     for parameters in ({}, by_index, {"adjustment": "heteroscedastic"}):
         estimator = ABCPosteriorKDE(
-            **parameters, metric=metric, n_validation=20, random_state=0
+            **parameters, metric=metric, n_validation=10, random_state=0
         ).fit(X, y)
         assert np.isfinite(answers(estimator, X[:5])).all()
         assert np.isfinite(estimator.score(X[:5], y[:5]))

@@ -39,7 +39,7 @@ def test_table_depends_on_the_seed_and_on_nothing_else(backend, request):
         request.getfixturevalue("dask_client")
     X, y, n_failed = table()
     assert (X.shape, y.shape, n_failed) == ((500, 2), (500, 2), 0)
-    posterior = ABCPosteriorKDE(200, random_state=0).fit(X, y)
+    posterior = ABCPosteriorKDE(200, n_validation=20, random_state=0).fit(X, y)
     posterior.predict(X[:1])
     before = pickle.dumps(posterior)
     again = {"proposal": posterior, "observed": X[:1]}
@@ -207,10 +207,15 @@ def second_round(first_prior, observed, n=1500, **parameters):
     return posterior, found
 
 
-def test_a_second_round_draws_the_prior_where_the_posterior_is():
+@pytest.fixture(scope="module")
+def of_one():
+    """Two rounds for one parameter: posterior and table, which tests only read."""
+    return second_round([norm(0, 3)], [[1.0]])
+
+
+def test_a_second_round_draws_the_prior_where_the_posterior_is(of_one):
     """The region is an interval with 99.9 % of the posterior; the prior, in it."""
-    observed = [[1.0]]
-    _, found = second_round([norm(0, 3)], observed)
+    _, found = of_one
     low, high = found.parameters.min(), found.parameters.max()
     exact = norm(0.9, np.sqrt(0.9))  # prior N(0, 9), noise of variance 1
     assert exact.cdf(high) - exact.cdf(low) > 0.99
@@ -237,8 +242,8 @@ def test_a_second_round_reaches_what_a_wide_prior_hides():
     assert (after < 2).all()
 
 
-def test_proposals_that_cannot_be():
-    posterior, _ = second_round([norm(0, 3)], [[1.0]])
+def test_proposals_that_cannot_be(of_one):
+    posterior, _ = of_one
     with pytest.raises(ValueError, match="proposal needs observed too"):
         simulate([norm(0, 3)], noisy, 10, proposal=posterior)
     with pytest.raises(ValueError, match="observed needs proposal too"):
