@@ -5,6 +5,8 @@ import numpy as np
 MARGIN = 15.0  # total nats by which the score of a mode must be better
 CHANCE = 5.0  # total nats by which scores of equally good models may differ
 N_ORDERED = 20  # number of sweeps for the check of the order of the rows
+# Mean correction, in nats per row, from which scores cannot choose a number of states.
+UNRELIABLE = 1.0
 
 
 class PredictiveScore:
@@ -41,5 +43,8 @@ class PredictiveScore:
 
     def of_rows(self):
         """Score of each row, (n_rows,)."""
-        variance = self._squares / max(self._n - 1, 1)
-        return self._log_total - np.log(self._n) - variance
+        return self._log_total - np.log(self._n) - self.corrections()
+
+    def corrections(self):
+        """Variance of the log density of each row, (n_rows,)."""
+        return self._squares / max(self._n - 1, 1)

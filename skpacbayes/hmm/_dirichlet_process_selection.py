@@ -8,8 +8,18 @@ from ._dirichlet_process_chain import Chain
 from ._dirichlet_process_gibbs import more_starts_for, starts_for
 from ._dirichlet_process_product_chain import ProductChain
 from ._dirichlet_process_product_model import ProductModel
-from ._dirichlet_process_score import CHANCE, MARGIN, N_ORDERED, PredictiveScore
-from ._dirichlet_process_warnings import warn_of_emission, warn_of_number
+from ._dirichlet_process_score import (
+    CHANCE,
+    MARGIN,
+    N_ORDERED,
+    UNRELIABLE,
+    PredictiveScore,
+)
+from ._dirichlet_process_warnings import (
+    warn_of_emission,
+    warn_of_number,
+    warn_of_scores,
+)
 
 _N_DROPPED, _N_SCORED = 25, 50  # dropped and scored sweeps of a short chain
 # Nats by which first scores show that a model is not the best, in total and per row:
@@ -73,7 +83,7 @@ class Candidate:
         self.chain = chain_of(learnt.rows, model, rng, starts=starts)
         score, self.reached = self.chain.first_score, -np.inf
         if score is not None:
-            self.scores = score.of_rows() - learnt.log_volume
+            self._take(score, learnt)
             self.reached = self.scores.sum()
             far = max(_FAR, _FAR_PER_ROW * len(self.scores))
             if self.reached < to_beat - far:
@@ -83,7 +93,11 @@ class Candidate:
         score = PredictiveScore(len(learnt.rows))
         for _ in range(_N_SCORED):
             score.add(self.chain.sweep())
+        self._take(score, learnt)
+
+    def _take(self, score, learnt):
         self.scores = score.of_rows() - learnt.log_volume
+        self.correction = score.corrections().mean()
 
     def clearly_better(self, other, least=0.0):
         """Return whether the mean score is significantly higher, and by `least`."""
@@ -191,6 +205,9 @@ def choose_model(tried, settings, seed):
         n_states, scores = path_of_states(
             lambda number: tried[settings.models(number)[-1]], settings.largest
         )
+        correction = tried[settings.models(n_states)[-1]].correction
+        if correction > UNRELIABLE:
+            warn_of_scores(n_states, correction)
     models = settings.models(n_states)
     if len(models) == 1 and not settings.rivals(models[0]) and not tried:
         return Choice(models[0], None, scores)

@@ -11,7 +11,7 @@ from ._dirichlet_process_dependence import (
     strongest_trend,
 )
 from ._dirichlet_process_regression import best_regression
-from ._dirichlet_process_score import CHANCE, N_ORDERED
+from ._dirichlet_process_score import CHANCE, N_ORDERED, UNRELIABLE
 
 _LEAST_SAME = 0.95  # least share of rows with the same state in all chains
 # A value that so many rows share, where others are mostly distinct, as zero of rain.
@@ -50,6 +50,16 @@ def warn_of_number(chosen, rival):
         f"states the predictive score is higher by {lead:.3f} nats per row, "
         f"{lead / error:.1f} standard errors. Compare with "
         f"n_states={rival.model.n_states}."
+    )
+
+
+def warn_of_scores(n_states, correction):
+    """Warn that predictive scores may have chosen a wrong number of states."""
+    _warn(
+        f"n_states='auto' chose {n_states} by predictive scores that are not reliable: "
+        f"their correction for the fit is {correction:.2f} nats per row, more than "
+        f"{UNRELIABLE:g}. There are too few rows for the features and atoms. Give "
+        "n_states, or use n_atoms=1, covariance_type='diag' or fewer features."
     )
 
 

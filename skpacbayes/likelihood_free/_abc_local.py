@@ -156,8 +156,16 @@ class Accepted:
         self._regress()
         return self._regression.squared_distance_of_mean()
 
-    def mean_with_error(self):
-        """Return the regression's mean at the observation, and its standard error."""
+    def mean_with_error(self, adjustment):
+        """Return the regression's mean at the observation, and its standard error.
+
+        Without an adjustment: the mean of the draws.
+        """
+        if adjustment is None:
+            weights = self.counts / self.counts.sum()
+            mean = weights @ self.draws
+            variance = weights @ np.square(self.draws - mean)
+            return mean, np.sqrt(variance / self.counts.sum())
         self._regress()
         variance = self._regression.weights @ np.square(self._residuals)
         return self._mean, np.sqrt(variance * self._squared_error)

@@ -150,7 +150,7 @@ class Settings:
         rows, gaps, squares, counts = found
         draws = table.parameters.take(rows, axis=0)
         near = Accepted(gaps, squares, counts, draws, choice.n_neighbors)
-        if self.n_neighbors == "cv" and choice.adjustment is not None:
-            near = nearest_on_a_line(near)
+        if self.n_neighbors == "cv":
+            near = nearest_on_a_line(near, choice.adjustment)
         posterior = near.posterior(choice.adjustment, self.prior, self.support)
         return posterior.smoothed(choice.multiplier)

@@ -169,8 +169,9 @@ def within_reach(X, table):
             f"range outside [{table.lowest[column]:.6g}, "
             f"{table.highest[column]:.6g}]."
         )
-    margin = FARTHEST * np.maximum(1.0, ranges)
-    return np.clip(X, table.lowest - margin, table.highest + margin), far
+    with np.errstate(over="ignore"):  # an infinite margin clips nothing
+        margin = FARTHEST * np.maximum(1.0, ranges)
+        return np.clip(X, table.lowest - margin, table.highest + margin), far
 
 
 def warn_of_impossible(X, far, axes):

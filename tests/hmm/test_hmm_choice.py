@@ -276,7 +276,7 @@ class Scored(Candidate):
 
     def __init__(self, n_states, scores, gain):
         self.model = Number(n_states)
-        self.scores = scores
+        self.scores, self.correction = scores, 0.1
         self.chain = SimpleNamespace(gains=lambda *_: (gain, 0.0))
 
 
@@ -310,6 +310,21 @@ def test_a_number_of_states_that_is_perhaps_better_is_named(
     assert not warns or ("chose 1," in said[0] and "n_states=2." in said[0])
 
 
+@pytest.mark.parametrize(("n_atoms", "reliable"), [(10, False), (1, True)])
+def test_a_number_of_states_chosen_by_unreliable_scores_is_doubted(n_atoms, reliable):
+    """The two regimes of 50 features may be missed; the advice of the warning helps."""
+    rng = np.random.default_rng(0)
+    states = np.arange(300) // 30 % 2
+    X = rng.normal(size=(300, 50))
+    X[:, :5] += 3.0 * states[:, None]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = markov("auto", n_atoms=n_atoms).fit(X)
+    doubted = [w for w in caught if "not reliable" in str(w.message)]
+    assert len(doubted) == (not reliable)
+    assert not reliable or agreement(states, model.predict(X))[0] > 0.99
+
+
 def test_predictive_score():
     logs = np.random.default_rng(0).normal(size=(7, 5))
     score = PredictiveScore(5)
@@ -317,6 +332,7 @@ def test_predictive_score():
         score.add(draw)
     expected = np.log(np.exp(logs).mean(axis=0)) - logs.var(axis=0, ddof=1)
     assert_allclose(score.of_rows(), expected, rtol=1e-12)
+    assert_allclose(score.corrections(), logs.var(axis=0, ddof=1), rtol=1e-12)
 
 
 def test_a_choice_is_made_again_when_rows_have_grown():

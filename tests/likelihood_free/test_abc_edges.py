@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import norm, poisson
 
 from skpacbayes import ABCPosteriorKDE
 from skpacbayes.likelihood_free._abc_edges import nearest_on_a_line
@@ -62,26 +63,27 @@ def test_neighbors_on_a_line_are_all_taken(n_directions):
     several = [
         neighbors(n_directions=n_directions, at=3.5, seed=seed) for seed in range(20)
     ]
-    kept = [nearest_on_a_line(near) is near for near in several]
+    kept = [nearest_on_a_line(near, "linear") is near for near in several]
     assert np.mean(kept) > 0.5
     assert all(
-        np.abs(nearest_on_a_line(near).mean_with_error()[0][0] - 3.5) < 0.4
+        np.abs(nearest_on_a_line(near, "linear").mean_with_error("linear")[0][0] - 3.5)
+        < 0.4
         for near in several
     )
 
 
 def test_neighbors_on_a_curve_are_not():
     far = neighbors(at=3.5, curve=1.0)
-    near = nearest_on_a_line(far)
+    near = nearest_on_a_line(far, "linear")
     assert 30 <= near.n_neighbors < far.n_neighbors / 4
     exact = 3.5 + 3.5**2
-    errors = [abs(some.mean_with_error()[0][0] - exact) for some in (near, far)]
+    errors = [abs(some.mean_with_error("linear")[0][0] - exact) for some in (near, far)]
     assert errors[0] < 0.25 * errors[1]
 
 
 def test_amid_the_simulations_no_neighbors_are_left_out():
     middle = neighbors(at=0.5, curve=1.0)
-    assert nearest_on_a_line(middle) is middle
+    assert nearest_on_a_line(middle, "linear") is middle
 
 
 def test_answers_at_the_edge_keep_to_units_and_whole_weights():
@@ -93,3 +95,24 @@ def test_answers_at_the_edge_keep_to_units_and_whole_weights():
     assert_allclose(2.0**10 * answers, model.predict(observed), rtol=1e-9)
     counted = ABCPosteriorKDE("cv", **LINEAR).fit(X, y, sample_weight=np.ones(len(X)))
     assert_allclose(counted.predict(observed), model.predict(observed), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2000, 10_000])
+def test_whole_numbers_at_the_edge_are_not_those_of_neighbors_on_one_side(n):
+    """Posterior means of a Poisson prior are exact within a standard deviation.
+
+    With as many neighbors as in the middle they are off by up to two or three.
+    """
+    rng = np.random.default_rng(1)
+    counts, noise = rng.poisson(4, n), rng.normal(size=n)
+    X = (counts + noise)[:, None]
+    model = ABCPosteriorKDE(random_state=0).fit(X, counts)
+    assert model.adjustment_ is None
+    observed = np.quantile(X, [0.002, 0.005, 0.5, 0.995, 0.998])[:, None]
+    values = np.arange(30)
+    exact = poisson.pmf(values, 4) * norm.pdf(observed, values)
+    exact /= exact.sum(axis=1, keepdims=True)
+    mean = exact @ values
+    deviation = np.sqrt(exact @ np.square(values) - mean**2)
+    errors = (model.predict(observed).ravel() - mean) / deviation
+    assert np.abs(errors).max() < 1.0

@@ -258,3 +258,16 @@ def test_summaries_are_not_called_noise_where_none_is(simulator):
             warnings.simplefilter("always")
             ABCPosteriorKDE(n_validation=100, random_state=0).fit(X, y)
         assert not [each for each in caught if NOISE in str(each.message)]
+
+
+@pytest.mark.parametrize("unit", [2.0**-990, 2.0**990])
+@pytest.mark.filterwarnings("error")
+def test_answers_do_not_depend_on_the_unit_of_summaries(unit):
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=500)
+    X = (y + rng.normal(size=500))[:, None]
+    own, same = (
+        ABCPosteriorKDE(random_state=0).fit(X * u, y).predict(X[:3] * u)
+        for u in (unit, 1.0)
+    )
+    assert_allclose(own, same, rtol=1e-9)
