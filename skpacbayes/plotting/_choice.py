@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import axes_of, needs_matplotlib
+from ._base import axes_of, needs_matplotlib, whole_ticks
 
 
 class ChoiceDisplay:
@@ -21,6 +21,8 @@ class ChoiceDisplay:
         Label of the positions.
     ylabel : str
         Label of the scores.
+    xscale : {"linear", "log"}, default="linear"
+        Scale of the positions.
 
     Attributes
     ----------
@@ -45,9 +47,9 @@ class ChoiceDisplay:
     True
     """
 
-    def __init__(self, curves, chosen, *, xlabel, ylabel):
+    def __init__(self, curves, chosen, *, xlabel, ylabel, xscale="linear"):
         self.curves, self.chosen = curves, chosen
-        self.xlabel, self.ylabel = xlabel, ylabel
+        self.xlabel, self.ylabel, self.xscale = xlabel, ylabel, xscale
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None):
@@ -99,8 +101,10 @@ class ChoiceDisplay:
         for number, (name, (places, scores)) in enumerate(self.curves.items()):
             style = styles[number % len(styles)]
             ax.plot(places, scores, style, ms=4, label=name)
-        ax.axvline(self.chosen, color="0.4", linestyle=":", label="chosen")
-        ax.set(xlabel=self.xlabel, ylabel=self.ylabel)
+        chosen = f"chosen: {self.chosen}"
+        ax.axvline(self.chosen, color="0.4", linestyle=":", label=chosen)
+        ax.set(xlabel=self.xlabel, ylabel=self.ylabel, xscale=self.xscale)
+        whole_ticks(ax.xaxis)
         ax.legend()
         return self
 
@@ -143,10 +147,14 @@ def _of_neighbors(estimator):
             table["mean_score"][rows & (table["n_neighbors"] == place)].max()
             for place in places
         ]
-        curves[f"adjustment: {adjustment}"] = (places, np.array(best))
+        name = f"adjustment: {adjustment}"
+        if adjustment == str(estimator.adjustment_):
+            name += ", chosen"
+        curves[name] = (places, np.array(best))
     return {
         "curves": curves,
         "chosen": estimator.n_neighbors_,
         "xlabel": "neighbors",
         "ylabel": "log density of held-out pairs, nats",
+        "xscale": "log",  # as the candidates are spaced
     }

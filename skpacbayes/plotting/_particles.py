@@ -108,7 +108,9 @@ class ParticlesDisplay:
             The display, with `ax_` and `figure_`.
         """
         ax = axes_of(self, ax)
-        areas = 10 * self.weights * len(self.weights)  # 10 points squared on average
-        ax.scatter(*self.particles.T, s=np.minimum(areas, 300), c="black", lw=0)
+        # 10 points squared on average, if no particle has more than 300.
+        scale = min(10 * len(self.weights), 300 / np.max(self.weights))
+        areas = scale * self.weights
+        ax.scatter(*self.particles.T, s=areas, c="black", alpha=0.6, lw=0)
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         return self

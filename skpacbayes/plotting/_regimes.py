@@ -8,6 +8,7 @@ from ._base import (
     feature_name,
     needs_matplotlib,
     refuse_others,
+    short_dates,
 )
 
 
@@ -111,15 +112,12 @@ class RegimesDisplay:
         """
         ax = axes_of(self, ax)
         from matplotlib import colormaps
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
         from matplotlib.patches import Patch
 
         n_rows, n_states = self.probabilities.shape
         times = np.arange(n_rows) if self.times is None else self.times
         ax.plot(times, self.values, color="black", lw=0.8, marker=".", ms=2)
-        locator = ax.xaxis.get_major_locator()
-        if isinstance(locator, AutoDateLocator):  # else dates overlap
-            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        short_dates(ax)
         limits = ax.get_ylim()
         # The extremes of this map differ in lightness, too.
         colors = colormaps["viridis"](np.linspace(1.0, 0.25, n_states))[:, :3]
