@@ -85,31 +85,13 @@ def figure_of(display, figure, size):
     return figure
 
 
-def style_of(artist, given, **usual):
-    """Return keyword arguments of an artist: the usual ones, replaced by those given.
-
-    Parameters
-    ----------
-    artist : type
-        Class of the artist, which knows the short names, such as "lw".
-    given : dict or None
-        From the user.
-    **usual : object
-        What the display uses otherwise.
-    """
-    from matplotlib.cbook import normalize_kwargs
-
-    if "color" in (given or {}):
-        usual.pop("c", None)  # of a scatter, which refuses both
-    return normalize_kwargs(usual, artist) | normalize_kwargs(given, artist)
-
-
 def short_dates(ax):
     """Write dates on the horizontal axis so that they do not overlap."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    locator = ax.xaxis.get_major_locator()
-    if isinstance(locator, AutoDateLocator):
+    if isinstance(ax.xaxis.get_major_locator(), AutoDateLocator):
+        locator = AutoDateLocator(minticks=3, maxticks=6)
+        ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 

@@ -7,13 +7,8 @@ from sklearn.base import clone
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_consistent_length
 
-from ._base import (
-    axes_of,
-    check_columns,
-    needs_matplotlib,
-    refuse_others,
-    short_dates,
-)
+from .._extras import style_of
+from ._base import axes_of, check_columns, needs_matplotlib, refuse_others, short_dates
 
 
 class FilterDisplay:
@@ -95,6 +90,7 @@ class FilterDisplay:
         function=None,
         inputs=None,
         ax=None,
+        line_kwargs=None,
     ):
         """Let a clone of the filter follow rows from the first, and plot.
 
@@ -123,6 +119,9 @@ class FilterDisplay:
             Inputs of each row.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the line, as for `matplotlib.axes.Axes.plot`. The band has its
+            color.
 
         Returns
         -------
@@ -151,15 +150,18 @@ class FilterDisplay:
             name=f"{'smoothed' if smooth else 'filtered'} state"
             + (f" {state}" if n_states > 1 else ""),
             function=function,
-        ).plot(ax=ax)
+        ).plot(ax=ax, line_kwargs=line_kwargs)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None, line_kwargs=None):
         """Plot the mean and the band, which the legend names.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the line, as for `matplotlib.axes.Axes.plot`. The band has its
+            color.
 
         Returns
         -------
@@ -174,8 +176,9 @@ class FilterDisplay:
         if self.rows is not None:
             ax.plot(times, self.rows, ".", color="0.5", ms=4, label="measured")
         alone = len(times) == 1  # a line of one point is empty, and so is its band
-        marker = "o" if alone else None
-        (line,) = ax.plot(times, shown(self.means), marker=marker, label=self.name)
+        usual = {"marker": "o" if alone else None, "label": self.name}
+        style = style_of("lines.Line2D", line_kwargs, **usual)
+        (line,) = ax.plot(times, shown(self.means), **style)
         if self.n_stds > 0:
             ax.fill_between(
                 times,
@@ -189,7 +192,8 @@ class FilterDisplay:
         short_dates(ax)
         ax.set(xlabel="time", ylabel=self.name)
         if self.function is not None:
-            named = getattr(self.function, "__name__", "")
-            ax.set_ylabel(f"{named if named.isidentifier() else 'function'} of the state")
+            what = getattr(self.function, "__name__", "")
+            what = what if what.isidentifier() else "function"  # not "<lambda>"
+            ax.set_ylabel(f"{what} of the state")
         ax.legend()
         return self

@@ -8,6 +8,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from .._chains import r_hat
+from .._extras import style_of
 from ._base import figure_of, needs_matplotlib, refuse_others, whole_ticks
 
 
@@ -56,7 +57,7 @@ class TraceDisplay:
         self.r_hat_ = {name: float(r_hat(drawn)) for name, drawn in series.items()}
 
     @classmethod
-    def from_estimator(cls, estimator, *, n_variables=4, figure=None):
+    def from_estimator(cls, estimator, *, n_variables=4, figure=None, line_kwargs=None):
         """Plot the variables with the largest R-hat.
 
         Parameters
@@ -67,6 +68,8 @@ class TraceDisplay:
             Largest number of variables.
         figure : matplotlib Figure or SubFigure, default=None
             Figure to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the chains, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -87,15 +90,19 @@ class TraceDisplay:
         every = cls(dict(_series(draws)))
         worst = sorted(every.r_hat_, key=lambda name: -every.r_hat_[name])
         chosen = worst[:n_variables]
-        return cls({name: every.series[name] for name in chosen}).plot(figure=figure)
+        return cls({name: every.series[name] for name in chosen}).plot(
+            figure=figure, line_kwargs=line_kwargs
+        )
 
-    def plot(self, *, figure=None):
+    def plot(self, *, figure=None, line_kwargs=None):
         """Plot each variable on its axes.
 
         Parameters
         ----------
         figure : matplotlib Figure or SubFigure, default=None
             Figure to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the chains, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -107,7 +114,7 @@ class TraceDisplay:
         self.axes_ = figure.subplots(count, 1, squeeze=False, sharex=True)[:, 0]
         for ax, (name, chains) in zip(self.axes_, self.series.items(), strict=True):
             for chain in chains:
-                ax.plot(chain, lw=0.7)
+                ax.plot(chain, **style_of("lines.Line2D", line_kwargs, lw=0.7))
             ax.set_title(f"{name}: R-hat {self.r_hat_[name]:.3f}", fontsize="medium")
             ax.margins(x=0)
             if np.array_equal(chains, np.round(chains)):
