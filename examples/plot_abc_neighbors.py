@@ -54,6 +54,6 @@ print(
 best = -0.5 * np.log(2 * np.pi * np.e * shrink * NOISE**2)
 print(f"the exact posterior: {best:.3f} in expectation")
 axes.axhline(best, color="black", linestyle="--", label="exact, expected")
-axes.set(xscale="log", title="held-out score of each number of neighbors")
+axes.set(title="held-out score of each number of neighbors")
 axes.legend()
 plt.show()

@@ -39,3 +39,23 @@ def extra_module(module, extra, what):
         raise ImportError(
             f'{what} needs {name}: pip install "skpacbayes[{extra}]"'
         ) from error
+
+
+def style_of(artist, given, **usual):
+    """Return keyword arguments of an artist: the usual ones, replaced by those given.
+
+    Parameters
+    ----------
+    artist : str
+        Class of the artist in matplotlib, which knows short names, such as "lw".
+    given : dict or None
+        From the user.
+    **usual : object
+        What the display uses otherwise.
+    """
+    module, _, name = artist.partition(".")
+    known = getattr(import_module(f"matplotlib.{module}"), name)
+    normalize = import_module("matplotlib.cbook").normalize_kwargs
+    if "color" in (given or {}):
+        usual.pop("c", None)  # of a scatter, which refuses both
+    return normalize(usual, known) | normalize(given, known)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.utils import check_scalar
 
-from .._extras import extra_module
+from .._extras import extra_module, style_of
 from .._validation import as_numbers
 
 LEVELS = (0.001, 0.999)  # quantiles at the ends of an axis
@@ -77,6 +77,7 @@ class PosteriorDisplay:
         n_samples=5000,
         random_state=None,
         figure=None,
+        line_kwargs=None,
     ):
         """Draw from the posterior of one observation, and plot.
 
@@ -99,6 +100,8 @@ class PosteriorDisplay:
             Seed of the draws. None: the `random_state` of the estimator.
         figure : matplotlib Figure or SubFigure, default=None
             Figure to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the marginals, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -120,15 +123,17 @@ class PosteriorDisplay:
                     f"parameters, got {len(given)}."
                 )
         display = cls(draws, truth=truth, names=names, probability=probability)
-        return display.plot(figure=figure)
+        return display.plot(figure=figure, line_kwargs=line_kwargs)
 
-    def plot(self, *, figure=None):
+    def plot(self, *, figure=None, line_kwargs=None):
         """Plot the marginals on the diagonal and the pairs below it.
 
         Parameters
         ----------
         figure : matplotlib Figure or SubFigure, default=None
             Figure to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the marginals, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -138,6 +143,7 @@ class PosteriorDisplay:
         what = f"{type(self).__name__}.plot"
         plt = extra_module("matplotlib.pyplot", "plot", what)
         _check_probability(self.probability)
+        style = style_of("lines.Line2D", line_kwargs)
         p = self.draws.shape[1]
         if figure is None:
             figure = plt.figure(figsize=(1.5 + 2.2 * p,) * 2, layout="constrained")
@@ -151,7 +157,7 @@ class PosteriorDisplay:
                 if column > row:
                     axes.set_visible(False)
                 elif column == row:
-                    self._plot_marginal(axes, row, limits[row])
+                    self._plot_marginal(axes, row, limits[row], style)
                 else:
                     self._plot_pair(axes, row, column, limits)
                     axes.tick_params(labelleft=column == 0)  # shared limits
@@ -159,14 +165,15 @@ class PosteriorDisplay:
             self.axes_[p - 1, row].set_xlabel(names[row])
         return self
 
-    def _plot_marginal(self, axes, column, limits):
+    def _plot_marginal(self, axes, column, limits, style):
         draws = self.draws[:, column]
         (grid,), density = _smooth(draws[:, None], [limits])
         tails = (1 - self.probability) / 2
         low, high = np.quantile(draws, [tails, 1 - tails])
         inside = (grid >= low) & (grid <= high)
-        axes.fill_between(grid, density, where=inside, alpha=0.3, lw=0)
-        axes.plot(grid, density)
+        (line,) = axes.plot(grid, density, **style)
+        color = line.get_color()
+        axes.fill_between(grid, density, where=inside, color=color, alpha=0.3, lw=0)
         axes.set_title(_interval(low, high), fontsize="small")
         axes.set_yticks([])
         axes.set_ylim(0, None)

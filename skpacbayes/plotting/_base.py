@@ -85,6 +85,16 @@ def figure_of(display, figure, size):
     return figure
 
 
+def short_dates(ax):
+    """Write dates on the horizontal axis so that they do not overlap."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    if isinstance(ax.xaxis.get_major_locator(), AutoDateLocator):
+        locator = AutoDateLocator(minticks=3, maxticks=6)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
 def whole_ticks(axis):
     """Put ticks at whole numbers only, unless the axis has ticks of another kind."""
     locator = axis.get_major_locator()

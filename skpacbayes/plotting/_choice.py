@@ -3,7 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import axes_of, needs_matplotlib
+from .._extras import style_of
+from ._base import axes_of, needs_matplotlib, whole_ticks
 
 
 class ChoiceDisplay:
@@ -21,6 +22,8 @@ class ChoiceDisplay:
         Label of the positions.
     ylabel : str
         Label of the scores.
+    xscale : {"linear", "log"}, default="linear"
+        Scale of the positions.
 
     Attributes
     ----------
@@ -45,12 +48,12 @@ class ChoiceDisplay:
     True
     """
 
-    def __init__(self, curves, chosen, *, xlabel, ylabel):
+    def __init__(self, curves, chosen, *, xlabel, ylabel, xscale="linear"):
         self.curves, self.chosen = curves, chosen
-        self.xlabel, self.ylabel = xlabel, ylabel
+        self.xlabel, self.ylabel, self.xscale = xlabel, ylabel, xscale
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator, *, ax=None, line_kwargs=None):
         """Plot `elbo_path_`, `n_states_scores_` or `cv_table_` of an estimator.
 
         Parameters
@@ -59,6 +62,8 @@ class ChoiceDisplay:
             Fitted estimator with an automatic choice.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the curves, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -75,19 +80,21 @@ class ChoiceDisplay:
         for read in (_of_mixture, _of_states, _of_neighbors):
             found = read(estimator)
             if found is not None:
-                return cls(**found).plot(ax=ax)
+                return cls(**found).plot(ax=ax, line_kwargs=line_kwargs)
         raise ValueError(
             f"{type(estimator).__name__} has made no choice by scores: none of "
             "elbo_path_, n_states_scores_ and cv_table_ has at least two entries."
         )
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None, line_kwargs=None):
         """Plot the curves, and a line at the choice.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the curves, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -95,12 +102,15 @@ class ChoiceDisplay:
             The display, with `ax_` and `figure_`.
         """
         ax = axes_of(self, ax)
-        styles = ["o-", "s--", "^:", "d-."]
+        styles = [("o", "-"), ("s", "--"), ("^", ":"), ("d", "-.")]
         for number, (name, (places, scores)) in enumerate(self.curves.items()):
-            style = styles[number % len(styles)]
-            ax.plot(places, scores, style, ms=4, label=name)
-        ax.axvline(self.chosen, color="0.4", linestyle=":", label="chosen")
-        ax.set(xlabel=self.xlabel, ylabel=self.ylabel)
+            marker, dash = styles[number % len(styles)]
+            usual = {"marker": marker, "ls": dash, "ms": 4, "label": name}
+            ax.plot(places, scores, **style_of("lines.Line2D", line_kwargs, **usual))
+        chosen = f"chosen: {self.chosen}"
+        ax.axvline(self.chosen, color="0.4", linestyle=":", label=chosen)
+        ax.set(xlabel=self.xlabel, ylabel=self.ylabel, xscale=self.xscale)
+        whole_ticks(ax.xaxis)
         ax.legend()
         return self
 
@@ -143,10 +153,14 @@ def _of_neighbors(estimator):
             table["mean_score"][rows & (table["n_neighbors"] == place)].max()
             for place in places
         ]
-        curves[f"adjustment: {adjustment}"] = (places, np.array(best))
+        name = f"adjustment: {adjustment}"
+        if adjustment == str(estimator.adjustment_):
+            name += ", chosen"
+        curves[name] = (places, np.array(best))
     return {
         "curves": curves,
         "chosen": estimator.n_neighbors_,
         "xlabel": "neighbors",
         "ylabel": "log density of held-out pairs, nats",
+        "xscale": "log",  # as the candidates are spaced
     }

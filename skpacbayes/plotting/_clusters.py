@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from .._extras import style_of
 from ._base import along_stream, axes_of, needs_matplotlib, refuse_others, whole_ticks
 
 
@@ -49,7 +50,7 @@ class ClusterCountDisplay:
         self.probabilities, self.n_clusters = probabilities, n_clusters
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator, *, ax=None, bar_kwargs=None):
         """Plot the posterior of a fitted estimator.
 
         Parameters
@@ -58,6 +59,8 @@ class ClusterCountDisplay:
             Fitted estimator.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        bar_kwargs : dict, default=None
+            Style of the bars, as for `matplotlib.axes.Axes.bar`.
 
         Returns
         -------
@@ -68,15 +71,17 @@ class ClusterCountDisplay:
         check_is_fitted(estimator)
         refuse_others(cls, estimator, "n_clusters_posterior_", such_as="PACOClusterer")
         posterior = estimator.n_clusters_posterior_
-        return cls(posterior, estimator.n_clusters_).plot(ax=ax)
+        return cls(posterior, estimator.n_clusters_).plot(ax=ax, bar_kwargs=bar_kwargs)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None, bar_kwargs=None):
         """Plot a bar for each number; the estimator's number is dark.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        bar_kwargs : dict, default=None
+            Style of the bars, as for `matplotlib.axes.Axes.bar`.
 
         Returns
         -------
@@ -89,7 +94,8 @@ class ClusterCountDisplay:
         colors = np.where(sizes == self.n_clusters, "tab:blue", "lightsteelblue")
         shown = np.zeros(last)
         shown[: len(self.probabilities)] = self.probabilities[:last]
-        ax.bar(sizes, shown, color=list(colors))
+        style = style_of("patches.Rectangle", bar_kwargs, color=list(colors))
+        ax.bar(sizes, shown, **style)
         ax.set(xlabel="clusters", ylabel="posterior probability", ylim=(0, 1))
         whole_ticks(ax.xaxis)
         return self
@@ -151,6 +157,7 @@ class StreamDisplay:
         every=1,
         truth=None,
         ax=None,
+        line_kwargs=None,
     ):
         """Fit a clone of the estimator to a stream, and plot.
 
@@ -170,6 +177,8 @@ class StreamDisplay:
             True value after each row, if known.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the line of the values, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -196,9 +205,9 @@ class StreamDisplay:
         name = attribute.removesuffix("_").removeprefix("n_").replace("_", " ")
         display = cls(ends, np.array(values), name=name, truth=truth)
         display.estimator_ = model
-        return display.plot(ax=ax)
+        return display.plot(ax=ax, line_kwargs=line_kwargs)
 
-    def plot(self, *, label=None, ax=None):
+    def plot(self, *, label=None, ax=None, line_kwargs=None):
         """Plot the values as steps.
 
         Parameters
@@ -207,6 +216,8 @@ class StreamDisplay:
             Name of the values in a legend. None: "found" if `truth` is given.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the line of the values, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -217,13 +228,9 @@ class StreamDisplay:
         if self.truth is not None:
             ax.step(self.n_rows, self.truth, where="post", color="0.6", label="truth")
         marker = "." if len(self.n_rows) == 1 else None  # a step of one point is empty
-        ax.step(
-            self.n_rows,
-            self.values,
-            where="post",
-            marker=marker,
-            label=label or "found",
-        )
+        usual = {"marker": marker, "label": label or "found"}
+        style = style_of("lines.Line2D", line_kwargs, **usual)
+        ax.step(self.n_rows, self.values, where="post", **style)
         if self.truth is not None or label is not None:
             ax.legend()
         ax.set(xlabel="rows learnt", ylabel=self.name)

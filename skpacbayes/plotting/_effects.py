@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._extras import style_of
 from ._base import feature_name, figure_of, needs_matplotlib, refuse_others
 
 FEW_CATEGORIES = 8  # that have a tick each
@@ -81,7 +82,14 @@ class PartialEffectsDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X=None, *, features=None, target=None, figure=None
+        cls,
+        estimator,
+        X=None,
+        *,
+        features=None,
+        target=None,
+        figure=None,
+        line_kwargs=None,
     ):
         """Compute the effects of a fitted estimator, and plot them.
 
@@ -98,6 +106,8 @@ class PartialEffectsDisplay:
             Class whose score is shown, for a classifier of more than two classes.
         figure : matplotlib Figure or SubFigure, default=None
             Figure to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the effects, except of pairs, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -125,15 +135,17 @@ class PartialEffectsDisplay:
             names=[alone([feature_name(estimator, j) for j in own]) for own in columns],
             marks=None if rows is None else [alone(rows.T[[*own]]) for own in columns],
             categorical=[own[0] in categorical for own in columns],
-        ).plot(figure=figure)
+        ).plot(figure=figure, line_kwargs=line_kwargs)
 
-    def plot(self, *, figure=None):
+    def plot(self, *, figure=None, line_kwargs=None):
         """Plot each effect on its axes.
 
         Parameters
         ----------
         figure : matplotlib Figure or SubFigure, default=None
             Figure to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the effects, except of pairs, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -155,7 +167,7 @@ class PartialEffectsDisplay:
             if pair:
                 self._draw_pair(axes, place)
             else:
-                self._draw_effect(axes, place)
+                self._draw_effect(axes, place, line_kwargs)
                 if place // columns != last:
                     axes.set_ylabel("effect")
                 else:
@@ -164,17 +176,22 @@ class PartialEffectsDisplay:
             axes.set_title(f"in with probability {self.probabilities[place]:.2f}")
         return self
 
-    def _draw_effect(self, axes, place):
+    def _draw_effect(self, axes, place, line_kwargs):
         """Plot the effect of a variable, with its band."""
+        style = style_of("lines.Line2D", line_kwargs)
         points, effect = self.points[place], self.effects[place]
         band = 2 * self.stds[place]
         if self.categorical is not None and self.categorical[place]:
-            axes.errorbar(points, effect, yerr=band, fmt="o")
+            style = {"marker": "o", "linestyle": "None"} | style
+            axes.errorbar(points, effect, yerr=band, **style)
             if len(points) <= FEW_CATEGORIES:
                 axes.set_xticks(points)
         else:
-            axes.fill_between(points, effect - band, effect + band, alpha=0.3)
-            axes.plot(points, effect)
+            (line,) = axes.plot(points, effect, **style)
+            color = line.get_color()
+            axes.fill_between(
+                points, effect - band, effect + band, color=color, alpha=0.3
+            )
             axes.xaxis.get_major_locator().set_params(nbins=4)  # labels are wide
         if self.marks is not None:
             low = np.full(len(self.marks[place]), 0.02)

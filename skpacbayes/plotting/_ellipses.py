@@ -6,13 +6,8 @@ import numpy as np
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import (
-    axes_of,
-    columns_of,
-    feature_name,
-    needs_matplotlib,
-    refuse_others,
-)
+from .._extras import style_of
+from ._base import axes_of, columns_of, feature_name, needs_matplotlib, refuse_others
 
 
 class EllipsesDisplay:
@@ -77,7 +72,17 @@ class EllipsesDisplay:
         self.names = names
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, *, features=(0, 1), n_stds=2.0, ax=None):
+    def from_estimator(
+        cls,
+        estimator,
+        X=None,
+        *,
+        features=(0, 1),
+        n_stds=2.0,
+        ax=None,
+        scatter_kwargs=None,
+        ellipse_kwargs=None,
+    ):
         """Plot the components of a fitted mixture, or the clusters of a clusterer.
 
         Parameters
@@ -93,6 +98,10 @@ class EllipsesDisplay:
             Half axes of the ellipses, in standard deviations.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        scatter_kwargs : dict, default=None
+            Style of the rows, as for `matplotlib.axes.Axes.scatter`.
+        ellipse_kwargs : dict, default=None
+            Style of the ellipses, as for `matplotlib.patches.Ellipse`.
 
         Returns
         -------
@@ -115,15 +124,19 @@ class EllipsesDisplay:
             rows=None if X is None else np.asarray(X)[:, pair],
             labels=None if X is None else estimator.predict(X),
             names=tuple(feature_name(estimator, j) for j in pair),
-        ).plot(ax=ax)
+        ).plot(ax=ax, scatter_kwargs=scatter_kwargs, ellipse_kwargs=ellipse_kwargs)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None, scatter_kwargs=None, ellipse_kwargs=None):
         """Plot the rows and the ellipses; the heavier a component, the wider its line.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        scatter_kwargs : dict, default=None
+            Style of the rows, as for `matplotlib.axes.Axes.scatter`.
+        ellipse_kwargs : dict, default=None
+            Style of the ellipses, as for `matplotlib.patches.Ellipse`.
 
         Returns
         -------
@@ -131,26 +144,24 @@ class EllipsesDisplay:
             The display, with `ax_` and `figure_`.
         """
         ax = axes_of(self, ax)
+        from matplotlib import colormaps
         from matplotlib.patches import Ellipse
 
         if self.rows is not None:
-            shades = {"c": self.labels % 10, "cmap": "tab10", "vmin": 0, "vmax": 9}
-            ax.scatter(*self.rows.T, s=8, alpha=0.6, **shades)
+            usual = {"s": 8, "alpha": 0.6, "c": colormaps["tab10"](self.labels % 10)}
+            ax.scatter(
+                *self.rows.T,
+                **style_of("collections.PathCollection", scatter_kwargs, **usual),
+            )
         for mean, covariance, weight in zip(
             self.means, self.covariances, self.weights, strict=True
         ):
             squares, axes = np.linalg.eigh(covariance)
             width, height = 2 * self.n_stds * np.sqrt(squares)
-            ax.add_patch(
-                Ellipse(
-                    mean,
-                    width,
-                    height,
-                    angle=float(np.degrees(np.arctan2(axes[1, 0], axes[0, 0]))),
-                    fill=False,
-                    lw=0.8 + 2 * float(weight),
-                )
-            )
+            angle = float(np.degrees(np.arctan2(axes[1, 0], axes[0, 0])))
+            usual = {"fill": False, "lw": 0.8 + 2 * float(weight)}
+            style = style_of("patches.Ellipse", ellipse_kwargs, **usual)
+            ax.add_patch(Ellipse(mean, width, height, angle=angle, **style))
         ax.plot(*self.means.T, "kx")
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.autoscale_view()

@@ -4,13 +4,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from ._base import (
-    axes_of,
-    columns_of,
-    feature_name,
-    needs_matplotlib,
-    refuse_others,
-)
+from .._extras import style_of
+from ._base import axes_of, columns_of, feature_name, needs_matplotlib, refuse_others
 
 
 class EmissionsDisplay:
@@ -90,6 +85,7 @@ class EmissionsDisplay:
         grid=None,
         rows=False,
         ax=None,
+        line_kwargs=None,
     ):
         """Compute the densities over the range of some rows, and plot.
 
@@ -116,6 +112,8 @@ class EmissionsDisplay:
             Whether to draw a histogram of the column of X behind the densities.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the curves, or of the points, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -153,9 +151,9 @@ class EmissionsDisplay:
             names=[f"state {j}" for j in chosen] if names is None else list(names),
             name=feature_name(estimator, feature),
             categorical=_kind_of(estimator, feature) == "categorical",
-        ).plot(ax=ax)
+        ).plot(ax=ax, line_kwargs=line_kwargs)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None, line_kwargs=None):
         """Plot a curve for each state, and the bands; states differ in style, too.
 
         Probabilities of categories, or of one value, are points with bars.
@@ -164,6 +162,8 @@ class EmissionsDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the curves, or of the points, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -185,14 +185,16 @@ class EmissionsDisplay:
         step = np.diff(np.unique(self.grid)).min(initial=1.0) if alone else 0.0
         for j in range(n_states):
             if alone:
+                shift = 0.3 * step * ((j + 0.5) / n_states - 0.5)
+                usual = {"marker": "o", "ls": "None", "label": names[j]}
                 self._draw_points(
-                    ax, j, 0.3 * step * ((j + 0.5) / n_states - 0.5), names[j]
+                    ax, j, shift, style_of("lines.Line2D", line_kwargs, **usual)
                 )
                 continue
-            style = styles[j % len(styles)]
-            (line,) = ax.plot(
-                self.grid, self.densities[:, j], style, marker=marker, label=names[j]
-            )
+            dash = styles[j % len(styles)]
+            usual = {"marker": marker, "ls": dash, "label": names[j]}
+            style = style_of("lines.Line2D", line_kwargs, **usual)
+            (line,) = ax.plot(self.grid, self.densities[:, j], **style)
             if self.bands is not None:
                 low, high = self.bands[:, :, j]
                 color = line.get_color()
@@ -201,10 +203,10 @@ class EmissionsDisplay:
         ax.legend()
         return self
 
-    def _draw_points(self, ax, j, shift, name):
+    def _draw_points(self, ax, j, shift, style):
         """Plot the probabilities of a state as points, the band as bars."""
         points = self.grid + shift
-        (drawn,) = ax.plot(points, self.densities[:, j], "o", label=name)
+        (drawn,) = ax.plot(points, self.densities[:, j], **style)
         if self.bands is not None:
             ax.vlines(points, *self.bands[:, :, j], color=drawn.get_color())
 

@@ -5,8 +5,10 @@ from numbers import Real
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_consistent_length
 
-from ._base import axes_of, check_columns, needs_matplotlib, refuse_others
+from .._extras import style_of
+from ._base import axes_of, check_columns, needs_matplotlib, refuse_others, short_dates
 
 
 class FilterDisplay:
@@ -88,6 +90,7 @@ class FilterDisplay:
         function=None,
         inputs=None,
         ax=None,
+        line_kwargs=None,
     ):
         """Let a clone of the filter follow rows from the first, and plot.
 
@@ -116,6 +119,9 @@ class FilterDisplay:
             Inputs of each row.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the line, as for `matplotlib.axes.Axes.plot`. The band has its
+            color.
 
         Returns
         -------
@@ -126,10 +132,12 @@ class FilterDisplay:
         method = "fit_smooth" if smooth else "fit_filter"
         refuse_others(cls, estimator, method, such_as="ClusteredParticleFilter")
         check_scalar(n_stds, "n_stds", Real, min_val=0)
+        check_consistent_length(X, times)
         first = clone(estimator).fit(
             X[:1], inputs=None if inputs is None else inputs[:1]
         )
-        check_columns("state", [state], first.particles_.shape[1])
+        n_states = first.particles_.shape[1]
+        check_columns("state", [state], n_states)
         if rows:
             check_columns("rows=True with state", [state], np.shape(X)[1])
         means, stds = getattr(clone(estimator), method)(X, inputs=inputs)
@@ -139,17 +147,21 @@ class FilterDisplay:
             times=None if times is None else np.asarray(times),
             n_stds=n_stds,
             rows=np.asarray(X)[:, state] if rows else None,
-            name=f"{'smoothed' if smooth else 'filtered'} state",
+            name=f"{'smoothed' if smooth else 'filtered'} state"
+            + (f" {state}" if n_states > 1 else ""),
             function=function,
-        ).plot(ax=ax)
+        ).plot(ax=ax, line_kwargs=line_kwargs)
 
-    def plot(self, *, ax=None):
-        """Plot the mean and the band.
+    def plot(self, *, ax=None, line_kwargs=None):
+        """Plot the mean and the band, which the legend names.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the line, as for `matplotlib.axes.Axes.plot`. The band has its
+            color.
 
         Returns
         -------
@@ -163,9 +175,25 @@ class FilterDisplay:
         low, high = shown(self.means - band), shown(self.means + band)
         if self.rows is not None:
             ax.plot(times, self.rows, ".", color="0.5", ms=4, label="measured")
-        ax.fill_between(times, low, high, alpha=0.3, lw=0)
-        ax.plot(times, shown(self.means), label=self.name)
+        alone = len(times) == 1  # a line of one point is empty, and so is its band
+        usual = {"marker": "o" if alone else None, "label": self.name}
+        style = style_of("lines.Line2D", line_kwargs, **usual)
+        (line,) = ax.plot(times, shown(self.means), **style)
+        if self.n_stds > 0:
+            ax.fill_between(
+                times,
+                low,
+                high,
+                color=line.get_color(),
+                alpha=0.3,
+                lw=4 if alone else 0,
+                label=f"± {self.n_stds:g} standard deviations",
+            )
+        short_dates(ax)
         ax.set(xlabel="time", ylabel=self.name)
-        if self.rows is not None:
-            ax.legend()
+        if self.function is not None:
+            what = getattr(self.function, "__name__", "")
+            what = what if what.isidentifier() else "function"  # not "<lambda>"
+            ax.set_ylabel(f"{what} of the state")
+        ax.legend()
         return self

@@ -6,6 +6,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_scalar
 
+from .._extras import style_of
 from ._base import along_stream, axes_of, needs_matplotlib, refuse_others
 
 
@@ -57,7 +58,9 @@ class ProgressiveLossDisplay:
         self.certificate, self.name = certificate, name
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, n_points=60, ax=None):
+    def from_estimator(
+        cls, estimator, X, y=None, *, n_points=60, ax=None, line_kwargs=None
+    ):
         """Let a clone of the estimator learn a stream, and plot.
 
         Parameters
@@ -72,6 +75,8 @@ class ProgressiveLossDisplay:
             Points of the curve, at most; closer together where the stream begins.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the curve, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -90,15 +95,17 @@ class ProgressiveLossDisplay:
             losses.append(model.cumulative_loss_ / end)
         display = cls(ends, np.array(losses), certificate=_certificate(model, X, y))
         display.estimator_ = model
-        return display.plot(ax=ax)
+        return display.plot(ax=ax, line_kwargs=line_kwargs)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None, line_kwargs=None):
         """Plot the average loss, and the bound of the certificate.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the curve, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -106,7 +113,8 @@ class ProgressiveLossDisplay:
             The display, with `ax_` and `figure_`.
         """
         ax = axes_of(self, ax)
-        ax.semilogx(self.n_rows, self.losses, label="observed")
+        style = style_of("lines.Line2D", line_kwargs, label="observed")
+        ax.semilogx(self.n_rows, self.losses, **style)
         if self.certificate is not None:
             bound = self.certificate.bound / self.n_rows[-1]
             label = "bound for all rows"

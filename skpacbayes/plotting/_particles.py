@@ -1,8 +1,11 @@
 """Display of the particles of a filter at the last row."""
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._extras import style_of
 from ._base import axes_of, needs_matplotlib, refuse_others
 
 
@@ -51,7 +54,9 @@ class ParticlesDisplay:
         self.particles, self.weights, self.names = particles, weights, names
 
     @classmethod
-    def from_estimator(cls, estimator, *, states=(0, 1), names=None, ax=None):
+    def from_estimator(
+        cls, estimator, *, states=(0, 1), names=None, ax=None, scatter_kwargs=None
+    ):
         """Plot the particles of a fitted filter, at the last row that it has read.
 
         Parameters
@@ -64,6 +69,8 @@ class ParticlesDisplay:
             Names of these coordinates; None for "state" and their numbers.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        scatter_kwargs : dict, default=None
+            Style of the particles, as for `matplotlib.axes.Axes.scatter`.
 
         Returns
         -------
@@ -79,28 +86,31 @@ class ParticlesDisplay:
         check_is_fitted(estimator)
         refuse_others(cls, estimator, "particles_", such_as="ClusteredParticleFilter")
         particles = estimator.particles_
-        if len(set(states)) != 2 or len(states) != 2 or min(states) < 0:
+        whole = all(isinstance(j, Integral) and j >= 0 for j in states)
+        if not whole or len(set(states)) != 2 or len(states) != 2:
             raise ValueError(
                 f"states={states} should be two different numbers, 0 or more."
             )
         if max(states) >= particles.shape[1]:
             raise ValueError(
                 f"states={states} needs a state of at least {max(states) + 1} "
-                f"coordinates, got {particles.shape[1]}."
+                f"coordinates, got {particles.shape[1]}; FilterDisplay draws one."
             )
         return cls(
             particles[:, list(states)],
             estimator.weights_,
             names=tuple(f"state {j}" for j in states) if names is None else names,
-        ).plot(ax=ax)
+        ).plot(ax=ax, scatter_kwargs=scatter_kwargs)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None, scatter_kwargs=None):
         """Plot a dot for each particle.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        scatter_kwargs : dict, default=None
+            Style of the particles, as for `matplotlib.axes.Axes.scatter`.
 
         Returns
         -------
@@ -108,7 +118,10 @@ class ParticlesDisplay:
             The display, with `ax_` and `figure_`.
         """
         ax = axes_of(self, ax)
-        areas = 10 * self.weights * len(self.weights)  # 10 points squared on average
-        ax.scatter(*self.particles.T, s=np.minimum(areas, 300), c="black", lw=0)
+        # 10 points squared on average, if no particle has more than 300.
+        scale = min(10 * len(self.weights), 300 / np.max(self.weights))
+        usual = {"s": scale * self.weights, "c": "black", "alpha": 0.6, "lw": 0}
+        style = style_of("collections.PathCollection", scatter_kwargs, **usual)
+        ax.scatter(*self.particles.T, **style)
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         return self

@@ -1,13 +1,16 @@
 """Display of the regimes of a sequence."""
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
+from .._extras import style_of
 from ._base import (
     axes_of,
     columns_of,
     feature_name,
     needs_matplotlib,
     refuse_others,
+    short_dates,
 )
 
 
@@ -59,7 +62,15 @@ class RegimesDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, *, feature=0, times=None, inputs=None, ax=None
+        cls,
+        estimator,
+        X,
+        *,
+        feature=0,
+        times=None,
+        inputs=None,
+        ax=None,
+        line_kwargs=None,
     ):
         """Compute the probabilities of the regimes, and plot.
 
@@ -77,6 +88,8 @@ class RegimesDisplay:
             Inputs of each row. Needed if the model was fitted with some.
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the line of the values, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -87,6 +100,7 @@ class RegimesDisplay:
         refuse_others(cls, estimator, "predict_proba", such_as="DirichletProcessHMM")
         if np.ndim(X) == 2:  # the estimator refuses others
             (feature,) = columns_of(estimator, "feature", [feature], np.shape(X)[1])
+        check_consistent_length(X, times)
         given = {} if inputs is None else {"inputs": inputs}
         probabilities = estimator.predict_proba(X, **given)
         return cls(
@@ -94,15 +108,17 @@ class RegimesDisplay:
             probabilities,
             times=None if times is None else np.asarray(times),
             name=feature_name(estimator, feature),
-        ).plot(ax=ax)
+        ).plot(ax=ax, line_kwargs=line_kwargs)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None, line_kwargs=None):
         """Plot the values; behind them each state has a color, mixed where unsure.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the line of the values, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -111,15 +127,13 @@ class RegimesDisplay:
         """
         ax = axes_of(self, ax)
         from matplotlib import colormaps
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
         from matplotlib.patches import Patch
 
         n_rows, n_states = self.probabilities.shape
         times = np.arange(n_rows) if self.times is None else self.times
-        ax.plot(times, self.values, color="black", lw=0.8, marker=".", ms=2)
-        locator = ax.xaxis.get_major_locator()
-        if isinstance(locator, AutoDateLocator):  # else dates overlap
-            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        usual = {"color": "black", "lw": 0.8, "marker": ".", "ms": 2}
+        ax.plot(times, self.values, **style_of("lines.Line2D", line_kwargs, **usual))
+        short_dates(ax)
         limits = ax.get_ylim()
         # The extremes of this map differ in lightness, too.
         colors = colormaps["viridis"](np.linspace(1.0, 0.25, n_states))[:, :3]

@@ -1,10 +1,15 @@
 """Display of the traces of chains."""
 
+import itertools
+from numbers import Integral
+
 import numpy as np
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from .._chains import r_hat
-from ._base import figure_of, needs_matplotlib, refuse_others
+from .._extras import style_of
+from ._base import figure_of, needs_matplotlib, refuse_others, whole_ticks
 
 
 class TraceDisplay:
@@ -52,7 +57,7 @@ class TraceDisplay:
         self.r_hat_ = {name: float(r_hat(drawn)) for name, drawn in series.items()}
 
     @classmethod
-    def from_estimator(cls, estimator, *, n_variables=4, figure=None):
+    def from_estimator(cls, estimator, *, n_variables=4, figure=None, line_kwargs=None):
         """Plot the variables with the largest R-hat.
 
         Parameters
@@ -63,6 +68,8 @@ class TraceDisplay:
             Largest number of variables.
         figure : matplotlib Figure or SubFigure, default=None
             Figure to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the chains, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -71,6 +78,7 @@ class TraceDisplay:
         """
         needs_matplotlib(cls)
         check_is_fitted(estimator)
+        check_scalar(n_variables, "n_variables", Integral, min_val=1)
         refuse_others(
             cls,
             estimator,
@@ -79,18 +87,22 @@ class TraceDisplay:
             kind="samples by Markov chains",
         )
         draws = estimator._chain_draws()
-        every = cls(dict(_series({**draws.sample_stats, **draws.posterior})))
+        every = cls(dict(_series(draws)))
         worst = sorted(every.r_hat_, key=lambda name: -every.r_hat_[name])
         chosen = worst[:n_variables]
-        return cls({name: every.series[name] for name in chosen}).plot(figure=figure)
+        return cls({name: every.series[name] for name in chosen}).plot(
+            figure=figure, line_kwargs=line_kwargs
+        )
 
-    def plot(self, *, figure=None):
+    def plot(self, *, figure=None, line_kwargs=None):
         """Plot each variable on its axes.
 
         Parameters
         ----------
         figure : matplotlib Figure or SubFigure, default=None
             Figure to plot on. None: a new figure.
+        line_kwargs : dict, default=None
+            Style of the chains, as for `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
@@ -99,21 +111,30 @@ class TraceDisplay:
         """
         count = len(self.series)
         figure = figure_of(self, figure, (8, 0.6 + 1.5 * count))
-        self.axes_ = figure.subplots(count, 1, squeeze=False)[:, 0]
+        self.axes_ = figure.subplots(count, 1, squeeze=False, sharex=True)[:, 0]
         for ax, (name, chains) in zip(self.axes_, self.series.items(), strict=True):
             for chain in chains:
-                ax.plot(chain, lw=0.7)
+                ax.plot(chain, **style_of("lines.Line2D", line_kwargs, lw=0.7))
             ax.set_title(f"{name}: R-hat {self.r_hat_[name]:.3f}", fontsize="medium")
             ax.margins(x=0)
-        self.axes_[-1].set_xlabel("draw")
+            if np.array_equal(chains, np.round(chains)):
+                whole_ticks(ax.yaxis)
+        label = "draw" if len(chains) == 1 else f"draw of each of {len(chains)} chains"
+        self.axes_[-1].set_xlabel(label)
         return self
 
 
-def _series(variables):
+def _series(draws):
     """Yield the name and the chains of each scalar variable."""
-    for name, drawn in variables.items():
+    for name, drawn in {**draws.sample_stats, **draws.posterior}.items():
         drawn = np.asarray(drawn, dtype=float)
         flat = drawn.reshape(*drawn.shape[:2], -1)
-        for j, place in enumerate(np.ndindex(drawn.shape[2:])):
+        sizes = drawn.shape[2:]
+        axes = draws.dims.get(name, [None] * len(sizes))
+        labels = [
+            draws.coords.get(axis, range(size))
+            for axis, size in zip(axes, sizes, strict=True)
+        ]
+        for j, place in enumerate(itertools.product(*labels)):
             label = f"{name}[{', '.join(map(str, place))}]" if place else name
             yield label, flat[:, :, j]

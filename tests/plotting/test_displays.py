@@ -290,17 +290,17 @@ def test_particles_have_areas_by_their_weights(ax, monkeypatch):
     display = ParticlesDisplay.from_estimator(model, states=(1, 0), ax=ax)
     (cloud,) = ax.collections
     np.testing.assert_array_equal(cloud.get_offsets(), model.particles_[:, ::-1])
-    areas = cloud.get_sizes()
-    small = areas < 300
-    ratios = areas[small] / display.weights[small]
-    np.testing.assert_allclose(ratios, 10 * 80)
+    np.testing.assert_allclose(cloud.get_sizes(), 10 * 80 * display.weights)
+    weights = np.array([0.9, 0.08, 0.02])  # the heaviest does not hide all others
+    heavy = ParticlesDisplay(np.eye(3)[:, :2], weights).plot().ax_.collections[0]
+    np.testing.assert_allclose(heavy.get_sizes() / weights, 30, rtol=1e-12)
     assert ax.get_xlabel() == "state 1"
     with pytest.raises(ValueError, match=r"states=\(0, 5\) needs .* 6 coord"):
         ParticlesDisplay.from_estimator(model, states=(0, 5))
     monkeypatch.setattr(ClusteredParticleFilter, "fit_smooth", None)  # is not called
     with pytest.raises(ValueError, match="state=6 should be from 0 to 1"):
         FilterDisplay.from_estimator(model, X[:20], state=6)
-    for states in (0, 0), (-1, 0), (0,):
+    for states in (0, 0), (-1, 0), (0,), ("level", 0), (0.5, 1):
         with pytest.raises(ValueError, match="should be two different numbers"):
             ParticlesDisplay.from_estimator(model, states=states)
 
@@ -468,3 +468,188 @@ def test_one_row_and_dates_of_regimes(regimes, ax):
     narrow.figure.canvas.draw()
     boxes = [label.get_window_extent() for label in narrow.get_xticklabels()]
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def style_keywords(display):
+    """Return the keywords of `plot` that are styles."""
+    keywords = inspect.signature(display.plot).parameters
+    return [name for name in keywords if name.endswith("_kwargs")]
+
+
+def is_red(artist):
+    """Return whether a line, a face or an edge is red, whatever its transparency."""
+    parts = ("get_color", "get_facecolor", "get_edgecolor")
+    found = [getattr(artist, part)() for part in parts if hasattr(artist, part)]
+    rgb = [np.ravel(matplotlib.colors.to_rgba_array(color)[:, :3]) for color in found]
+    return any(np.array_equal(color, [1, 0, 0]) for color in rgb)
+
+
+PAIR, STEPS = np.eye(3)[:, :2], np.arange(3)
+DISPLAYS = {
+    "ChoiceDisplay": lambda: ChoiceDisplay(
+        {"a": (STEPS, STEPS), "b": (STEPS, -STEPS)}, 1, xlabel="size", ylabel="score"
+    ),
+    "ClusterCountDisplay": lambda: ClusterCountDisplay(np.array([0.3, 0.7]), 2),
+    "EllipsesDisplay": lambda: EllipsesDisplay(
+        PAIR, np.tile(np.eye(2), (3, 1, 1)), np.ones(3) / 3, rows=PAIR, labels=STEPS
+    ),
+    "EmissionsDisplay": lambda: EmissionsDisplay(STEPS, PAIR),
+    "FilterDisplay": lambda: FilterDisplay(STEPS, np.ones(3)),
+    "PartialEffectsDisplay": lambda: PartialEffectsDisplay(
+        [0, 1],
+        [STEPS, STEPS],
+        [STEPS, STEPS],
+        [np.ones(3), np.ones(3)],
+        probabilities=[1.0, 0.5],
+        names=["x0", "x1"],
+        categorical=[False, True],
+    ),
+    "ParticlesDisplay": lambda: ParticlesDisplay(PAIR, np.ones(3) / 3),
+    "PosteriorDisplay": lambda: skpacbayes.PosteriorDisplay(X),
+    "ProgressiveLossDisplay": lambda: ProgressiveLossDisplay(STEPS + 1, STEPS),
+    "RegimesDisplay": lambda: RegimesDisplay(STEPS, PAIR),
+    "StreamDisplay": lambda: StreamDisplay(STEPS, STEPS, truth=STEPS),
+    "TraceDisplay": lambda: TraceDisplay({"a": np.arange(16.0).reshape(2, 8)}),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in skpacbayes.__all__ if name.endswith("Display")]
+)
+def test_styles_reach_the_artists_of_every_display(name):
+    """A new display needs an entry in `DISPLAYS`, and a keyword for its style."""
+    display = DISPLAYS[name]()
+    keywords = style_keywords(type(display))
+    assert keywords
+    assert keywords == [
+        key
+        for key in inspect.signature(type(display).from_estimator).parameters
+        if key.endswith("_kwargs")
+    ]
+    for keyword in keywords:
+        style = {"lw": 3.5, "color": "red", "gid": "styled"}  # over other names' too
+        drawn = display.plot(**{keyword: style}).figure_.findobj(
+            lambda artist: artist.get_gid() == "styled"
+        )
+        assert drawn
+        for artist in drawn:
+            assert np.all(np.asarray(artist.get_linewidth()) == 3.5)
+            assert is_red(artist)
+        with pytest.raises((AttributeError, TypeError), match="nonsense"):
+            display.plot(**{keyword: {"nonsense": 1}})
+        plain = display.plot().figure_
+        assert not plain.findobj(lambda artist: artist.get_gid() == "styled")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of small tables
+def test_styles_given_to_from_estimator(clusterer, regimes, monkeypatch):
+    """They are handed to `plot`, whatever the display."""
+    frame = pd.DataFrame(X[:40, :1])
+    tracker = ClusteredParticleFilter(n_particles=20, random_state=0)
+    online = OnlineVIRegressor()
+    additive = SparseAdditiveGibbsRegressor(n_iter=20, burn_in=5, random_state=0)
+    abc = ABCPosteriorKDE(random_state=0, n_validation=20)
+    abc.fit(X, X[:, 0] + np.random.default_rng(0).normal(size=120))
+    arguments = {
+        "ChoiceDisplay": (abc,),
+        "ClusterCountDisplay": (clusterer,),
+        "EllipsesDisplay": (clusterer, X),
+        "EmissionsDisplay": (regimes[1], regimes[0]),
+        "FilterDisplay": (tracker, frame),
+        "PartialEffectsDisplay": (additive.fit(X, X[:, 0]),),
+        "ParticlesDisplay": (clone(tracker).fit(X[:20]),),
+        "PosteriorDisplay": (abc, X[:1]),
+        "ProgressiveLossDisplay": (online, X, X[:, 0]),
+        "RegimesDisplay": (regimes[1], regimes[0]),
+        "StreamDisplay": (PACOClusterer(), X[:20]),
+        "TraceDisplay": (regimes[1],),
+    }
+    assert arguments.keys() == DISPLAYS.keys()
+    for name, given in arguments.items():
+        display = getattr(skpacbayes, name)
+        styles = {key: {"gid": key} for key in style_keywords(display)}
+        options = {"every": 20} if name == "StreamDisplay" else {}
+        monkeypatch.setattr(display, "plot", lambda self, **handed: handed)
+        handed = display.from_estimator(*given, **options, **styles)
+        assert {key: handed[key] for key in styles} == styles, name
+
+
+def words(ax):
+    """Return the texts of the legend."""
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_a_filter_says_which_state_and_what_the_band_is(ax):
+    tracker = ClusteredParticleFilter(n_particles=50, random_state=0)
+    ax.plot([0, 1], [0, 1])  # the band keeps the color of the mean all the same
+    FilterDisplay.from_estimator(tracker, X[:20], state=1, n_stds=3, ax=ax)
+    assert words(ax) == ["smoothed state 1", "± 3 standard deviations"]
+    assert ax.get_ylabel() == "smoothed state 1"
+    band, line = ax.collections[0].get_facecolor()[0], ax.lines[1].get_color()
+    assert matplotlib.colors.same_color(band[:3], line)
+    alone = FilterDisplay.from_estimator(tracker, X[:20, :1], n_stds=0, smooth=False)
+    assert words(alone.ax_) == ["filtered state"]
+    assert not alone.ax_.collections
+    for function, what in ((np.exp, "exp"), (lambda state: 2 * state, "function")):
+        display = FilterDisplay(STEPS, np.ones(3), function=function).plot()
+        assert display.ax_.get_ylabel() == f"{what} of the state"
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        FilterDisplay.from_estimator(tracker, X[:20], times=np.arange(5))
+
+
+def test_times_of_regimes_of_another_length_are_refused(regimes):
+    series, model = regimes
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        RegimesDisplay.from_estimator(model, series, times=np.arange(5))
+
+
+def test_one_row_of_a_filter_is_seen(ax):
+    FilterDisplay(np.array([2.0]), np.array([0.5])).plot(ax=ax)
+    assert ax.lines[0].get_marker() == "o"
+    assert ax.collections[0].get_linewidth()[0] > 0
+    low, high = ax.get_ylim()
+    assert low < 1 < 3 < high
+
+
+@pytest.mark.parametrize("step", ["D", "m", "s"])
+def test_dates_of_a_filter_do_not_overlap(step):
+    times = np.datetime64("2020-01-01", step) + 13 * np.arange(120)
+    narrow = plt.figure(figsize=(4, 2), layout="constrained").subplots()
+    FilterDisplay(np.zeros(120), np.ones(120), times=times).plot(ax=narrow)
+    narrow.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in narrow.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_a_choice_has_whole_ticks_and_says_what_is_chosen():
+    scores = {"score": (np.array([1, 2]), np.array([0.0, 1.0]))}
+    display = ChoiceDisplay(scores, 2, xlabel="states", ylabel="score").plot()
+    display.figure_.canvas.draw()
+    ticks = display.ax_.get_xticks()
+    assert np.array_equal(ticks, np.round(ticks))
+    assert words(display.ax_) == ["score", "chosen: 2"]
+    posterior = ABCPosteriorKDE(random_state=0, n_validation=20)
+    posterior.fit(X, X[:, 0] + np.random.default_rng(0).normal(size=120))
+    display = ChoiceDisplay.from_estimator(posterior)
+    assert display.ax_.get_xscale() == "log"
+    (chosen,) = (name for name in display.curves if name.endswith(", chosen"))
+    assert chosen == f"adjustment: {posterior.adjustment_}, chosen"
+
+
+def test_traces_have_names_of_features_and_numbers_of_chains():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(size=(60, 2)), columns=["length", "weight"])
+    model = SparseAdditiveGibbsRegressor(n_iter=50, burn_in=10, random_state=0)
+    model.fit(frame, np.sin(6 * frame["length"]) + 0.1 * rng.normal(size=60))
+    display = TraceDisplay.from_estimator(model, n_variables=99)
+    assert {"included[length]", "included[weight]"} <= display.series.keys()
+    n_chains = len(display.series["n_variables"])
+    assert display.axes_[-1].get_xlabel() == f"draw of each of {n_chains} chains"
+    one = TraceDisplay({"n_clusters": np.tile([[1.0, 2.0]], (1, 8))}).plot()
+    assert one.axes_[0].get_xlabel() == "draw"
+    one.figure_.canvas.draw()
+    ticks = one.axes_[0].get_yticks()
+    assert np.array_equal(ticks, np.round(ticks))
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match=f"n_variables == {wrong}"):
+            TraceDisplay.from_estimator(model, n_variables=wrong)
