@@ -10,7 +10,8 @@ from scipy.special import logsumexp
 from ._paco_mixture import LEAST_GAIN, log_components
 from ._paco_skewed import quantile
 
-# Number of normal parts of the law of the log distances, and of iterations of EM.
+# Number of normal parts in the distribution of the log distances, and of iterations of
+# EM.
 _PARTS, _MAX_ITER = 3, 50
 # Quantiles of the log distances from which the means of the parts start, and share of
 # the rows nearest to their centres, whose density is constant.

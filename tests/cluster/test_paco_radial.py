@@ -67,7 +67,7 @@ def test_two_groups_with_one_centre_beside_another_are_two(d, seed):
 
 @pytest.mark.parametrize("d", [1, 2, 5, 20])
 def test_log_densities_are_those_of_normal_noise(d):
-    """The form of the law costs little, and parameters fit chance by 4 nats.
+    """A distribution of any form costs little: parameters fit chance by 4 nats.
 
     Three normal parts describe the log of a chi distribution but for .003 nats a row,
     with the constant density of the nearest rows; the error of the mean is smaller.

@@ -13,8 +13,8 @@ from skpacbayes import PACOClusterer
 from skpacbayes.cluster._paco_fitting import MixtureProblem
 from skpacbayes.cluster._paco_skewed import (
     SkewedClusters,
-    quantile,
     log_ratios_along,
+    quantile,
 )
 
 NOISE = {
