@@ -309,8 +309,16 @@ class Search:
             found = self.solutions.setdefault(mixture.kind, {})
             found[k] = max(mixture, found.get(k, mixture), key=self.value)
 
-    def let_best_be_skewed(self, mixtures):
-        """Add the gain of skewed clusters where the mixture can be the best of all."""
+    def let_best_have_other_noise(self, mixtures):
+        """Add the gain of the noise of other mixtures that are skewed or have cores.
+
+        That of skewed clusters is added where the mixture can be the best of all.
+        """
+        if self.radial.any:
+            for mixture in mixtures:
+                self.radial.look_at(mixture)
+        if not self.skewed.any:
+            return
         best = -math.inf
         for mixture in sorted(mixtures, key=self.value, reverse=True):
             if self.value(mixture) + self.skewed.most_of(mixture) > best:
