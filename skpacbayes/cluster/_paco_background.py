@@ -194,8 +194,8 @@ def _instead_of_some_clusters(search, best):
             fitted = without_chance_groups(problem, fitted)
             if fitted is not None:
                 found.append(fitted)
-    if len(found) > 1 and search.skewed.any:
-        search.let_best_be_skewed(found)
+    if len(found) > 1:
+        search.let_best_have_other_noise(found)
     if wide.any():
         search.others = found[1:]
     return max(found, key=search.value)
@@ -249,8 +249,7 @@ def _likeliest(search, n_clusters, shape, own, fits):
     ]
     found = [without_chance_groups(search.problem, one) for one in found]
     found = [one for one in found if one is not None]
-    if search.skewed.any:
-        search.let_best_be_skewed(found)
+    search.let_best_have_other_noise(found)
     return max(found, key=search.value, default=None)
 
 

@@ -10,12 +10,14 @@ from scipy.special import logsumexp
 from ._paco_mixture import LEAST_GAIN, log_components
 from ._paco_skewed import quantile
 
-# Number of normal parts of the law of the log distances, and of iterations of EM.
+# Number of normal parts in the distribution of the log distances, and of iterations of
+# EM.
 _PARTS, _MAX_ITER = 3, 50
 # Quantiles of the log distances from which the means of the parts start, and share of
 # the rows nearest to their centres, whose density is constant.
 _STARTS, _NEAREST = (0.1, 0.5, 0.9), 0.01
-# Least variance of a part, over the variance of the log distances.
+# Least variance of a part, over the variance of the log distances or, if larger, about
+# that of normal noise: pairs of rows have equal distances from their centres.
 _LEAST_VARIANCE = 0.01
 # Distance below which two clusters have one centre, over the root mean square distance
 # of the rows of the narrower one from its centre; standard errors that are added to it.
@@ -41,6 +43,11 @@ class RadialNoise:
         self.problem = problem
         self.found = {}
 
+    @property
+    def any(self):
+        """Whether any tested mixture gains."""
+        return any(gain > 0 for gain, _ in self.found.values())
+
     def gain(self, mixture):
         """Return the gain in log evidence; 0 if not tested."""
         return self.found.get(mixture, (0.0, 0.0))[0]
@@ -59,8 +66,13 @@ class RadialNoise:
         squares = (gaps**2).sum(axis=1) + problem.widths_in(coordinates)
         least = np.trace(problem.merged_in(coordinates))  # smaller ones are not known
         squares = np.maximum(squares, least) / mixture.scales[labels]
-        ratios = log_densities_at(np.sqrt(squares), problem.weights, d)
-        ratios -= log_components(squares, 1.0, mixture.dof, d)
+        inside = problem.log_joint(mixture) > mixture.log_background
+        if not inside.any():
+            return
+        squares, weights = squares[inside], problem.weights[inside]
+        ratios = np.zeros(len(inside))
+        ratios[inside] = log_densities_at(np.sqrt(squares), weights, d)
+        ratios[inside] -= log_components(squares, 1.0, mixture.dof, d)
         gain = n_evidence / problem.n_rows * float(problem.weights @ ratios)
         gain -= (3 * _PARTS - 1) / 2 * math.log(n_evidence) + LEAST_GAIN
         self.found[mixture] = (gain, ratios) if gain > 0 else (0.0, 0.0)
@@ -86,7 +98,8 @@ def log_densities_at(distances, weights, n_features):
     logs, total = np.log(distances), weights.sum()
     nearest, *means = quantile(logs, (_NEAREST, *_STARTS), weights)
     logs = np.maximum(logs, nearest)
-    variance = weights @ (logs - weights @ logs / total) ** 2 / total + 1e-12
+    variance = weights @ (logs - weights @ logs / total) ** 2 / total
+    variance = max(variance, 1 / (2 * n_features))
     variances, shares = np.full(_PARTS, variance), np.full(_PARTS, 1.0 / _PARTS)
     for _ in range(_MAX_ITER):
         parts = log_components((logs[:, None] - means) ** 2, variances, math.inf, 1)

@@ -26,10 +26,11 @@ class Found:
     other sizes that the points do not exclude, each with the number of standard errors
     by which its evidence is lower; `kind`: shape, own and dof of the mixture of largest
     evidence, and whether clusters of any size were skewed; `skewed`: whether its own
-    clusters are; `densities`: a function that returns the largest evidence of each size
-    by the likelihood of the rows alone; `n_small`: number of clusters of few rows that
-    describe the rows better if their noise is exactly normal, or 0; `n_modes`: number
-    of clusters if those found have two modes each, or 0.
+    clusters are, or have cores and halos; `densities`: a function that returns the
+    largest evidence of each size by the likelihood of the rows alone; `n_small`: number
+    of clusters of few rows that describe the rows better if their noise is exactly
+    normal, or 0; `n_modes`: number of clusters if those found have two modes each, or
+    0.
     """
 
     mixture: Mixture

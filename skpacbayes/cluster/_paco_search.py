@@ -7,18 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from ._paco_background import (
-    explaining_far_rows,
-    fit_with_background,
-    with_background,
-)
-from ._paco_covariances import (
-    covariance_gain,
-    fit_with_covariances,
-    refit_with_covariances,
-    with_covariances,
-)
-from ._paco_dense import with_dense_groups
+from ._paco_background import explaining_far_rows, fit_with_background
+from ._paco_choice import choose
+from ._paco_covariances import fit_with_covariances, refit_with_covariances
 from ._paco_mixture import (
     LEAST_GAIN,
     STUDENT_DOF,
@@ -26,9 +17,8 @@ from ._paco_mixture import (
     evidences_of_shape,
     n_shape_parameters,
 )
-from ._paco_pieces import cut_at_modes
 from ._paco_radial import RadialNoise, labels_of_centers
-from ._paco_rivals import FAR_BEHIND, Found, rivals_of_mixture
+from ._paco_rivals import Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
 from ._paco_tree import Tree
 
@@ -63,8 +53,6 @@ _POLISHED = 3
 _KINDS, _FEW_CLUSTERS = 2, 4
 # Number of merges that are repeated, starting at the best mixture.
 _RIVALS = 3
-# Number of clusters that are cut in two, and the least number of rows per cluster then.
-_SPLITS, _ROWS_TO_SPLIT = 4, 30
 
 
 def find_mixture(everything, shapes, kind=None):
@@ -95,7 +83,7 @@ def find_mixture(everything, shapes, kind=None):
     else:
         search = Search(everything, kind[0])
         search.fit_one_kind(kind, shapes)
-    return search.on_all_points(*search.choose(shapes, kind is None))
+    return search.on_all_points(*choose(search, shapes, kind is None))
 
 
 def _tree_and_size(everything, shape, columns=None):
@@ -131,12 +119,12 @@ class Search:
     """Mixtures of several kinds and sizes, fitted to a part of all points.
 
     It starts from Ward's tree in the coordinates of a shape, `tree`, whose number of
-    clusters, `n_clusters`, sets the number of points and of components, `n_start`. A
-    kind is a shape, whether components have their own variances, and the degrees of
-    freedom. `solutions`: by kind, the likeliest mixture of each size. `small`: mixtures
-    of more clusters than these, with few rows each. `others`: mixtures with a
-    background instead of a wide cluster. `rebates`: by shape, the reduction of its
-    penalty below log(n) / 2 for each parameter.
+    clusters, `n_clusters`, sets the number of points and of components, `n_start`, at
+    most `most_clusters`. A kind is a shape, whether components have their own
+    variances, and the degrees of freedom. `solutions`: by kind, the likeliest mixture
+    of each size. `small`: mixtures of more clusters than these, with few rows each.
+    `others`: mixtures with a background instead of a wide cluster. `rebates`: by shape,
+    the reduction of its penalty below log(n) / 2 for each parameter.
     """
 
     def __init__(self, everything, shape):
@@ -145,6 +133,7 @@ class Search:
         wanted = min(_POINTS_OF_CLUSTER * self.n_clusters, _MOST_POINTS)
         evidence = min(everything.n_rows, max(_EVIDENCE_ROWS, wanted))
         self.problem = problem = everything.subset(max(_POINTS, wanted), evidence)
+        self.most_clusters = _most_clusters(problem)
         self.n_start = _n_start(problem, self.n_clusters)
         self.skewed, self.radial = SkewedClusters(problem), RadialNoise(problem)
         self.common = CommonColumns(problem)
@@ -192,43 +181,6 @@ class Search:
         if kind[3]:
             self.let_clusters_be_skewed()
         self.let_clusters_have_cores()
-
-    def choose(self, shapes, all_kinds):
-        """Return the mixture of largest evidence, or what describes the rows better.
-
-        Instead of heavy tails, of small or wide clusters, of clusters of one shape, of
-        fewer clusters and of clusters with two modes, others are tried in turn.
-
-        Returns
-        -------
-        best : Mixture
-        kind : tuple
-            That of the best mixture of one shape without a background.
-        several : bool
-            Whether it has several clusters instead of heavy tails.
-        n_modes : int
-            From `instead_of_two_modes`.
-        """
-        best, several = self.best(), None
-        kind = best.kind
-        if best.n_clusters == 1 and math.isfinite(best.dof):
-            if (best.shape, True, best.dof) not in self.solutions:
-                self.vary()
-            several = self.instead_of_heavy_tails(best)
-        # Groups beyond the largest number searched must not become background.
-        if several is None and best.n_clusters < _most_clusters(self.problem):
-            allowed = shapes if all_kinds else (best.shape,)
-            best = with_background(self, best, allowed)
-            best = with_dense_groups(self, best, allowed)
-        best = several or best
-        if "tied" in shapes:  # not only "round" or "diagonal"
-            self.covariances = with_covariances(self, best)
-        best = max([best, *self.covariances.values()], key=self.value)
-        best = self.instead_of_fewer(best)
-        more, n_modes = self.instead_of_two_modes(best)
-        if more is not best:
-            best, kind = more, more.kind
-        return best, kind, several is not None, n_modes
 
     def on_all_points(self, best, kind, several, n_modes):
         """Return `Found`: the mixture chosen, fitted to all points, and its rivals."""
@@ -288,6 +240,10 @@ class Search:
         value = self.value(mixture) - mixture.evidence
         return value + mixture.evidence_of(classified=False)
 
+    def normal_density(self, mixture):
+        """Return this evidence if no cluster is skewed or has a core."""
+        return self.density(mixture) - self.noise_of(mixture).gain(mixture)
+
     @property
     def mixtures(self):
         """Return all mixtures kept."""
@@ -332,7 +288,7 @@ class Search:
     def let_clusters_have_cores(self):
         """Let clusters that share a centre be one, with a core and a halo.
 
-        The noise of all clusters must have one law: see `RadialNoise`.
+        The noise of all clusters must have one distribution: see `RadialNoise`.
         """
         best = self.best()
         places = labels_of_centers(best)
@@ -353,8 +309,16 @@ class Search:
             found = self.solutions.setdefault(mixture.kind, {})
             found[k] = max(mixture, found.get(k, mixture), key=self.value)
 
-    def let_best_be_skewed(self, mixtures):
-        """Add the gain of skewed clusters where the mixture can be the best of all."""
+    def let_best_have_other_noise(self, mixtures):
+        """Add the gain of the noise of other mixtures that are skewed or have cores.
+
+        That of skewed clusters is added where the mixture can be the best of all.
+        """
+        if self.radial.any:
+            for mixture in mixtures:
+                self.radial.look_at(mixture)
+        if not self.skewed.any:
+            return
         best = -math.inf
         for mixture in sorted(mixtures, key=self.value, reverse=True):
             if self.value(mixture) + self.skewed.most_of(mixture) > best:
@@ -370,99 +334,10 @@ class Search:
         """Return the noise, skewed or radial, that describes its clusters better."""
         return max(self.skewed, self.radial, key=lambda noise: noise.gain(mixture))
 
-    def instead_of_heavy_tails(self, single):
-        """Return the best mixture of clusters whose covariances differ, or None.
-
-        One elliptical cluster with heavy tails has the same covariance in its core and
-        its tails. If covariances of their own gain evidence, there are several
-        clusters.
-        """
-        differing = []
-        for mixture in self.mixtures:
-            gap = self.value(single) - self.value(mixture)
-            if mixture.n_clusters == 1 or gap >= FAR_BEHIND:
-                continue
-            if covariance_gain(self.problem, mixture, "tied", 1.0) > gap:
-                differing.append(mixture)
-        return max(differing, key=self.value, default=None)
-
-    def instead_of_fewer(self, best):
-        """Return normal clusters of one shape that overlap in place of `best`, or it.
-
-        The integrated completed likelihood penalises overlap: with many rows it takes
-        overlapping normal groups for fewer clusters of another shape. They are known by
-        two facts. As a density of the rows they are better than `best`, also if the
-        clusters of `best` have a covariance each; and their noise has the kurtosis of a
-        normal one, unlike that of pieces of clusters that are not normal.
-        """
-        k = best.n_clusters
-        enough = self.problem.n_rows >= _ROWS_TO_SPLIT * (k + 1)
-        if enough and not best.background:  # else far rows would be cut off
-            same = [one for one in self.mixtures if one.n_clusters == k > 1]
-            for mixture in [one for one in same if one.alike]:
-                self.split(mixture)
-        more = [one for one in self.mixtures if one.alike and one.n_clusters > k > 1]
-        if not more:
-            return best
-        densest = max(more, key=self.normal_density)
-        least = self.normal_density(densest) - LEAST_GAIN
-        if self.density(best) >= least or not self.problem.normal(densest):
-            return best
-        several = fit_with_covariances(self.problem, best, best.labels)
-        return best if self.density(several) >= least else densest
-
-    def instead_of_two_modes(self, best):
-        """Return clusters found from halves of those of `best` with two modes each.
-
-        Only a share of the log-likelihood is evidence, as clusters are not normal.
-        Pairs of many small clusters gain less than their penalties by that share.
-        Where the clusters together clearly have two modes each, whatever the shape of
-        one, all of the log-likelihood counts. Clusters with covariances of their own,
-        or with a background, are not tested.
-
-        Returns
-        -------
-        mixture : Mixture
-            `best` if no other is better.
-        n_modes : int
-            The number of halves if clusters have two modes and no other mixture is
-            better, else 0.
-        """
-        if best.background or best.log_joint is not None:
-            return best, 0
-        labels = cut_at_modes(self.problem, best)
-        if labels is None:
-            return best, 0
-        for shape in dict.fromkeys([best.shape, "round"]):
-            start = best
-            if shape != best.shape:
-                start = replace(best, coordinates=self.problem.whitened(shape))
-            start = self.problem.cut(start, labels)
-            for own, dof in dict.fromkeys([(best.own, best.dof), (False, math.inf)]):
-                self._descend(start, (shape, own, dof), best.n_clusters)
-        more = [one for one in self.mixtures if one.n_clusters > best.n_clusters]
-        if more:
-            densest = max(more, key=self.whole_evidence)
-            densest = self.problem.fit(densest, *densest.kind, 40) or densest
-            self.keep(densest)
-            enough = self.whole_evidence(best) + LEAST_GAIN
-            if self.whole_evidence(densest) > enough:
-                return densest, 0
-        return best, int(labels.max()) + 1
-
     def whole_evidence(self, mixture):
         """Return the evidence if all of the log-likelihood counts."""
         others = self.value(mixture) - mixture.evidence
         return mixture.evidence_of(share=1.0) + others
-
-    def split(self, mixture):
-        """Cut the longest clusters of a mixture in two, one at a time, and fit."""
-        for start in self.problem.halved(mixture, _SPLITS):
-            self.keep(self.problem.fit(start, *mixture.kind, 40))
-
-    def normal_density(self, mixture):
-        """Return the evidence by the likelihood of the rows if no cluster is skewed."""
-        return self.density(mixture) - self.noise_of(mixture).gain(mixture)
 
     def keep(self, mixture):
         """Keep a mixture if it is the best of its kind and size."""
@@ -479,13 +354,13 @@ class Search:
         Many are merged at a time at first, and one at a time near the best number.
         """
         kind = shape, own, dof
-        self._descend(start, kind, 1)
+        self.merge_down(start, kind, 1)
         if self.solutions.get(kind) and start.n_clusters > _MANY:
             found, top = self.solutions[kind], self.best(kind).n_clusters
             if top > _MANY:
                 above = min((k for k in found if k > top), default=top)
                 below = max((k for k in found if k < top), default=1)
-                self._descend(found[above], kind, below, one_by_one=True)
+                self.merge_down(found[above], kind, below, one_by_one=True)
 
     def descend_from_small_clusters(self):
         """Descend from the tree's number of clusters if it is larger than `n_start`.
@@ -502,7 +377,7 @@ class Search:
             return
         self.small.append(mixture)
         if self.value(mixture) > max(map(self.value, self.mixtures), default=-math.inf):
-            self._descend(mixture, kind, self.n_start)
+            self.merge_down(mixture, kind, self.n_start)
 
     def n_small_clusters(self, best):
         """Return the number of small clusters that describe the rows better, or 0.
@@ -513,7 +388,8 @@ class Search:
         small = max(self.small, key=value, default=best)
         return small.n_clusters if value(small) > value(best) + LEAST_GAIN else 0
 
-    def _descend(self, start, kind, fewest, one_by_one=False):
+    def merge_down(self, start, kind, fewest, one_by_one=False):
+        """Merge the components of `start` down to `fewest`, with EM between mergers."""
         state = self.problem.state(start, *kind)
         best, largest = -math.inf, start.n_clusters
         while True:
@@ -535,7 +411,7 @@ class Search:
         """Merge the components of the best mixture too, to find its smaller rivals."""
         best = self.best()
         fewest = max(1, best.n_clusters - _RIVALS)
-        self._descend(best, best.kind, fewest, one_by_one=True)
+        self.merge_down(best, best.kind, fewest, one_by_one=True)
         self.polish(best.kind)
 
     def begin_with_few_columns(self, shapes):

@@ -54,6 +54,17 @@ def test_cores_and_halos_are_one_cluster(noise, d, scales, oblique):
     assert n_clusters_of(X) == 4
 
 
+@pytest.mark.parametrize("seed", range(1, 3))
+@pytest.mark.parametrize("noise", [two_variances, hub])
+def test_rows_of_no_cluster_beside_cores_and_halos_are_no_cluster(noise, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(4, p=[0.4, 0.3, 0.2, 0.1], size=1200)
+    X = 60.0 * np.eye(4, 6)[y] + noise(rng, len(y), 6)
+    stray = rng.random(len(X)) < 0.02
+    X[stray] = rng.uniform(-20, 80, size=(stray.sum(), 6))
+    assert n_clusters_of(X) == 4
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("d", [2, 5])
 def test_two_groups_with_one_centre_beside_another_are_two(d, seed):
@@ -67,7 +78,7 @@ def test_two_groups_with_one_centre_beside_another_are_two(d, seed):
 
 @pytest.mark.parametrize("d", [1, 2, 5, 20])
 def test_log_densities_are_those_of_normal_noise(d):
-    """The form of the law costs little, and parameters fit chance by 4 nats.
+    """A distribution of any form costs little: parameters fit chance by 4 nats.
 
     Three normal parts describe the log of a chi distribution but for .003 nats a row,
     with the constant density of the nearest rows; the error of the mean is smaller.
@@ -85,3 +96,12 @@ def test_weights_are_copies():
     weighted = log_densities_at(distances, weights.astype(float), 3)
     copied = log_densities_at(np.repeat(distances, weights), np.ones(weights.sum()), 3)
     np.testing.assert_allclose(np.repeat(weighted, weights), copied)
+
+
+@pytest.mark.parametrize("d", [1, 3, 50])
+def test_equal_distances_gain_a_bounded_number_of_nats(d):
+    """Pairs of rows have equal distances from their centres, which is no evidence."""
+    rows = np.ones(20)
+    normal = -0.5 * (d * rows + d * np.log(2 * np.pi))
+    gains = log_densities_at(np.sqrt(d) * rows, rows, d) - normal
+    assert gains.max() < np.log(10) + 0.2

@@ -31,7 +31,7 @@ COPIES = [lambda model: pickle.loads(pickle.dumps(model)), copy.copy, copy.deepc
 
 def learnt_at_once(name):
     """A stream whose last rows were learnt without a draft, where it is possible."""
-    if name == "PACOClusterer":  # a default stream refreshes after each of few rows
+    if name == "PACOClusterer":  # by default, any of the first rows may need a draft
         estimator = learn(cheap(name, refresh=100), "partial_fit", X, Y)
     else:
         estimator = fitted(name, "partial_fit")
