@@ -41,8 +41,8 @@ plt.show()
 # %%
 # Which k, and which adjustment? Hold pairs of the table out, and compute the log
 # density of their parameters given their summaries. This needs no exact posterior. The
-# default, "cv", takes a large k among those that are as good as the best within the error
-# of the scores.
+# default, "cv", takes a large k among those that are as good as the best within the
+# error of the scores.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 posterior = ABCPosteriorKDE(random_state=0).fit(X, y)
