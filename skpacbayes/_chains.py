@@ -34,9 +34,10 @@ def run_chains(
         Objects with `advance(n_iter, keep)` and `n_kept`.
     burn_in, n_iter : int
         Iterations of each chain that are dropped, and then kept.
-    tasks : callable
+    tasks : callable or None
         Maps the number of blocks to their indices; it may stop early. Chains without
-        kept draws then make one iteration that is kept.
+        kept draws then make one iteration that is kept. None: nothing looks between
+        blocks, and there is one.
     n_jobs : int or None
         Number of threads.
     after_block : callable, default=None
@@ -47,7 +48,8 @@ def run_chains(
     """
     iterations = np.arange(burn_in + n_iter)
     n_blocks = min(max(N_BLOCKS, len(iterations) // LONG_BLOCK), MOST_BLOCKS)
-    blocks = np.array_split(iterations, max(1, min(n_blocks, len(iterations))))
+    n_blocks = 1 if tasks is None else max(1, min(n_blocks, len(iterations)))
+    blocks = np.array_split(iterations, n_blocks)
 
     def advance(chain, block):
         dropped = int((block < burn_in).sum())
@@ -57,7 +59,7 @@ def run_chains(
             chain.advance(len(block) - dropped, keep=True)
 
     finished = False
-    for number in tasks(len(blocks)):
+    for number in (tasks or range)(len(blocks)):
         if finished:  # callbacks see the end of each block
             continue
         in_threads(n_jobs, [(advance, chain, blocks[number]) for chain in chains])

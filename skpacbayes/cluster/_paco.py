@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import as_fitted, fit_context, updates_state, warn_user
-from .._chains import in_threads, r_hat, run_chains, warn_unmixed
+from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._sentinels import (
     warn_of_angles,
@@ -864,14 +864,12 @@ class PACOClusterer(
     def _sample(self, problem, tasks=None):
         """Run the chains, and set the fitted attributes from their draws.
 
-        `tasks`: those of `fit`; None along a stream.
+        `tasks`: those of `fit`; None along a stream, where a callback is called once
+        for each refresh.
         """
         n_iter, n_jobs = self.n_iter, self.n_jobs
         chains = problem.start_chains(self._stream.rng)
-        if tasks is None:  # a callback is called once for each refresh
-            in_threads(n_jobs, [(chain.advance, n_iter) for chain in chains])
-        else:
-            run_chains(chains, burn_in=0, n_iter=n_iter, tasks=tasks, n_jobs=n_jobs)
+        run_chains(chains, burn_in=0, n_iter=n_iter, tasks=tasks, n_jobs=n_jobs)
         outcome = read_chains(problem, chains)
         self._traces = np.array([chain.trace for chain in chains])
         self._publish_outcome(outcome, self._stream.refreshed(outcome))

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from ._paco_mixture import LEAST_GAIN, log_components
-from ._paco_skewed import quantile
+from ._paco_skewed import NoiseGains, quantile
 
 # Number of normal parts in the distribution of the log distances, and of iterations of
 # EM.
@@ -24,7 +24,7 @@ _LEAST_VARIANCE = 0.01
 _SAME_CENTER, _STANDARD_ERRORS = 0.5, 2.0
 
 
-class RadialNoise:
+class RadialNoise(NoiseGains):
     """Gains in evidence of mixtures whose clusters have a core and a halo.
 
     Student noise does not describe all noise that depends on the distance from the
@@ -38,23 +38,6 @@ class RadialNoise:
     ----------
     problem : MixtureProblem
     """
-
-    def __init__(self, problem):
-        self.problem = problem
-        self.found = {}
-
-    @property
-    def any(self):
-        """Whether any tested mixture gains."""
-        return any(gain > 0 for gain, _ in self.found.values())
-
-    def gain(self, mixture):
-        """Return the gain in log evidence; 0 if not tested."""
-        return self.found.get(mixture, (0.0, 0.0))[0]
-
-    def log_ratios(self, mixture):
-        """Return the log densities of the points, over those of Student noise."""
-        return self.found.get(mixture, (0.0, 0.0))[1]
 
     def look_at(self, mixture):
         """Test the noise of the clusters of a mixture."""
@@ -75,7 +58,7 @@ class RadialNoise:
         ratios[inside] -= log_components(squares, 1.0, mixture.dof, d)
         gain = n_evidence / problem.n_rows * float(problem.weights @ ratios)
         gain -= (3 * _PARTS - 1) / 2 * math.log(n_evidence) + LEAST_GAIN
-        self.found[mixture] = (gain, ratios) if gain > 0 else (0.0, 0.0)
+        self.learn(mixture, gain, ratios)
 
 
 def labels_of_centers(mixture):

@@ -1,7 +1,6 @@
 """Clusters with skewed noise, which symmetric components would cut into pieces."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gamma
@@ -25,19 +24,37 @@ _LEAST_DIFFERENCE = 5.0
 _MOST_DIRECTIONS, _N_STARTS, _MAX_ITER = 5, 4, 12
 
 
-@dataclass(frozen=True)
-class Skewness:
-    """Gain of skewed noise in the evidence of a mixture.
+class NoiseGains:
+    """Gains in evidence of mixtures whose clusters have other noise than components.
 
-    `gain`: in log evidence, 0 if no cluster is skewed; `log_ratios` (n_points,): log
-    ratios of the densities of the points, skewed over symmetric.
+    `found`: for each mixture tested, the gain in log evidence, 0 if there is none, and
+    the log ratios of the densities of the points (n_points,), other noise over that of
+    the components.
     """
 
-    gain: float
-    log_ratios: np.ndarray
+    def __init__(self, problem):
+        self.problem = problem
+        self.found = {}
+
+    @property
+    def any(self):
+        """Whether any tested mixture gains."""
+        return any(gain > 0 for gain, _ in self.found.values())
+
+    def gain(self, mixture):
+        """Return the gain in log evidence; 0 if not tested."""
+        return self.found.get(mixture, (0.0, 0.0))[0]
+
+    def log_ratios(self, mixture):
+        """Return the log ratios of the densities of the points; 0 if not tested."""
+        return self.found.get(mixture, (0.0, 0.0))[1]
+
+    def learn(self, mixture, gain, log_ratios):
+        """Keep the gain of a mixture, and the log ratios if there is one."""
+        self.found[mixture] = (gain, log_ratios) if gain > 0 else (0.0, 0.0)
 
 
-class SkewedClusters:
+class SkewedClusters(NoiseGains):
     """Gains in evidence of mixtures whose clusters may be skewed along axes.
 
     Along an axis the noise of a skewed cluster has an asymmetric exponential power
@@ -61,29 +78,14 @@ class SkewedClusters:
     """
 
     def __init__(self, problem):
-        self.problem = problem
+        super().__init__(problem)
         self.share = problem.n_evidence / problem.n_rows
-        self.mixtures, self.clusters = {}, {}
+        self.clusters = {}
 
     @property
     def most(self):
         """Approximate largest gain of skewed clusters in log evidence."""
         return _MOST_GAIN * self.problem.n_evidence * self.problem.d
-
-    @property
-    def any(self):
-        """Whether the clusters of any tested mixture are skewed."""
-        return any(skewed.gain > 0 for skewed in self.mixtures.values())
-
-    def gain(self, mixture):
-        """Return the gain in evidence of skewed clusters; 0 if not tested."""
-        known = self.mixtures.get(mixture)
-        return known.gain if known else 0.0
-
-    def log_ratios(self, mixture):
-        """Return the log densities of the points, over those of symmetric clusters."""
-        known = self.mixtures.get(mixture)
-        return known.log_ratios if known else 0.0
 
     def most_of(self, mixture):
         """Return an upper bound of the gain of skewed clusters in log evidence."""
@@ -121,7 +123,7 @@ class SkewedClusters:
 
     def look_at(self, mixture):
         """Test the clusters of a mixture for skewness."""
-        if mixture in self.mixtures:
+        if mixture in self.found:
             return
         problem, coordinates = self.problem, mixture.coordinates
         points = problem.points @ coordinates
@@ -136,9 +138,7 @@ class SkewedClusters:
                 self.clusters[key] = self._cluster(mixture.shape, *of_cluster)
             gained, log_ratios[members] = self.clusters[key]
             gain += gained
-        if gain <= 0:
-            gain, log_ratios = 0.0, 0.0 * log_ratios
-        self.mixtures[mixture] = Skewness(gain, log_ratios)
+        self.learn(mixture, gain, log_ratios)
 
     def _cluster(self, shape, points, widths, weights):
         """Return the gain in evidence of a cluster, and its rows' log ratios."""
