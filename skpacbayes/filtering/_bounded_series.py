@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .._base import SeriesEstimator
 from .._kernels.standardize import LARGEST
+from .._series import SeriesEstimator
 from .._validation import refuse_large
 
 

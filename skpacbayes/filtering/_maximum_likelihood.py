@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._base import SeriesEstimator, fit_context, warn_user
+from .._base import fit_context, warn_user
 from .._compat import Interval
+from .._series import SeriesEstimator
 from ._cloud import warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
 from ._maximum_likelihood_ascent import Ascent, distance

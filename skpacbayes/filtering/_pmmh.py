@@ -7,9 +7,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import SeriesEstimator, fit_context
+from .._base import fit_context
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval
+from .._series import SeriesEstimator
 from ._cloud import warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
 from ._pmmh_chain import ParameterChain, Target

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import as_levels, check_count, check_share
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import SeriesEstimator, fit_context, warn_user
+from .._base import fit_context, warn_user
 from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._sentinels import (
@@ -19,6 +19,7 @@ from .._sentinels import (
     warn_of_far_rows,
     warn_of_sentinels,
 )
+from .._series import SeriesEstimator
 from .._stream import StreamingEstimator, has_doubled, partial_fit_context
 from .._validation import as_numbers, refuse_large
 from . import _dirichlet_process_posterior as _posterior

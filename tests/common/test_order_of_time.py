@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from cases import ESTIMATORS, cheap
 
-from skpacbayes._base import SeriesEstimator
+from skpacbayes._series import SeriesEstimator
 
 N_ROWS = 16
 SERIES = [
