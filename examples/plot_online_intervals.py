@@ -27,7 +27,8 @@ y = 20 + sign * (X @ slopes) + rng.normal(size=n)
 memories = {"forgetting=0.0": 0.0, 'forgetting="auto"': "auto"}
 errors, inside, shares = {}, {}, []
 for label, forgetting in memories.items():
-    model = OnlineVIRegressor(forgetting=forgetting).partial_fit(X[:1], y[:1])
+    model = OnlineVIRegressor(forgetting=forgetting, random_state=0)
+    model = model.partial_fit(X[:1], y[:1])
     errors[label], inside[label] = [], []
     for t in range(1, n):
         row, target = X[t : t + 1], y[t : t + 1]

@@ -31,7 +31,7 @@ visits = table.pop("mdvis").to_numpy()
 X, charge = table.to_numpy(dtype=float), table.columns.get_loc("lncoins")
 FIRST, STEP = 500, 250
 
-start = OnlineVIRegressor(loss="poisson").fit(X[:FIRST], visits[:FIRST])
+start = OnlineVIRegressor(loss="poisson", n_fourier=0).fit(X[:FIRST], visits[:FIRST])
 expected = start.predict(X[:FIRST])
 dispersion = np.mean((visits[:FIRST] - expected) ** 2 / expected)
 print(f"counts vary {dispersion:.1f} times as much as Poisson's")
@@ -44,7 +44,7 @@ print(f"counts vary {dispersion:.1f} times as much as Poisson's")
 
 models = {
     f"inverse temperature {temperature:.2f}": OnlineVIRegressor(
-        loss="poisson", inverse_temperature=temperature
+        loss="poisson", inverse_temperature=temperature, n_fourier=0
     )
     for temperature in (1.0, 1 / dispersion)
 }

@@ -55,8 +55,10 @@ def spells(rings, apart=24):
 
 
 watched = {
-    "remembers all": watch(OnlineVIRegressor()),
-    "learns how fast to forget": watch(OnlineVIRegressor(forgetting="auto")),
+    "remembers all": watch(OnlineVIRegressor(random_state=0)),
+    "learns how fast to forget": watch(
+        OnlineVIRegressor(forgetting="auto", random_state=0)
+    ),
 }
 for name, (means, deviations, rings) in watched.items():
     quiet = ~rings & ~np.isnan(means)

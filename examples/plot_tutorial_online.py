@@ -27,7 +27,7 @@ from skpacbayes import OnlineVIClassifier, OnlineVIRegressor, ProgressiveLossDis
 X, y = load_diabetes(return_X_y=True, scaled=False)
 order = np.random.default_rng(0).permutation(len(X))
 X, y = X[order], y[order]
-model = OnlineVIRegressor(prior_scale="auto").partial_fit(X[:1], y[:1])
+model = OnlineVIRegressor(prior_scale="auto", random_state=0).partial_fit(X[:1], y[:1])
 bands = []
 for t in range(1, len(X)):
     bands.append(model.predict_quantiles(X[t : t + 1], [0.05, 0.5, 0.95])[0])
@@ -55,7 +55,7 @@ plt.show()
 # all patients, not the average over fewer of them.
 
 display = ProgressiveLossDisplay.from_estimator(
-    OnlineVIRegressor(prior_scale="auto"), X, y
+    OnlineVIRegressor(prior_scale="auto", random_state=0), X, y
 )
 display.ax_.set(yscale="log", title="loss per patient so far, and its bound")
 plt.show()
@@ -95,5 +95,5 @@ for name, (rival, rows) in rivals.items():
 # ---------
 # A stream that changes: ``forgetting="auto"``, see :ref:`sensors that drift
 # <sphx_glr_auto_examples_plot_story_sensors.py>`. Counts and quantiles: `loss`. A
-# relation that is not linear: ``n_fourier=100``. Several models to choose from:
+# line alone, in less time: ``n_fourier=0``. Several models to choose from:
 # :class:`~skpacbayes.online.EWARegressor`. All options: :ref:`online`.

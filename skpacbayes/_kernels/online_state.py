@@ -52,7 +52,7 @@ MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
 CENTER, SCATTER, _, LOW, HIGH, SCORES = range(3, N_VECTORS_FULL)
 
 # Columns of `numbers`.
-N_NUMBERS = 23
+N_NUMBERS = 24
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -77,6 +77,7 @@ N_NUMBERS = 23
     HALF_N_SIZES,
     N_LARGE,  # errors since then that exceeded their deviation
     GROWTH,  # log2 of the ratio of their sizes in the two halves of these rows, or 0
+    EARLIER,  # of an expert, its entry of `losses` when experts were last compared
 ) = range(N_NUMBERS)
 N_SIDE = 58  # cells of the errors in one direction
 
@@ -232,6 +233,15 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     error_growth = named("numbers", GROWTH)
     error_counts = named("numbers", slice(N_NUMBERS, None))
 
+    @property
+    def earlier_losses(self):
+        """The `losses` when the experts were last compared; a copy."""
+        return self.numbers[: self.losses.size, EARLIER].reshape(self.losses.shape)
+
+    def note_losses(self):
+        """Note the losses, to see later by how much they have grown."""
+        self.numbers[: self.losses.size, EARLIER] = self.losses.ravel()
+
     # Their parts.
 
     @property
@@ -349,15 +359,14 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     def without(self, left_out):
         """Return the state without some experts; left_out : bool, (n_experts,).
 
-        Fourier features that no other expert has are left out, too; covariances must
-        then be diagonal.
+        Fourier features that no other expert has are left out, too.
 
         `dropped`, (n_outputs,), receives by how much the soft minimum of the losses of
         all experts, a term of the regret bound, exceeds that of the remaining ones.
         """
         kept, n_outputs = ~left_out, len(self.models) // self.n_experts
         models, n_waves = np.tile(kept, n_outputs), len(self.phases)
-        unused = n_waves if not self.curved[kept].any() and not self.full else 0
+        unused = 0 if self.curved[kept].any() else n_waves
         state = LinearState(
             self.n_features,
             self.own.stop - unused,
@@ -376,10 +385,12 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         )
         state.moments[:], state.origin[:] = self.moments, self.origin
         state.waves[:] = self.waves[:, : n_waves - unused]
-        state.models[:] = self.models[models, :, : state.models.shape[2]]
-        state.covariances[:] = self.covariances[models] if self.full else 0.0
         state.numbers[:], state.stream[:] = self.numbers[models], self.stream
         state.stream[N_COEFFICIENTS] -= unused
+        state.models[:, :, state.own] = self.models[models][:, :, state.own]
+        if self.full:
+            panels, size = state.covariances.shape[1:]
+            state.covariances[:] = self.covariances[models, :panels, :size]
         state.choose_clipping()
         state.losses[:], state.totals[:] = self.losses[:, kept], self.totals
         if state.n_experts == 1:  # alone, it need not be kept within the range
@@ -399,13 +410,17 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         return rows.reshape(width, -1)[self.own, self.own]
 
     def change_prior(self, k, scale, mean, covariance, residuals):
-        """Give model k another scale of the prior, and the posterior with it."""
+        """Give model k another scale of the prior, and the posterior with it.
+
+        mean, covariance : those of its parameters, without Fourier features.
+        """
+        own = slice(len(mean))
         self.precisions[k] *= (self.scales_of_prior[k] / scale) ** 2
         self.scales_of_prior[k], self.residuals[k] = scale, residuals
         self.choose_clipping()
-        self.means[k], self.variances[k] = mean, np.diag(covariance)
+        self.means[k, own], self.variances[k, own] = mean, np.diag(covariance)
         # The means of the earlier rows were those of the other prior.
-        self.models[k, AVERAGE, self.own] = self.averaging * self.total_weight * mean
+        self.models[k, AVERAGE, own] = self.averaging * self.total_weight * mean
         panels = self.covariances[k].reshape(len(self.covariances[k]), -1, PANEL)
         columns = np.arange(len(mean))
         panels[columns // PANEL, : len(mean), columns % PANEL] = covariance

@@ -11,17 +11,10 @@ from .._compat import Interval, StrOptions
 from .._kernels.online_predict import predict_probabilities, predict_scores
 from .._kernels.online_softmax import predict_softmax
 from ._certificate import certify_linear
-from ._doubts import order_found
 from ._labels import LabelStream
 from ._linear import LOSSES, OnlineLinearModel
 
 LEAST = 1e-300  # of a probability whose log is taken
-# With n_fourier="auto" the models with Fourier features are dropped if their weight is
-# less when the number of rows is a power of two, from FIRST_DROP on: the weight of a
-# curve that is learnt slowly falls at first. They are dropped from FIRST_LEFT_OUT on
-# where rows are sorted by class, as the last class is all that they remember.
-VANISHED = 1e-6
-FIRST_DROP = 512
 
 
 class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
@@ -327,15 +320,6 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
             return super()._unexplained(X, y)
         probabilities = self._probabilities(X)
         return self._responses(y) - probabilities[:, -self._n_outputs() :]
-
-    def _superfluous(self, state):
-        """Return which experts are left out: those with Fourier features, or none."""
-        curved = state.curved
-        if self.n_fourier != "auto" or not curved.any():
-            return np.zeros(state.n_experts, dtype=bool)
-        weights = state.shares()[:, curved].sum(axis=1)
-        vanished = state.n_steps >= FIRST_DROP and weights.max() < VANISHED
-        return curved & (vanished or order_found(state) is not None)
 
     def _logistic(self):
         """Return whether the loss of the fit is logistic; True before a fit."""

@@ -67,14 +67,17 @@ def _spread(most, X, errors):
     return X[some], errors[some]
 
 
-def warn_of_curves(X, y, errors):
-    """Warn if a smooth function of the features explains much of the errors of y."""
+def warn_of_curves(X, y, errors, remedy):
+    """Warn if a smooth function of the features explains much of the errors of y.
+
+    remedy : what to use for predictions, in words.
+    """
     share = curved_share(X, errors)
     if share * np.square(errors).mean() > LEAST_GAIN * y.var():
         warn_user(
             f"The model is linear, and a smooth function of the features predicts "
-            f"{share:.0%} of its squared error. Use n_fourier='auto' for the "
-            "predictions, SparseAdditiveGibbsRegressor for the effects of single "
+            f"{share:.0%} of its squared error. Use {remedy} for "
+            "the predictions, SparseAdditiveGibbsRegressor for the effects of single "
             "features, or transform the features. It may also be noise that similar "
             "rows share, as in time series and repeated measurements."
         )

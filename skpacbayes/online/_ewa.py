@@ -480,7 +480,10 @@ class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
         if self.estimators is not None:
             return self.estimators
         rates = (0.0, 1e-3, 1e-2)
-        return [(f"forgetting {r}", OnlineVIRegressor(forgetting=r)) for r in rates]
+        return [
+            (f"forgetting {r}", OnlineVIRegressor(forgetting=r, n_fourier=0))
+            for r in rates
+        ]
 
     def _check_experts(self):
         """Raise ValueError unless `estimators` is a list of named, valid experts."""

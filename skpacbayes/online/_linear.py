@@ -22,6 +22,7 @@ from ..certificates.online import point_losses
 from ._curves import warn_of_curves
 from ._doubts import (
     depend_on_order,
+    order_found,
     warn_of_change,
     warn_of_fit,
     warn_of_level,
@@ -69,6 +70,14 @@ SMALL_SCORES = 16
 # on. With prior_scale=None, a full covariance and up to 64 features, all prior scales
 # but the best are, from SETTLED rows for each parameter on: they then differ little.
 FIRST_LEFT_OUT = 64
+# With n_fourier="auto" the models with Fourier features are dropped when the number of
+# rows is a power of two, from FIRST_DROP on, if their weight is less than VANISHED and
+# they are further behind than at half as many rows, by this factor: a curve that is
+# learnt slowly is behind at first. They are dropped from FIRST_LEFT_OUT on where rows
+# are sorted by target, as the last ones are all that they remember.
+VANISHED = 1e-6
+STILL_LOSING = 1.1
+FIRST_DROP = {"numbers": 2048, "labels": 512}
 SETTLED = 10
 # Mean weight from which the approximate posteriors are worse: with 1e8 the accuracy of
 # labels falls from 0.85 to 0.80.
@@ -110,7 +119,8 @@ class OnlineLinearModel(OnlineEstimator):
                 not len(sample_weight) or sample_weight.any()
             ):
                 left_out = self._superfluous(state)
-                state = state.without(left_out) if left_out.any() else state
+                state = state.without(left_out) if left_out.any() else state.copy()
+                state.note_losses()
             predictions = np.empty((state.n_experts, len(X)))
         learn = self._learner_of_rows()
         learnt = learn(X, y, sample_weight, *state.arguments, predictions)
@@ -143,17 +153,38 @@ class OnlineLinearModel(OnlineEstimator):
     def _widens_prior(self):
         """Return whether the prior has the scale of the largest evidence."""
         chosen = self._state.shifts and self.prior_scale in (None, "auto")
-        lasting = self.forgetting == 0.0 and self.n_fourier == 0
+        lasting = self.forgetting == 0.0 and self.n_fourier in (0, "auto")
         exact = self.loss == "squared_error" and self._estimates_noise()
         return chosen and lasting and exact
 
     def _superfluous(self, state):
-        """Return which experts are left out, (n_experts,)."""
+        """Return which experts are left out, (n_experts,).
+
+        Those with Fourier features, where they are of no use; and all linear ones but
+        the best, where scales of the prior differ little from now on.
+        """
+        curved = state.curved
         left_out = np.zeros(state.n_experts, dtype=bool)
+        if self.n_fourier == "auto" and curved.any():
+            useless = self._useless(state) or order_found(state) is not None
+            left_out |= curved & useless
         if self._settles(state.n_features):
-            left_out[:] = state.n_steps >= SETTLED * state.sizes
-            left_out[state.best_expert] = False
+            settled = ~curved & (state.n_steps >= SETTLED * state.sizes)
+            best = np.where(curved, np.inf, state.losses[0]).argmin()
+            left_out |= settled & (np.arange(state.n_experts) != best)
         return left_out
+
+    def _useless(self, state):
+        """Return whether experts with Fourier features lose more and more."""
+        first = FIRST_DROP["numbers" if self._regression() else "labels"]
+        weights = state.shares()[:, state.curved].sum(axis=1)
+        if state.n_steps < first or weights.max() >= VANISHED:
+            return False
+        behind = [
+            losses[:, state.curved].min(axis=1) - losses[:, ~state.curved].min(axis=1)
+            for losses in (state.losses, state.earlier_losses)
+        ]
+        return (behind[0] > STILL_LOSING * behind[1]).all()
 
     def _depends_on_order(self):
         """Return whether the posterior depends on the order of the rows."""
@@ -222,8 +253,15 @@ class OnlineLinearModel(OnlineEstimator):
         return warn_of_fit(loss, shuffled, len(order))
 
     def _doubt_shape(self, X, y):
-        if self._doubts_fit() and self.n_fourier == 0 and self._regression():
-            warn_of_curves(X, y, self._errors(y, self._linear_scores(X))[:, 0])
+        linear = self._regression() and not self._state.curved.any()
+        if linear and self._doubts_fit():
+            errors = self._errors(y, self._linear_scores(X))[:, 0]
+            remedy = "n_fourier='auto'"
+            if self.n_fourier == "auto" or self.method != "ngvi":
+                remedy = f"n_fourier={N_FOURIER['full']}"
+                if order_found(self._state):
+                    remedy = "shuffled rows (sklearn.utils.shuffle)"
+            warn_of_curves(X, y, errors, remedy)
 
     def _linear_scores(self, X):
         """Return the linear predictions of rows, (n_rows, n_outputs)."""
@@ -308,10 +346,7 @@ class OnlineLinearModel(OnlineEstimator):
         """
         self._check_options()
         experts = self._experts(n_features)
-        full, n_waves = self._full(n_features), self.n_fourier
-        if n_waves == "auto":
-            several = N_FOURIER["full" if full else "diagonal"]
-            n_waves = several if self.method == "ngvi" else 0
+        full, n_waves = self._full(n_features), self._n_waves(n_features)
         n_parameters = n_features + n_waves + self.fit_intercept
         clips, waves = self.clip is not None, n_waves > 0
         follows = full and self.standardize and not (clips and waves)
@@ -447,9 +482,16 @@ class OnlineLinearModel(OnlineEstimator):
             pairs = [(rate, scale) for rate, scale in pairs if scale in kept[rate]]
         if self.forgetting == "on_label_change" and self.method == "ngvi":
             pairs.append((LABEL_CHANGE_RATE, scales[-1]))
-        if self.n_fourier != "auto" or self.method != "ngvi":
+        if self.n_fourier != "auto" or not self._n_waves(n_features):
             return [(*pair, float(self.n_fourier != "auto")) for pair in pairs]
-        curved = [(rate, FOURIER_PRIOR * scale) for rate, scale in pairs]
+        if self._settles(n_features):
+            curved = [(0.0, FOURIER_PRIOR)]
+        else:
+            curved = [(rate, FOURIER_PRIOR * scale) for rate, scale in pairs]
+        if self.forgetting == "auto" and self._full(n_features):
+            # The slowest rate, and the fastest that remembers more rows than features.
+            last = max(rate for rate in rates if rate * N_FOURIER["full"] < 1.0)
+            curved = [pair for pair in curved if pair[0] in (0.0, last)]
         if several and not self._regression():
             curved = [pair for pair in curved if pair[1] == FOURIER_PRIOR * scales[-1]]
             curved.insert(0, (rates[0], FOURIER_SCORE * n_features**-0.5))
@@ -458,9 +500,10 @@ class OnlineLinearModel(OnlineEstimator):
     def _settles(self, n_features):
         """Return whether prior scales are averaged until they differ little."""
         exact = self.loss == "squared_error" and self._full(n_features)
-        lasting = exact and self.forgetting == 0.0 and self.n_fourier == 0
+        lasting = self.forgetting == 0.0 and self.n_fourier in (0, "auto")
         default = self.prior_scale is None and self._estimates_noise()
-        return lasting and default and FEW_FEATURES < n_features <= FEW_IF_FULL
+        several = FEW_FEATURES < n_features <= FEW_IF_FULL
+        return exact and lasting and default and several
 
     def _natural(self):
         return self.method in ("ngvi", "ngvi_explicit")
@@ -492,10 +535,22 @@ class OnlineLinearModel(OnlineEstimator):
             and self.scale_bound is None
         )
         if self.covariance == "auto":
-            auto = self.n_fourier == "auto"
-            n_waves = N_FOURIER["full"] if auto else self.n_fourier
+            n_waves = 0 if self.n_fourier == "auto" else self.n_fourier
             return possible and n_features + n_waves <= FULL_COVARIANCE_UP_TO
         return possible and self.covariance == "full"
+
+    def _n_waves(self, n_features):
+        """Return the number of Fourier features."""
+        if self.n_fourier != "auto":
+            return self.n_fourier
+        if self.method != "ngvi":
+            return 0
+        if not self._full(n_features):
+            return N_FOURIER["diagonal"]
+        n_waves = N_FOURIER["full"]
+        few = self.covariance == "full" or n_features + n_waves <= FULL_COVARIANCE_UP_TO
+        slow = self.forgetting == "auto" or self.forgetting * n_waves < 1.0
+        return n_waves if few and slow else 0
 
     def _check_options(self):
         """Raise ValueError for parameters without effect, or in conflict."""

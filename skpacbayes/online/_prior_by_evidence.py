@@ -20,7 +20,7 @@ HALVED = 0.25  # share of the squared errors, below which errors are noted anew
 
 
 def choose_prior_scale(state):
-    """Give the last model the scale of the prior with the largest evidence, if clear.
+    """Give the last linear model the scale with the largest evidence, if clear.
 
     It has the largest scale so far. The model has a full covariance and an estimated
     noise, and has forgotten nothing: its posterior becomes that of the same rows with
@@ -31,13 +31,15 @@ def choose_prior_scale(state):
     v = 1 / (P + s^-2), the means v c, and the evidence is proportional to
     ``prod(v / s^2)^(1/2) * (y'y - c'vc)^(-n/2)``. The flat intercept is integrated out.
     """
-    model, own, scale = state.models[-1], state.own, state.scales_of_prior[-1]
+    k = np.flatnonzero(~state.curved)[-1]
+    own = slice(state.own.stop - len(state.phases))
+    model, scale = state.models[k], state.scales_of_prior[k]
     prior, mean = model[PRIOR, own], model[MEAN, own]
-    total, count = state.residuals[-1], state.counts[-1]
+    total, count = state.residuals[k], state.counts[k]
     some = (prior > 0.0) & (model[VARIANCE, own] > 0.0)
     if not (some.any() and total > 0.0):
         return
-    covariance = state.whole_covariance(-1)
+    covariance = state.whole_covariance(k)[own, own]
     units = scale * np.sqrt(prior[some])
     old, axes = np.linalg.eigh(covariance[np.ix_(some, some)] * np.outer(units, units))
     old = np.clip(old, np.finfo(float).tiny, scale**2)
@@ -65,6 +67,6 @@ def choose_prior_scale(state):
     # Rounding must not make a variance negative.
     share = 4.0 * np.finfo(float).eps * len(prior) ** 2
     covariance[np.diag_indices_from(covariance)] *= 1.0 + share
-    state.change_prior(-1, scales[best], mean, covariance, squares[best])
+    state.change_prior(k, scales[best], mean, covariance, squares[best])
     if squares[best] < HALVED * total:
-        state.forget_errors(-1)
+        state.forget_errors(k)

@@ -1,4 +1,4 @@
-"""Linear regression on a stream, by online variational inference."""
+"""Regression on a stream, by online variational inference."""
 
 import math
 from numbers import Real
@@ -25,10 +25,12 @@ LOOKED_AT = 1000  # largest number of new rows that are compared with the range
 
 
 class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
-    """Linear regression on a stream, with uncertainty and without a learning rate.
+    """Regression on a stream, with uncertainty and without a learning rate.
 
-    Rows are learnt one at a time or in blocks, in constant time and memory per row. By
-    default the coefficients and the noise have a normal-gamma posterior, updated by
+    Rows are learnt one at a time or in blocks, in constant time and memory per row.
+    Predictions are averages of a linear model and of a model with random Fourier
+    features, weighted by their losses so far; the latter is dropped if it is of no use.
+    The coefficients and the noise of a model have a normal-gamma posterior, updated by
     natural-gradient variational inference (NGVI) with the exact squared loss. Features
     are standardised by their running moments, and no parameter needs tuning:
     predictions do not depend on the units of the features or of the target.
@@ -81,7 +83,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         on the best scale is used alone. With more than 16 features one of the scales is
         ``n_features ** -0.5``, so that the first predictions are not too large.
         With None or "auto", the squared loss, an estimated noise, a full covariance,
-        standardisation, no forgetting and no Fourier features, the largest scale grows
+        standardisation and no forgetting, the largest scale of the linear models grows
         to up to 1e5 where the rows ask for it, as small differences of nearly equal
         columns do: at 32 rows, whatever their weights, and each time their number has
         doubled, it becomes the one with the largest evidence, if that is 10 larger in
@@ -108,23 +110,32 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     average : bool, default=False
         Whether to predict with the average of the posterior means over the rows, as in
         equation (12) of [1]_, instead of the last mean.
-    n_fourier : "auto" or int, default=0
+    n_fourier : "auto" or int, default="auto"
         Number of random Fourier features that are added to the standardised features:
         cosines of random projections, with three length scales, which make the model
         about as flexible as a kernel machine. "auto" averages the predictions of the
-        linear model and of a model with 240 Fourier features (120 with a full
-        covariance) by exponential weights. Use it for predictions where you do not need
-        coefficients: on the streams of the user guide it was at most 0.003 in R2 worse
-        than the linear model, and a row costs about two and a half times as much.
-        With 0 and without `forgetting`, a warning is given if a smooth function of the
-        features predicts a quarter of the squared error.
+        linear model, which is that of 0, and of a model with 120 Fourier features and a
+        full covariance, or with 240 and a diagonal one, by exponential weights. The
+        latter is dropped, and predictions are from then on those of 0, when the number
+        of rows is a power of two: from 64 on if rows are sorted by target, and from
+        2048 on if its weight is below 1e-6 and it is further behind than at half as
+        many rows, by more than a tenth. "auto" is 0 for methods other than "ngvi"; and,
+        unless the covariance is diagonal, for more than 280 features and for a rate of
+        `forgetting` of 1/120 or more, which leaves fewer rows than Fourier features;
+        with ``forgetting="auto"`` they are used with the rates 0 and 0.003. Use 0 if
+        you need coefficients only, or if time matters more than the loss. With linear
+        models alone and without `forgetting`, a warning is given if a smooth function
+        of the features predicts a quarter of the squared error.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random Fourier features, with `n_fourier`.
+        Seed of the random Fourier features. Pass an int for predictions that can be
+        reproduced, unless ``n_fourier=0``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Posterior mean of the coefficients, in units of y over units of X.
+        Posterior mean of the coefficients, in units of y over units of X, of the linear
+        models: `predict` is linear if `fourier_weight_` is 0. Not available for a
+        positive number `n_fourier`.
     intercept_ : float
         Posterior mean of the intercept, in units of y.
     coef_std_ : ndarray of shape (n_features,)
@@ -140,12 +151,14 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     forgetting_weights_ : ndarray of shape (n_rates,)
                 Weights of the forgetting rates.
     prior_scales_ : ndarray of shape (n_scales,)
-        Scales of the prior; several while they are averaged. With `n_fourier="auto"`
-        also three times each of them, for the models with Fourier features.
+        Scales of the prior; several while they are averaged. That of the models with
+        Fourier features is three times that of linear ones (of 1 if they are averaged
+        until they differ little).
     prior_scale_weights_ : ndarray of shape (n_scales,)
                 Weights of the prior scales.
     fourier_weight_ : float
-        Weight of the models with Fourier features: 0 or 1, unless `n_fourier="auto"`.
+        Weight of the models with Fourier features: near 1 if the relation is curved,
+        near 0 if it is linear; 0 from when they are dropped.
     n_samples_seen_ : int
         Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
@@ -196,8 +209,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     change.
 
     A single NGVI model has no regret bound: `certificate` exists for averages of
-    several models, for "sva" and for "svb". With heavy-tailed features, a fixed rate of
-    forgetting needs `clip`: see the user guide.
+    several models, as by default, for "sva" and for "svb". With heavy-tailed features,
+    a fixed rate of forgetting needs `clip`: see the user guide.
 
     References
     ----------
@@ -211,14 +224,14 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     >>> import numpy as np
     >>> from skpacbayes import OnlineVIRegressor
     >>> rng = np.random.default_rng(0)
-    >>> model = OnlineVIRegressor()
+    >>> model = OnlineVIRegressor(random_state=0)
     >>> for t in range(1000):
     ...     x = np.array([[rng.normal(20, 0.1), rng.normal(0, 5000)]])
     ...     y = np.array([3 * x[0, 0] + 0.001 * x[0, 1] + rng.normal(0, 0.5)])
     ...     model = model.partial_fit(x, y)
     >>> mean, std = model.predict([[20.1, 10_000.0]], return_std=True)
     >>> float(mean[0]), float(std[0])
-    (70.26..., 0.51...)
+    (70.2..., 0.5...)
     >>> model.predict_quantiles([[20.1, 10_000.0]], [0.05, 0.95]).round(1)
     array([[69.4, 71.1]])
 
@@ -226,7 +239,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
 
     >>> X = rng.normal(15, 2, size=(2000, 1))
     >>> calls = rng.poisson(np.exp(0.4 * (X[:, 0] - 15)))
-    >>> OnlineVIRegressor(loss="poisson").fit(X, calls).predict([[14.0], [18.0]])
+    >>> model = OnlineVIRegressor(loss="poisson", random_state=0).fit(X, calls)
+    >>> model.predict([[14.0], [18.0]])
     array([0.6..., 3.3...])
     """
 
@@ -257,7 +271,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         mean_bound=None,
         scale_bound=None,
         average=False,
-        n_fourier=0,
+        n_fourier="auto",
         random_state=None,
     ):
         self.method = method
@@ -416,8 +430,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     def certificate(self, X=None, y=None, sample_weight=None):
         """Bound the cumulative loss by the theorem for the method.
 
-        For averages of several models, as with `forgetting="auto"` and
-        `prior_scale="auto"`: Theorem 1, a bound on the regret against the best of them.
+        For averages of several models, as by default: Theorem 1, a bound on the regret
+        against the best of those that were not dropped.
         For "sva": Theorem 2 with the observed gradients instead of their bound, at the
         posterior with the smallest bound. For "svb" with `learning_rate="invsqrt"` and
         both bounds: the regret of the paper's schedule against the best fixed
@@ -523,9 +537,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         """Warn also of errors that grow."""
         found, state = super()._doubt_change(), self._state
         if not found and state.error_counts.size:
-            rate = state.forgetting_rates[state.best_expert]
-            growth = state.error_growth.max()  # 0 of a model that forgets
-            warn_of_growing_errors(growth, state.n_steps, rate, state.own.stop)
+            best = state.best_expert
+            alike = state.curved == state.curved[best]
+            growth = state.error_growth[alike].max()  # 0 of a model that forgets
+            unused = 0 if state.curved[best] else len(state.phases)
+            size = state.own.stop - unused
+            rate = state.forgetting_rates[best]
+            warn_of_growing_errors(growth, state.n_steps, rate, size)
         return found
 
     def _responses(self, y):

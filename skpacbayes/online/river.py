@@ -173,14 +173,14 @@ class RiverRegressor(_Adapter, base.Regressor):
     >>> from river import datasets, evaluate, metrics
     >>> from skpacbayes import OnlineVIRegressor
     >>> from skpacbayes.online.river import RiverRegressor
-    >>> model = RiverRegressor(OnlineVIRegressor(forgetting="auto"))
+    >>> model = RiverRegressor(OnlineVIRegressor(forgetting="auto", random_state=0))
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
     MAE: 0.29...
     """
 
     @classmethod
     def _unit_test_params(cls):
-        yield {"estimator": OnlineVIRegressor()}
+        yield {"estimator": OnlineVIRegressor(n_fourier=0)}
 
     def learn_one(self, x, y):
         """Learn a row.
@@ -262,7 +262,7 @@ class RiverClassifier(_Adapter, base.Classifier):
 
     @classmethod
     def _unit_test_params(cls):
-        yield {"estimator": OnlineVIClassifier()}
+        yield {"estimator": OnlineVIClassifier(random_state=0)}
 
     @property
     def _multiclass(self):

@@ -48,7 +48,8 @@ class ProgressiveLossDisplay:
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 3))
     >>> y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=500)
-    >>> display = ProgressiveLossDisplay.from_estimator(OnlineVIRegressor(), X, y)
+    >>> model = OnlineVIRegressor(n_fourier=0)
+    >>> display = ProgressiveLossDisplay.from_estimator(model, X, y)
     >>> bool(display.losses[-1] < display.losses[0])
     True
     """

@@ -244,14 +244,28 @@ STREAMS = {
         sparse=True,
         inexact=KEEPS_ROWS,
     ),
-    "OnlineVIRegressor": online(OnlineVIRegressor),
-    "OnlineVIRegressor, forgetting": online(OnlineVIRegressor, forgetting="auto"),
-    "OnlineVIRegressor, absolute": online(OnlineVIRegressor, loss="absolute_error"),
+    "OnlineVIRegressor": online(OnlineVIRegressor, random_state=0),
+    "OnlineVIRegressor, linear": online(OnlineVIRegressor, n_fourier=0),
+    "OnlineVIRegressor, forgetting": online(
+        OnlineVIRegressor, forgetting="auto", random_state=0
+    ),
+    "OnlineVIRegressor, absolute": online(
+        OnlineVIRegressor, loss="absolute_error", random_state=0
+    ),
     "OnlineVIRegressor, counts": online(
-        OnlineVIRegressor, counted, loss="poisson", prior_scale="auto", forgetting=0.01
+        OnlineVIRegressor,
+        counted,
+        loss="poisson",
+        prior_scale="auto",
+        forgetting=0.01,
+        random_state=0,
     ),
     "OnlineVIRegressor, quantile": online(
-        OnlineVIRegressor, loss="quantile", quantile=0.8, prior_scale="auto"
+        OnlineVIRegressor,
+        loss="quantile",
+        quantile=0.8,
+        prior_scale="auto",
+        random_state=0,
     ),
     "OnlineVIRegressor, sva": online(OnlineVIRegressor, method="sva", average=True),
     "OnlineVIClassifier": online(OnlineVIClassifier, labels, random_state=0),

@@ -27,9 +27,12 @@ def rows(n=200, seed=0):
 def of_both_kinds(X, y):
     """Return experts that learn, and experts fitted to the first 50 rows."""
     return [
-        ("line", OnlineVIRegressor()),
+        ("line", OnlineVIRegressor(random_state=0)),
         ("network", OnlineVIMLPRegressor(random_state=0)),
-        ("frozen", FrozenEstimator(OnlineVIRegressor().fit(X[:50], y[:50]))),
+        (
+            "frozen",
+            FrozenEstimator(OnlineVIRegressor(random_state=0).fit(X[:50], y[:50])),
+        ),
         ("mean", DummyRegressor().fit(X[:50], y[:50])),
         ("pipeline", make_pipeline(StandardScaler(), Ridge()).fit(X[:50], y[:50])),
     ]
@@ -121,10 +124,15 @@ def test_experts_that_were_fitted_with_names(kind):
 
     some = make_pipeline(make_column_transformer((StandardScaler(), ["c"])), Ridge())
     named = [
-        ("line", OnlineVIRegressor()),
+        ("line", OnlineVIRegressor(random_state=0)),
         ("ridge", Ridge().fit(frame(X[:50]), y[:50])),
         ("some", some.fit(frame(X[:50]), y[:50])),
-        ("ours", FrozenEstimator(OnlineVIRegressor().fit(frame(X[:50]), y[:50]))),
+        (
+            "ours",
+            FrozenEstimator(
+                OnlineVIRegressor(random_state=0).fit(frame(X[:50]), y[:50])
+            ),
+        ),
     ]
     model = EWARegressor(named).partial_fit(frame(X[:150]), y[:150])
     for row in range(150, 200):

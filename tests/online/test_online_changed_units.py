@@ -92,11 +92,15 @@ def test_other_columns_are_not_named(seed, n_rows):
         ),
     }
     X = np.column_stack(list(columns.values()))
-    assert not messages_of(OnlineVIRegressor().fit, X, rng.normal(size=n_rows))
+    assert not messages_of(
+        OnlineVIRegressor(random_state=0).fit, X, rng.normal(size=n_rows)
+    )
 
 
 def test_rows_of_no_weight_do_not_count():
-    X, y = rows_and_targets(OnlineVIRegressor())
+    X, y = rows_and_targets(OnlineVIRegressor(random_state=0))
     X[200:, 1] *= 1000.0
     weights = (np.arange(400) < 200).astype(float)
-    assert not messages_of(OnlineVIRegressor().fit, X, y, sample_weight=weights)
+    assert not messages_of(
+        OnlineVIRegressor(random_state=0).fit, X, y, sample_weight=weights
+    )

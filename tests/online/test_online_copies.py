@@ -90,7 +90,7 @@ def test_the_warning_of_copies_is_true():
     X_new = rng.normal(size=(1000, 5))
     y = X @ line + rng.normal(size=300)
     copies = np.repeat(np.arange(300), 10)
-    model = OnlineVIRegressor(forgetting="auto")
+    model = OnlineVIRegressor(random_state=0, forgetting="auto")
     with pytest.warns(UserWarning, match=COPIES):
         spoilt = model.fit(X[copies], y[copies]).score(X_new, X_new @ line)
     model.fit(X, y, sample_weight=np.full(300, 10.0))  # as the warning asks for
@@ -165,8 +165,8 @@ MADE_HEAVY = [  # a model, and the mean weight from which a warning is given
     (OnlineVIMLPRegressor(random_state=0), 100.0),
     (OnlineVIMLPClassifier(random_state=0), 100.0),
     (OnlineVIClassifier(random_state=0), 1e6),
-    (OnlineVIRegressor(loss="absolute_error"), 1e6),
-    (OnlineVIRegressor(), np.inf),
+    (OnlineVIRegressor(random_state=0, loss="absolute_error"), 1e6),
+    (OnlineVIRegressor(random_state=0), np.inf),
 ]
 
 
@@ -206,11 +206,14 @@ SEASON = {"fast": 100, "slow": 1000}
 @pytest.mark.parametrize(
     "model",
     [
-        OnlineVIRegressor(),
-        OnlineVIRegressor(forgetting=1e-3),
+        OnlineVIRegressor(random_state=0),
+        OnlineVIRegressor(random_state=0, forgetting=1e-3),
         EWARegressor([("never", OnlineVIRegressor())]),
         EWARegressor(
-            [(str(f), OnlineVIRegressor(forgetting=f)) for f in (0.0, 1e-3, 1e-2)]
+            [
+                (str(f), OnlineVIRegressor(random_state=0, forgetting=f))
+                for f in (0.0, 1e-3, 1e-2)
+            ]
         ),
     ],
     ids=["never", "slowly", "an expert that never does", "three experts"],
@@ -230,7 +233,7 @@ def test_a_change_that_is_faster_than_forgetting_is_named(model, season):
     y = turning + 0.5 * X[:, 1] + noise
     with pytest.warns(UserWarning, match="errors of recent rows predict"):
         own = clone(model).fit(X, y)
-    best = OnlineVIRegressor(forgetting="auto").fit(X, y)
+    best = OnlineVIRegressor(random_state=0, forgetting="auto").fit(X, y)
     assert best.cumulative_loss_ < 0.5 * own.cumulative_loss_
 
 
@@ -271,7 +274,7 @@ def test_a_level_that_is_missed_is_named():
         rng.exponential(size=3000),
         rng.normal(size=3000),
     )
-    low = OnlineVIRegressor(loss="quantile", quantile=0.05)
+    low = OnlineVIRegressor(random_state=0, loss="quantile", quantile=0.05)
     for unit, origin in ((1.0, 0.0), (1e-3, 1e4)):
         for noise in (normal, -edge):
             clone(low).fit(unit * X, unit * (line + noise) + origin)  # no warning

@@ -83,7 +83,7 @@ def test_the_remedies_that_the_message_names(name):
     for Z in (PCA(whiten=True).fit_transform(X), other):
         assert not messages_of(lambda Z=Z: model.fit(Z, y))
     if name in ("full", "counts"):
-        wide = OnlineVIRegressor(loss=model.loss, prior_scale=100.0)
+        wide = OnlineVIRegressor(random_state=0, loss=model.loss, prior_scale=100.0)
         assert not messages_of(lambda: wide.fit(X, y))
 
 

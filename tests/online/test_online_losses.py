@@ -100,8 +100,8 @@ def test_the_median_is_the_quantile_of_one_half(method):
     """Its loss is half the absolute one: the step of the others has another unit."""
     X, _, rate = counts()
     y = rate + np.random.default_rng(0).standard_t(3, size=len(X))
-    median = OnlineVIRegressor(method, loss="absolute_error").fit(X, y)
-    quantile = OnlineVIRegressor(method, loss="quantile").fit(X, y)
+    median = OnlineVIRegressor(method, random_state=0, loss="absolute_error").fit(X, y)
+    quantile = OnlineVIRegressor(method, random_state=0, loss="quantile").fit(X, y)
     if method == "svb":  # its steps are over the root of squared gradients
         assert_allclose(quantile.predict(X), median.predict(X), atol=0.1 * np.ptp(y))
         return
@@ -116,11 +116,17 @@ def test_quantiles_of_the_negative_are_negative(options):
     """Level q of -y is minus level 1 - q of y; levels and units are kept."""
     X, _, rate = counts()
     y = rate + np.random.default_rng(0).normal(size=len(X))
-    low = OnlineVIRegressor(loss="quantile", quantile=0.2, **options).fit(X, y)
-    high = OnlineVIRegressor(loss="quantile", quantile=0.8, **options).fit(X, -y)
+    low = OnlineVIRegressor(
+        random_state=0, loss="quantile", quantile=0.2, **options
+    ).fit(X, y)
+    high = OnlineVIRegressor(
+        random_state=0, loss="quantile", quantile=0.8, **options
+    ).fit(X, -y)
     assert_allclose(high.predict(X), -low.predict(X), rtol=1e-7, atol=1e-9)
     if not options:
-        scaled = OnlineVIRegressor(loss="quantile", quantile=0.2, **options)
+        scaled = OnlineVIRegressor(
+            random_state=0, loss="quantile", quantile=0.2, **options
+        )
         scaled.fit(X, 1e3 * y - 1e4)
         expected = 1e3 * low.predict(X) - 1e4
         assert_allclose(scaled.predict(X), expected, atol=1e-6 * np.ptp(y))
@@ -136,7 +142,9 @@ def test_share_of_rows_below_a_quantile(level):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 3))
     y = X.sum(axis=1) + rng.gumbel(size=6000)
-    model = OnlineVIRegressor(loss="quantile", quantile=level).fit(X[:3000], y[:3000])
+    model = OnlineVIRegressor(random_state=0, loss="quantile", quantile=level).fit(
+        X[:3000], y[:3000]
+    )
     below = np.sum(y[3000:] < model.predict(X[3000:]))
     low, high = max(level - 0.02, 0.0), level + 0.02
     assert binom.ppf(5e-6, 3000, low) <= below <= binom.isf(5e-6, 3000, high)
@@ -169,7 +177,7 @@ def test_counts_in_one_pass_are_close_to_a_batch(intercept):
     X, y, rate = counts(3000, intercept=intercept)
     batch = PoissonRegressor(alpha=1e-6, max_iter=1000).fit((X - 5) / X.std(axis=0), y)
     best = mean_poisson_deviance(rate, batch.predict((X - 5) / X.std(axis=0)))
-    model = OnlineVIRegressor(loss="poisson").fit(X, y)
+    model = OnlineVIRegressor(random_state=0, loss="poisson").fit(X, y)
     own = mean_poisson_deviance(rate, model.predict(X))
     assert own < best + 0.02 * mean_poisson_deviance(y, rate)
 
@@ -177,9 +185,13 @@ def test_counts_in_one_pass_are_close_to_a_batch(intercept):
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_units_of_features_do_not_matter_to_counts(covariance):
     X, y, _ = counts(200)
-    model = OnlineVIRegressor(loss="poisson", covariance=covariance).fit(X, y)
+    model = OnlineVIRegressor(
+        random_state=0, loss="poisson", covariance=covariance
+    ).fit(X, y)
     a, b = np.array([1e3, -1e-3, 2.0, 0.5]), np.array([1.0, -5.0, 100.0, 0.0])
-    moved = OnlineVIRegressor(loss="poisson", covariance=covariance).fit(a * X + b, y)
+    moved = OnlineVIRegressor(
+        random_state=0, loss="poisson", covariance=covariance
+    ).fit(a * X + b, y)
     assert_allclose(moved.predict(a * X + b), model.predict(X), rtol=1e-6)
     linear = np.exp(X @ model.coef_ + model.intercept_)
     if covariance == "full":  # whose predictions are linear within the range
@@ -192,7 +204,9 @@ def test_weights_are_exposures():
     X, time = rng.normal(size=(4000, 2)), rng.choice([1.0, 4.0], 4000)
     rate = np.exp(X @ [0.5, -0.3])
     y = rng.poisson(rate * time) / time
-    model = OnlineVIRegressor(loss="poisson").fit(X, y, sample_weight=time)
+    model = OnlineVIRegressor(random_state=0, loss="poisson").fit(
+        X, y, sample_weight=time
+    )
     assert_allclose(model.coef_, [0.5, -0.3], atol=0.05)
     assert abs(model.intercept_) < 0.05
 
@@ -208,7 +222,7 @@ def test_counts_that_are_none_and_counts_that_are_huge():
         {"covariance": "diagonal"},
     ):
         options = {"loss": "poisson", **options}
-        model = OnlineVIRegressor(**options).fit(X, np.zeros(100))
+        model = OnlineVIRegressor(random_state=0, **options).fit(X, np.zeros(100))
         assert np.all((model.predict(X) < 0.2) & (model.predict(X) >= 0.0))
         huge = np.where(np.arange(100) % 7 == 3, 1e9, y)
         model.fit(X, huge)
@@ -218,13 +232,13 @@ def test_counts_that_are_none_and_counts_that_are_huge():
 
 def test_counts_are_not_negative():
     X, y, _ = counts(50)
-    model = OnlineVIRegressor(loss="poisson").fit(X, y)
+    model = OnlineVIRegressor(random_state=0, loss="poisson").fit(X, y)
     before = model.predict(X)
     for call in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=r"loss='poisson' needs y >= 0.*got -1"):
             call(X[:1], np.array([-1.0]))
     assert np.array_equal(model.predict(X), before)
-    expert = OnlineVIRegressor(loss="poisson")
+    expert = OnlineVIRegressor(random_state=0, loss="poisson")
     ensemble = EWARegressor([("counts", expert)]).fit(X, y)
     assert_allclose(ensemble.predict(X), before, rtol=1e-12)
 
@@ -243,7 +257,7 @@ def test_counts_are_not_negative():
 def test_options_that_contradict(options, complaint):
     X, y, _ = counts(20)
     with pytest.raises(ValueError, match=complaint):
-        OnlineVIRegressor(**options).fit(X, y)
+        OnlineVIRegressor(random_state=0, **options).fit(X, y)
 
 
 SMALL = {
@@ -321,10 +335,10 @@ def test_regret_of_probabilities_is_a_logarithm(n_classes, scale, shift):
 
 
 JUMPS = [
-    OnlineVIRegressor(prior_scale="auto"),
-    OnlineVIRegressor(prior_scale="auto", inverse_temperature=0.5),
-    OnlineVIRegressor(loss="absolute_error", forgetting="auto"),
-    OnlineVIRegressor(loss="poisson", forgetting="auto"),
+    OnlineVIRegressor(random_state=0, prior_scale="auto"),
+    OnlineVIRegressor(random_state=0, prior_scale="auto", inverse_temperature=0.5),
+    OnlineVIRegressor(random_state=0, loss="absolute_error", forgetting="auto"),
+    OnlineVIRegressor(random_state=0, loss="poisson", forgetting="auto"),
     EWARegressor(),
     EWARegressor(inverse_temperature=0.1),
     OnlineVIClassifier(
@@ -376,7 +390,7 @@ def test_cumulative_loss_is_that_of_the_probabilities(n_classes):
 def test_no_certificate_of_a_single_model():
     X, y, _ = counts(30)
     for loss in ("poisson", "quantile"):
-        model = OnlineVIRegressor(loss=loss).fit(X, y)
+        model = OnlineVIRegressor(n_fourier=0, loss=loss).fit(X, y)
         with pytest.raises(NotImplementedError, match="A theorem covers"):
             model.certificate()
         with pytest.raises(NotImplementedError, match="predictive distribution needs"):

@@ -42,7 +42,7 @@ def test_a_small_difference_is_learnt(n_others, n_rows, options, shift):
     learnt, new = slice(n_rows), slice(n_rows, None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = OnlineVIRegressor(**options).fit(X[learnt], y[learnt])
+        model = OnlineVIRegressor(n_fourier=0, **options).fit(X[learnt], y[learnt])
     assert model.prior_scales_[-1] >= 10.0
     errors = y[new] - model.predict(X[new])
     least = y[new] - LinearRegression().fit(X[learnt], y[learnt]).predict(X[new])
@@ -61,10 +61,12 @@ def test_the_posterior_is_that_of_the_other_prior(fit_intercept, scale):
     X, y = parts_and_total(150)
     X[0], y[0] = [4.0, 4.0, 4.0, 12.0], 0.0  # without an intercept, 0 is predicted here
     X = scale * X
-    model = OnlineVIRegressor(fit_intercept=fit_intercept).fit(X, y)
+    model = OnlineVIRegressor(n_fourier=0, fit_intercept=fit_intercept).fit(X, y)
     (wide,) = model.prior_scales_
     assert wide > 1.0
-    same = OnlineVIRegressor(fit_intercept=fit_intercept, prior_scale=wide).fit(X, y)
+    same = OnlineVIRegressor(
+        n_fourier=0, fit_intercept=fit_intercept, prior_scale=wide
+    ).fit(X, y)
     assert_allclose(model.coef_, same.coef_, rtol=1e-6)
     assert_allclose(model.coef_std_, same.coef_std_, rtol=1e-6)
     assert_allclose(model.noise_variance_, same.noise_variance_, rtol=1e-6)
@@ -91,13 +93,13 @@ def evidence_of(X, y, scale, prior):
 @pytest.mark.parametrize("noise", [0.03, 0.3, 1.0, 2.0, 4.0])
 def test_the_scale_has_the_largest_evidence(noise):
     X, y = parts_and_total(32, noise=noise)
-    before = OnlineVIRegressor(prior_scale=1.0).fit(X, y)
+    before = OnlineVIRegressor(n_fourier=0, prior_scale=1.0).fit(X, y)
     prior = before._state.precisions[0, 1:]
     scales = np.append(by_evidence.SCALES, 1.0)
     evidence = np.array([evidence_of(X, y, scale, prior) for scale in scales])
     best = evidence.argmax()
     clear = evidence[best] > evidence[-1] + by_evidence.CLEAR
-    model = OnlineVIRegressor().fit(X, y)
+    model = OnlineVIRegressor(n_fourier=0).fit(X, y)
     assert model.prior_scales_.tolist() == [scales[best] if clear else 1.0]
     assert clear or noise > 0.3
 
@@ -105,7 +107,7 @@ def test_the_scale_has_the_largest_evidence(noise):
 @pytest.mark.filterwarnings("ignore:.* predictions do not extrapolate")
 def test_however_rows_are_split_and_kept():
     X, y = parts_and_total(200)
-    whole, pieces, single = (OnlineVIRegressor() for _ in range(3))
+    whole, pieces, single = (OnlineVIRegressor(n_fourier=0) for _ in range(3))
     whole.fit(X, y)
     for rows in np.array_split(np.arange(200), 9):
         pieces = pickle.loads(pickle.dumps(pieces.partial_fit(X[rows], y[rows])))
@@ -131,7 +133,7 @@ def test_where_it_is_not_chosen(options):
     X, y = parts_and_total(100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = OnlineVIRegressor(**options).fit(X, y)
+        model = OnlineVIRegressor(n_fourier=0, **options).fit(X, y)
     assert model.prior_scales_.tolist() == [1.0]
 
 
@@ -140,14 +142,14 @@ def test_ordinary_columns_keep_the_prior():
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(150, 6)) + rng.normal(size=(150, 1))
         y = X @ rng.normal(size=6) + rng.choice([1.0, 3.0]) * rng.normal(size=150)
-        assert OnlineVIRegressor().fit(X, y).prior_scales_.tolist() == [1.0]
+        assert OnlineVIRegressor(n_fourier=0).fit(X, y).prior_scales_.tolist() == [1.0]
 
 
 def test_targets_without_noise():
     """Intervals contain the targets, and are as narrow as these are exact."""
     X, y = parts_and_total(400, noise=0.0)
     X += np.array([0.0, 5.0, 0.0, -1e3])
-    model = OnlineVIRegressor().fit(X[:200], y[:200])
+    model = OnlineVIRegressor(n_fourier=0).fit(X[:200], y[:200])
     low, high = model.predict_quantiles(X[200:], [0.05, 0.95]).T
     assert np.mean((low <= y[200:]) & (y[200:] <= high)) > 0.8
     assert np.median(high - low) < 0.01
@@ -163,7 +165,7 @@ def test_intervals_of_targets_nearly_without_noise(n_rows, noise, first):
         X = rng.normal(size=(n_rows + 500, 8))
         X[0] *= first
         y = X @ rng.normal(size=8) + noise * rng.normal(size=len(X))
-        model = OnlineVIRegressor().fit(X[:n_rows], y[:n_rows])
+        model = OnlineVIRegressor(n_fourier=0).fit(X[:n_rows], y[:n_rows])
         assert model.prior_scales_ > 1.0
         low, high = model.predict_quantiles(X[n_rows:], [0.05, 0.95]).T
         assert np.mean((low <= y[n_rows:]) & (y[n_rows:] <= high)) > 0.75
@@ -174,7 +176,7 @@ def test_an_average_begins_anew_with_the_other_prior():
     covered = []
     for seed in range(4):
         X, y = parts_and_total(564, seed)
-        model = OnlineVIRegressor(average=True).fit(X[:64], y[:64])
+        model = OnlineVIRegressor(n_fourier=0, average=True).fit(X[:64], y[:64])
         low, high = model.predict_quantiles(X[64:], [0.05, 0.95]).T
         covered.append(np.mean((low <= y[64:]) & (y[64:] <= high)))
     assert 0.8 < np.mean(covered) < 0.97
@@ -185,7 +187,7 @@ def test_copies_of_columns():
     X, y = parts_and_total(300)
     X = X[:, [0, 1, 2, 3, 3, 0]]
     X = np.column_stack([X, np.full(len(X), 5.0)])
-    model = OnlineVIRegressor().fit(X, y)
+    model = OnlineVIRegressor(n_fourier=0).fit(X, y)
     assert model.prior_scales_ > 1.0
     assert_allclose(model.coef_[3], model.coef_[4], rtol=1e-4)
     assert model.coef_[6] == 0.0
@@ -196,5 +198,5 @@ def test_experts_of_an_aggregate_keep_their_prior():
     X, y = parts_and_total(100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = EWARegressor([("line", OnlineVIRegressor())]).fit(X, y)
+        model = EWARegressor([("line", OnlineVIRegressor(n_fourier=0))]).fit(X, y)
     assert model.estimators_[0].prior_scales_.tolist() == [1.0]
