@@ -131,10 +131,13 @@ def vowpal_wabbit(loss, classification=False):
 
 
 REGRESSORS = {
-    "OnlineVIRegressor()": ours(OnlineVIRegressor),
-    "OnlineVIRegressor(clip=5)": ours(lambda: OnlineVIRegressor(clip=5)),
+    "OnlineVIRegressor()": ours(lambda: OnlineVIRegressor(random_state=0)),
+    "OnlineVIRegressor(n_fourier=0)": ours(lambda: OnlineVIRegressor(n_fourier=0)),
+    "OnlineVIRegressor(clip=5)": ours(
+        lambda: OnlineVIRegressor(clip=5, random_state=0)
+    ),
     "OnlineVIRegressor(covariance='diagonal')": ours(
-        lambda: OnlineVIRegressor(covariance="diagonal")
+        lambda: OnlineVIRegressor(covariance="diagonal", random_state=0)
     ),
     "SGDRegressor()": sgd_regressor(),
     "SGDRegressor, passive-aggressive 1": sgd_regressor(
@@ -180,10 +183,19 @@ def uncertainty(report, splits):
     table = []
     for name, (X, y) in {"Boston": boston(), "California": california()}.items():
         for label, make, scale in (
-            ("OnlineVIRegressor()", OnlineVIRegressor, False),
+            (
+                "OnlineVIRegressor()",
+                lambda: OnlineVIRegressor(random_state=0),
+                False,
+            ),
+            (
+                "OnlineVIRegressor(n_fourier=0)",
+                lambda: OnlineVIRegressor(n_fourier=0),
+                False,
+            ),
             (
                 "OnlineVIRegressor(covariance='diagonal')",
-                lambda: OnlineVIRegressor(covariance="diagonal"),
+                lambda: OnlineVIRegressor(covariance="diagonal", random_state=0),
                 False,
             ),
             ("BayesianRidge(), z-scores", BayesianRidge, True),
@@ -225,8 +237,13 @@ def speed(report, turns):
         labels = (y > 0).astype(int)
         regressors = {
             "SGDRegressor": SGDRegressor(),
-            "OnlineVIRegressor, diagonal": OnlineVIRegressor(covariance="diagonal"),
-            "OnlineVIRegressor, full": OnlineVIRegressor(covariance="full"),
+            "OnlineVIRegressor()": OnlineVIRegressor(random_state=0),
+            "OnlineVIRegressor, diagonal, n_fourier=0": OnlineVIRegressor(
+                covariance="diagonal", n_fourier=0
+            ),
+            "OnlineVIRegressor, full, n_fourier=0": OnlineVIRegressor(
+                covariance="full", n_fourier=0
+            ),
             "OnlineVIRegressor, oga": OnlineVIRegressor("oga"),
             "OnlineVIRegressor, sva": OnlineVIRegressor("sva"),
             "OnlineVIMLPRegressor": OnlineVIMLPRegressor(random_state=0),
@@ -279,13 +296,14 @@ def speed(report, turns):
 
 def drift(report, permutations):
     table = []
-    streams = {"flipping sign": (OnlineVIRegressor, [flipping()], {})}
+    streams = {"flipping sign": (OnlineVIRegressor, [flipping()], {"n_fourier": 0})}
     if present():
         streams["elec2"] = (OnlineVIClassifier, [elec2()], {"loss": "log_loss"})
         orders = [permuted(*unit(*california()), s) for s in range(permutations)]
-        streams["California, clip 5"] = (OnlineVIRegressor, orders, {"clip": 5})
-        streams["California"] = (OnlineVIRegressor, orders, {})
-        diagonal = {"covariance": "diagonal"}
+        clipped = {"clip": 5, "n_fourier": 0}
+        streams["California, clip 5"] = (OnlineVIRegressor, orders, clipped)
+        streams["California"] = (OnlineVIRegressor, orders, {"n_fourier": 0})
+        diagonal = {"covariance": "diagonal", "n_fourier": 0}
         streams["California, diagonal"] = (OnlineVIRegressor, orders, diagonal)
     for name, (estimator, orders, options) in streams.items():
         losses = [
@@ -307,7 +325,9 @@ def drift(report, permutations):
     report.table(title, columns, table)
 
     X, y = flipping()
-    experts = [(f"rate {r}", OnlineVIRegressor(forgetting=r)) for r in RATES]
+    experts = [
+        (f"rate {r}", OnlineVIRegressor(forgetting=r, n_fourier=0)) for r in RATES
+    ]
     bound = 2000.0
     start = time.process_time()
     model = EWARegressor(experts, loss_bound=bound).fit(X[::4], y[::4])
@@ -406,8 +426,9 @@ def latency(report, turns):
         measure(name, calls)
 
     binary = {"classes": [0, 1]}
-    ours("OnlineVIRegressor()", OnlineVIRegressor(), y)
-    auto = OnlineVIRegressor(forgetting="auto")
+    ours("OnlineVIRegressor()", OnlineVIRegressor(random_state=0), y)
+    ours("OnlineVIRegressor(n_fourier=0)", OnlineVIRegressor(n_fourier=0), y)
+    auto = OnlineVIRegressor(forgetting="auto", random_state=0)
     ours("OnlineVIRegressor(forgetting='auto')", auto, y)
     ours("OnlineVIMLPRegressor()", OnlineVIMLPRegressor(random_state=0), y)
     ours("EWARegressor()", EWARegressor(), y)
@@ -415,7 +436,7 @@ def latency(report, turns):
     ours("OnlineVIClassifier()", OnlineVIClassifier(random_state=0), labels, **binary)
     ours("SGDClassifier()", SGDClassifier(loss="log_loss"), labels, **binary)
     scaled = preprocessing.StandardScaler() | linear_model.LinearRegression()
-    adapter = RiverRegressor(OnlineVIRegressor())
+    adapter = RiverRegressor(OnlineVIRegressor(random_state=0))
     river_model("RiverRegressor(OnlineVIRegressor())", adapter, y.tolist())
     river_model("river, StandardScaler | LinearRegression", scaled, y.tolist())
     bayesian = linear_model.BayesianLinearRegression()

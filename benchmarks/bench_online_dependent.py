@@ -27,10 +27,10 @@ from skpacbayes import (
 )
 
 MODELS = {
-    "OnlineVIRegressor()": OnlineVIRegressor(),
-    "covariance='diagonal'": OnlineVIRegressor(covariance="diagonal"),
-    "loss='absolute_error'": OnlineVIRegressor(loss="absolute_error"),
-    "n_fourier='auto'": OnlineVIRegressor(n_fourier="auto", random_state=0),
+    "OnlineVIRegressor()": OnlineVIRegressor(random_state=0),
+    "n_fourier=0": OnlineVIRegressor(n_fourier=0),
+    "covariance='diagonal'": OnlineVIRegressor(covariance="diagonal", random_state=0),
+    "loss='absolute_error'": OnlineVIRegressor(loss="absolute_error", random_state=0),
     "OnlineVIMLPRegressor()": OnlineVIMLPRegressor(random_state=0),
     "OnlineVIClassifier()": OnlineVIClassifier(random_state=0),
 }

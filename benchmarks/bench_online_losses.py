@@ -158,7 +158,9 @@ def counts(report, quick):
         best = PoissonRegressor(alpha=0.0, max_iter=2000).fit(X, y).predict(X)
         cells = [mean_poisson_deviance(y[1:], best[1:])]
         for options in ({}, {"prior_scale": "auto"}):
-            own = predictions(OnlineVIRegressor(loss="poisson", **options), X, y)
+            own = predictions(
+                OnlineVIRegressor(loss="poisson", random_state=0, **options), X, y
+            )
             cells.append(mean_poisson_deviance(y[1:], own[1:]))
         own = river_predictions(optim.losses.Poisson(), X, y)[1:]
         usable = np.isfinite(own).all() and np.all(own > 0)
@@ -187,7 +189,9 @@ def quantiles(report, quick):
             best = QuantileRegressor(quantile=level, alpha=0).fit(X, y).predict(X)
             answers = [best]
             for options in ({}, {"forgetting": "auto"}):
-                model = OnlineVIRegressor(loss="quantile", quantile=level, **options)
+                model = OnlineVIRegressor(
+                    loss="quantile", quantile=level, random_state=0, **options
+                )
                 answers.append(predictions(model, X, y))
             loss = optim.losses.Quantile(level)
             answers.append(river_predictions(loss, X, y))

@@ -38,11 +38,11 @@ LABELS = {
     "n_fourier=0": OnlineVIClassifier(n_fourier=0),
 }
 NUMBERS = {
-    "the default": OnlineVIRegressor(),
-    "diagonal": OnlineVIRegressor(covariance="diagonal"),
-    "absolute_error": OnlineVIRegressor(loss="absolute_error"),
-    "quantile, 0.9": OnlineVIRegressor(loss="quantile", quantile=0.9),
-    "n_fourier='auto'": OnlineVIRegressor(n_fourier="auto", random_state=0),
+    "the default": OnlineVIRegressor(random_state=0),
+    "diagonal": OnlineVIRegressor(covariance="diagonal", random_state=0),
+    "absolute_error": OnlineVIRegressor(loss="absolute_error", random_state=0),
+    "quantile, 0.9": OnlineVIRegressor(loss="quantile", quantile=0.9, random_state=0),
+    "n_fourier=0": OnlineVIRegressor(n_fourier=0),
 }
 
 
@@ -180,8 +180,8 @@ KINDS = {
     "stays, a bent line": lambda X, b, c, t: np.abs(X @ b) * 2,
 }
 LEARNERS = {
-    "OnlineVIRegressor()": OnlineVIRegressor(),
-    "forgetting=0.003": OnlineVIRegressor(forgetting=0.003),
+    "OnlineVIRegressor()": OnlineVIRegressor(random_state=0),
+    "forgetting=0.003": OnlineVIRegressor(forgetting=0.003, random_state=0),
     "EWARegressor()": EWARegressor(),
 }
 
@@ -201,7 +201,8 @@ def changes(seeds, sizes):
                         heavy = kind == "stays, heavy tails"
                         errors = rng.standard_t(2, n) if heavy else rng.normal(size=n)
                         y = signal(X, b, c, t) + X @ e + noise * errors
-                        best = OnlineVIRegressor(forgetting="auto").fit(X, y)
+                        best = OnlineVIRegressor(forgetting="auto", random_state=0)
+                        best.fit(X, y)
                         for name, model in LEARNERS.items():
                             own, told = learnt(model, X, y, True)
                             ratio = best.cumulative_loss_ / own.cumulative_loss_

@@ -102,7 +102,7 @@ def main():
     n, seeds = (200, SEEDS[:1]) if options.quick else (1500, SEEDS)
     for loss in ("squared_error", "absolute_error", "quantile"):
         more = {"quantile": 0.8} if loss == "quantile" else {}
-        default = partial(OnlineVIRegressor, loss=loss, **more)
+        default = partial(OnlineVIRegressor, loss=loss, random_state=0, **more)
         methods = {
             "default": default,
             "prior_scale=1.0": partial(default, prior_scale=1.0),
