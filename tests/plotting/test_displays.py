@@ -129,7 +129,7 @@ def test_displays_of_streams_read_frames_row_by_row(index):
     y = np.sin(X[:, 0])
     index = pandas.date_range("2020", periods=60) if index is None else index
     table, targets = pandas.DataFrame(X, index=index), pandas.Series(y, index=index)
-    model = OnlineVIRegressor()
+    model = OnlineVIRegressor(n_fourier=0)
     of_frame = ProgressiveLossDisplay.from_estimator(model, table, targets)
     of_array = ProgressiveLossDisplay.from_estimator(model, X, y)
     np.testing.assert_array_equal(of_frame.losses, of_array.losses)
@@ -253,7 +253,7 @@ def test_traces_begin_with_the_worst():
 
 def test_losses_and_the_certificate():
     y = X @ [1.0, -2.0]
-    model = OnlineVIRegressor(prior_scale="auto")
+    model = OnlineVIRegressor(prior_scale="auto", random_state=0)
     display = ProgressiveLossDisplay.from_estimator(model, X, y)
     expected = clone(model).partial_fit(X, y)
     assert display.losses[-1] == pytest.approx(expected.cumulative_loss_ / 120)
@@ -322,7 +322,7 @@ LACKING = {  # what each display misses of an online regressor
 @pytest.mark.parametrize("name", skpacbayes.plotting.__all__)
 def test_an_estimator_of_another_kind_is_refused_by_what_it_lacks(name):
     draw = getattr(skpacbayes.plotting, name).from_estimator
-    stranger = OnlineVIRegressor().fit(X, X[:, 0])
+    stranger = OnlineVIRegressor(random_state=0).fit(X, X[:, 0])
     if name == "ProgressiveLossDisplay":
         stranger = SSMCKMeansInit(2, random_state=0).fit(X)
     rows = [X] if "X" in inspect.signature(draw).parameters else []
@@ -546,7 +546,7 @@ def test_styles_given_to_from_estimator(clusterer, regimes, monkeypatch):
     """They are handed to `plot`, whatever the display."""
     frame = pd.DataFrame(X[:40, :1])
     tracker = ClusteredParticleFilter(n_particles=20, random_state=0)
-    online = OnlineVIRegressor()
+    online = OnlineVIRegressor(random_state=0)
     additive = SparseAdditiveGibbsRegressor(n_iter=20, burn_in=5, random_state=0)
     abc = ABCPosteriorKDE(random_state=0, n_validation=20)
     abc.fit(X, X[:, 0] + np.random.default_rng(0).normal(size=120))
