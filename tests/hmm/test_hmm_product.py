@@ -394,6 +394,19 @@ def test_auto_takes_whole_numbers_for_counts_unless_they_vary_too_little(
         assert Models(markov(), X).recognised() == (expected,)
 
 
+def test_whole_numbers_beside_rounded_measurements():
+    rng = np.random.default_rng(0)
+    flags, calls = rng.integers(2, size=300), rng.poisson(3.0, size=300)
+    degrees = np.round(20 + rng.normal(size=300))
+    X = np.column_stack([degrees, calls, flags]).astype(float)
+    X[:5] = np.nan
+    cheap = markov(n_iter=5, burn_in=5, n_chains=1)
+    with pytest.warns(UserWarning, match="Column 2 has two values only"):
+        cheap.fit(X)
+    assert cheap.emission_ == ["normal", "poisson", "normal"]
+    assert Models(markov(), X[:, 1:]).recognised() == ("poisson", "poisson")
+
+
 def test_rounding_changes_no_states():
     """Degrees, ages: their spread is near 1, and far below that of counts."""
     rng = np.random.default_rng(0)
