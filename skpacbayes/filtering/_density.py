@@ -17,7 +17,9 @@ TOLERANCE = 1e-2  # in nats, far above the error of difference quotients
 NOT_ADDED = 0.01  # largest share of states to which noise is not added, as at a bound
 LOG_REACH, LOG_STEP = np.log(1e9), 0.1  # log grid for sums of a density
 LOG_FEWER, LOG_WIDER = np.log(1e4), 0.3  # the same in two dimensions
-FAR = 1e3, 1e6, 1e9  # in units of the row: distances at which a loss increases
+# Distances at which a loss increases, in units of the row: so many that the values of a
+# function of an angle, which goes up and down with the distance, are in no order.
+FAR = 10.0 ** np.arange(3, 10)
 MOST_COUNT = 400  # largest count in the sum of a density
 ROUNDING = 1e-9  # of the largest value; sums on other devices may vary by less
 NEAR_ONE = 2e-2  # tolerance of the integral of a density
@@ -194,11 +196,7 @@ def check_logarithm(model, particles, row, time, past):
 def _complaint(values_at, row, positive):
     """Return a sentence on what a log-likelihood seems to return, or None."""
     scale = np.abs(row).max() or 1.0
-    near, far, farther = (
-        np.array([values_at(row + side * reach * scale) for side in (-1, 1)])
-        for reach in FAR
-    )
-    if (far > near + 1).all() and (farther > far + 1).all():
+    if all(_increases(values_at, row, side * scale) for side in (-1, 1)):
         return (
             "larger values for rows that are farther from the state, as a loss does. "
             "Return the logarithm of the density, which has the opposite sign."
@@ -211,6 +209,12 @@ def _complaint(values_at, row, positive):
             "rows y, sum to 1 at each particle. Return the logarithm."
         )
     return None
+
+
+def _increases(values_at, row, scale):
+    """Return whether values at every particle increase without bound along a row."""
+    values = np.array([values_at(row + scale * reach) for reach in FAR])
+    return (values[1:] > values[:-1] + 1).all()
 
 
 def _grids_about(row, scale):

@@ -4,12 +4,18 @@ A run is a list of `Step`, one for each row.
 """
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from .._base import warn_user
 from ._cloud import moments
 from ._density import transition_density
+from ._step import ENOUGH, named
 
 N_MOVES = 4  # number of Metropolis moves per state of a trajectory
 FEWEST_ANCESTORS = 30  # least effective number of ancestors at a row
+# Least effective number of particles in the paths at a row: with fewer, the mean is
+# often more than one deviation off, or the deviation below half of the true one.
+FEWEST_IN_PATHS = 5
 N_CHECKED = 200  # particles at which a transition is checked to add its noise
 
 
@@ -67,7 +73,7 @@ def trajectories(run, rows, model, n_trajectories, generator):
     positions = (np.arange(n_trajectories) + generator.random()) / n_trajectories
     places = _at(np.cumsum(last.weights), positions)
     paths[:, -1] = last.particles[places]
-    densities = _densities_of_moves(run, rows, model)
+    densities, few = _densities_of_moves(run, rows, model), []
     for t in range(len(run) - 2, -1, -1):
         cloud, following = run[t].cloud, run[t + 1].ancestors
         density = densities[t]
@@ -86,7 +92,25 @@ def trajectories(run, rows, model, n_trajectories, generator):
                 places = np.where(accepted, candidates, places)
                 current = np.where(accepted, found, current)
         paths[:, t] = cloud.particles[places]
+        if _effective_number(places) < FEWEST_IN_PATHS:
+            few.append(cloud.time)
+    if few and min(n_trajectories, len(last.weights)) >= ENOUGH:
+        warn_user(
+            f"The paths go through fewer than {FEWEST_IN_PATHS} particles (effective) "
+            f"at {named(few[::-1])}: the states given all rows are not reliable there. "
+            "Later rows say more about these states than the particles can resolve: "
+            "use more particles, a proposal, or an initial distribution that is nearer "
+            "to the state.",
+            ConvergenceWarning,
+        )
     return paths
+
+
+def _effective_number(places):
+    """Return the inverse of the share of pairs of paths with the same particle."""
+    counts = np.bincount(places)
+    n_equal, n_pairs = counts @ (counts - 1), len(places) * (len(places) - 1)
+    return n_pairs / n_equal if n_equal else np.inf
 
 
 def _at(sums, positions):

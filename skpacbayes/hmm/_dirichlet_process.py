@@ -43,11 +43,10 @@ from ._dirichlet_process_product_model import (
     UnknownValues,
     check_counts,
     kinds_of,
-    not_counts,
 )
 from ._dirichlet_process_sampling import sample_posterior
 from ._dirichlet_process_series import Series, sequence_bounds
-from ._dirichlet_process_settings import Settings
+from ._dirichlet_process_settings import Models, Settings
 from ._dirichlet_process_warnings import warn_of_flags, warn_of_shared_values
 
 # Exponentials may underflow to zero, also after `np.seterr`.
@@ -83,9 +82,10 @@ class DirichletProcessHMM(
         category; encode names by `sklearn.preprocessing.OrdinalEncoder`. A list has the
         kind of each feature: "normal" (as "per_state"), "poisson" or "categorical".
         "auto" chooses, by predictive score, among the first two and, for features of
-        non-negative integers, "poisson"; if these vary little, it is "poisson". If
-        there are also other features, integers that are underdispersed, or have two
-        values, are normal.
+        non-negative integers, "poisson"; if these vary little, it is "poisson".
+        Integers above 1 whose variance is clearly below their mean are normal, as
+        rounded measurements. Beside normal features, all underdispersed integers, and
+        those of two values, are normal.
     n_atoms : int, default=10
         Number of atoms (normals, Poisson distributions or tables) in each mixture: the
         truncation level of the Dirichlet process.
@@ -975,8 +975,8 @@ class DirichletProcessHMM(
             left_out = [i for i, kind in enumerate(kinds) if kind != "normal"]
             warn_of_shared_values(X, left_out, names)
             warn_of_angles(X, names, left_out)
-        all_counts = self.emission == "auto" and not_counts(X) is None
-        if not kinds and not all_counts:
+        found = Models(self, X).recognised() if self.emission == "auto" else ()
+        if not kinds and set(found) != {"poisson"}:
             warn_of_flags(X, names)
 
     def _learn_at_once(self, X, y=None):

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
 from ._dirichlet_process_model import Model
 from ._dirichlet_process_product_model import (
@@ -17,7 +18,7 @@ from ._dirichlet_process_series import units_of
 _LARGEST = 12  # largest number of states that "auto" tries
 _MOST_FULL = 20  # largest number of features for which "auto" tries full covariances
 _LEAST_SPREAD = 3.0  # least spread of counts for which "auto" tries densities, too
-_ERRORS = 3.0  # tolerance, in standard errors, for a variance below the mean
+_LEVEL = 1e-4  # probability that counts of one mean are not taken for counts
 _MOST_CATEGORIES, _LEAST_ROWS = 10, 10  # distinct values; mean rows of each
 
 
@@ -107,7 +108,7 @@ class Models:
             if set(kinds) == {"normal"}:
                 return self._continuous(n_states, "per_state")
             return [self._product(n_states, kinds)]
-        kinds = self._recognised() if emission == "auto" else ()
+        kinds = self.recognised() if emission == "auto" else ()
         if "poisson" not in kinds:
             return self._continuous(n_states, emission)
         # If the spread is large, a density is close to the probability of an integer,
@@ -117,26 +118,36 @@ class Models:
         more = self._continuous(n_states, emission) if wide else []
         return [self._product(n_states, kinds), *more]
 
-    def _recognised(self):
+    def recognised(self):
         """Return the kinds of features for "auto": counts, all others normal.
 
-        If there are features with other values, integers may also be flags, grades or
-        rounded values. The variance of a mixture of Poisson distributions is at least
-        its mean.
+        If there are measurements, integers beside them may also be flags, grades or
+        rounded values.
         """
         whole = [not_counts(column[:, None]) is None for column in self.X.T]
-        if all(whole):
+        if all(whole) and not any(map(self._is_rounded, range(self.n_features))):
             whole = [not np.isnan(self.X).all()] * self.n_features
         elif self.estimator.covariance_type == "full":
             whole = [False] * self.n_features
         else:
             for f in np.flatnonzero(whole):
-                seen = self.X[~np.isnan(self.X[:, f]), f]
-                whole[f] = self.n_values[f] > 2
-                if whole[f]:
-                    least = 1.0 - _ERRORS * np.sqrt(2.0 / len(seen))
-                    whole[f] = seen.var() >= least * seen.mean()
+                whole[f] = self.n_values[f] > 2 and not self._varies_little(f)
         return tuple("poisson" if own else "normal" for own in whole)
+
+    def _is_rounded(self, f):
+        """Whether a feature of integers has no counts, and no names from 0 or 1."""
+        several = self.n_values[f] > 2 and np.nanmin(self.X[:, f]) > 1
+        return several and self._varies_little(f)
+
+    def _varies_little(self, f):
+        """Whether a variance is clearly below the mean, unlike that of any counts.
+
+        The variance of a mixture of Poisson distributions is at least its mean; this is
+        Fisher's test of the index of dispersion.
+        """
+        seen = self.X[~np.isnan(self.X[:, f]), f]
+        least = chi2.ppf(_LEVEL, len(seen) - 1) * seen.mean()
+        return len(seen) * seen.var() < least
 
     def rivals(self, model):
         """Return the models that are compared with the chosen one, for warnings."""

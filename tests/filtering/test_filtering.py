@@ -81,6 +81,7 @@ def test_methods_agree_with_the_run_they_foretell(parameters):
         assert_allclose(fitted.log_likelihood_ - past, density, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:The paths go through fewer")  # of 64 particles
 @pytest.mark.parametrize("look", ["fit_filter", "fit_smooth"])
 def test_fit_with_a_look(look):
     X = returns()
@@ -357,6 +358,7 @@ class Writing(StochasticVolatility):
         return found
 
 
+@pytest.mark.filterwarnings("ignore:The paths go through fewer")  # of 64 particles
 def test_a_model_that_writes_into_its_arguments():
     """Neither particles nor the rows of the user change."""
     X, right = returns(20), tracker(StochasticVolatility()).fit(returns(20))

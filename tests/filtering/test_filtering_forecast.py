@@ -1,11 +1,14 @@
 """Forecasts and trajectories, against Kalman."""
 
+import warnings
+
 import numpy as np
 import pytest
 from kalman import kalman_smoother, plane, rows_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, poisson
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import (
@@ -191,7 +194,7 @@ def test_rows_without_a_smooth_density_are_not_checked():
 def test_random_state_of_answers(parameters):
     """The same without a seed and with one; another with another."""
     rows = rows_of(plane(), 24)
-    fitted = tracker(plane(), n_particles=100, **parameters).fit(rows[:12])
+    fitted = tracker(plane(), n_particles=300, **parameters).fit(rows[:12])
     X = rows[12:]
     asks = {
         "filter": lambda **seed: fitted.filter(X, **seed)[0],
@@ -350,6 +353,48 @@ def test_smoothing_stays_right_over_many_rows():
     gaps = (found_means - means) / stds
     assert np.sqrt(np.mean(gaps**2)) < 0.1
     assert_allclose(found_stds, stds, rtol=0.25)
+
+
+def slow(n_states, step):
+    """States that hardly move, of an unknown level, seen through neighbouring sums."""
+    seen = np.eye(n_states) + np.eye(n_states, k=-1)
+    return LinearGaussian(
+        *(np.eye(n_states), seen, step**2 * np.eye(n_states), np.eye(n_states)),
+        initial_covariance=100.0 * np.eye(n_states),
+    )
+
+
+FEW_PATHS = "The paths go through fewer than"
+
+
+@each_method
+@pytest.mark.parametrize("n_states", [1, 2, 3])
+@pytest.mark.parametrize("step", [0.02, 0.1, 1.0])
+def test_few_particles_in_the_paths_are_reported(step, n_states, parameters):
+    """The moments are near the exact ones where they are not."""
+    model = slow(n_states, step)
+    rng = np.random.default_rng(n_states)
+    state = 3 * rng.normal(size=n_states)
+    moves = step * rng.normal(size=(30, n_states)).cumsum(axis=0)
+    X = (state + moves) @ model.observation_matrix.T + rng.normal(size=moves.shape)
+    exact_means, exact_stds = kalman_smoother(model, X)
+    fitted = tracker(model, n_particles=500, **parameters)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        means, stds = fitted.fit_smooth(X)
+    if not any(FEW_PATHS in str(each.message) for each in found):
+        assert np.abs((means - exact_means) / exact_stds).max() < 1
+        assert (stds / exact_stds).min() > 0.5
+
+
+@pytest.mark.filterwarnings("ignore:One or a few of 500 particles")
+def test_few_particles_in_a_few_paths_are_not_reported():
+    """Two paths that meet tell nothing; a hundred do."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    fitted = tracker(slow(3, 0.02), n_particles=500, proposal="prior").fit(X[:1])
+    assert fitted.sample_trajectories(X[1:], 2).shape == (2, 29, 3)
+    with pytest.warns(ConvergenceWarning, match=FEW_PATHS):
+        fitted.sample_trajectories(X[1:], 100)
 
 
 def test_a_local_level_smooths():

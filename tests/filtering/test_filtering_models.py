@@ -651,6 +651,21 @@ def test_a_likelihood_may_be_above_one_or_without_a_norm(name, factor):
     seen_by(name, LOGARITHMS[name], 1.0 if name in ("counts", "coin") else factor)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("error:.*log_likelihood returns")
+@pytest.mark.parametrize("width", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("period", [2 * np.pi, 24.0, 360.0])
+def test_functions_of_an_angle_are_no_losses(period, width):
+    """Far rows are at no distance from an angle: their values go up and down."""
+
+    def log_density(x, y):
+        return np.cos(2 * np.pi / period * (y - x)) / width**2
+
+    for seed in range(8):
+        X = np.random.default_rng(seed).uniform(0, period, size=(1, 1))
+        tracker(Seen(log_density)).fit(X)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [

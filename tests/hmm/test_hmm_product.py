@@ -27,6 +27,7 @@ from skpacbayes.hmm._dirichlet_process_product_model import (
     ProductUnits,
 )
 from skpacbayes.hmm._dirichlet_process_series import Units
+from skpacbayes.hmm._dirichlet_process_settings import Models
 
 FALSE_ALARM = 1e-4
 KINDS = "categorical", "normal", "poisson", "normal"
@@ -364,6 +365,56 @@ def test_auto_takes_whole_measurements_for_what_they_are():
     model = markov().fit(X)
     assert model.emission_ != "poisson"
     assert agreement(states, model.predict(X))[0] > 0.98
+
+
+WHOLE = {
+    "rounded": lambda rng, n, m: np.round(m + 3.0 + rng.normal(size=n)),
+    "rounded, of two states": lambda rng, n, m: np.round(
+        2 * m + 9.0 + 2.5 * rng.integers(2, size=n) + rng.normal(size=n)
+    ),
+    "counts": lambda rng, n, m: rng.poisson(m, size=n),
+    "counts of two states": lambda rng, n, m: rng.poisson(m * rng.choice([1, 3], n)),
+    "more zeros": lambda rng, n, m: rng.poisson(m, size=n) * rng.integers(2, size=n),
+    "far counts": lambda rng, n, m: 2.0 + rng.negative_binomial(2, 2 / (2 + m), n),
+    "names from 0": lambda rng, n, m: rng.integers(4, size=n),
+    "names from 1": lambda rng, n, m: 1.0 + rng.integers(4, size=n),
+}
+
+
+@pytest.mark.parametrize("n_rows", [100, 1000])
+@pytest.mark.parametrize("mean", [6.0, 15.0, 100.0])
+@pytest.mark.parametrize("name", WHOLE)
+def test_auto_takes_whole_numbers_for_counts_unless_they_vary_too_little(
+    name, mean, n_rows
+):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = WHOLE[name](rng, n_rows, mean)[:, None].astype(float)
+        expected = "normal" if name.startswith("rounded") else "poisson"
+        assert Models(markov(), X).recognised() == (expected,)
+
+
+def test_whole_numbers_beside_rounded_measurements():
+    rng = np.random.default_rng(0)
+    flags, calls = rng.integers(2, size=300), rng.poisson(3.0, size=300)
+    degrees = np.round(20 + rng.normal(size=300))
+    X = np.column_stack([degrees, calls, flags]).astype(float)
+    X[:5] = np.nan
+    cheap = markov(n_iter=5, burn_in=5, n_chains=1)
+    with pytest.warns(UserWarning, match="Column 2 has two values only"):
+        cheap.fit(X)
+    assert cheap.emission_ == ["normal", "poisson", "normal"]
+    assert Models(markov(), X[:, 1:]).recognised() == ("poisson", "poisson")
+
+
+def test_rounding_changes_no_states():
+    """Degrees, ages: their spread is near 1, and far below that of counts."""
+    rng = np.random.default_rng(0)
+    states = (rng.random(400) > 0.95).cumsum() % 2
+    X = 20 + 2.5 * states[:, None] + rng.normal(size=(400, 1))
+    measured, rounded = (markov().fit(rows) for rows in (X, np.round(X)))
+    right = agreement(states, measured.predict(X))[0]
+    assert agreement(states, rounded.predict(np.round(X)))[0] > right - 0.02
 
 
 @pytest.mark.filterwarnings("ignore:Column . has two values only")
