@@ -27,9 +27,9 @@ _ROWS_OF_VALUE = 2.0
 # Largest difference of shares that counts as rounding.
 _ROUGHLY = 1e-6
 # Least number of values whose gaps shrink steadily, least and largest ratio of two such
-# gaps, and share of the rows from which a value is common: log(1 + count) has ratios
-# below 1.8, and the square root of a count below 2.5.
-_STEADY, _SHRINK, _COMMON = 4, (1.001, 2.5), 0.02
+# gaps, and share of the rows from which a value is common. The largest ratio is 1.7 for
+# log(1 + count), 2.4 for the square root of a count, and 3 for 1 / (1 + count).
+_STEADY, _SHRINK, _COMMON = 4, (1.001, 3.2), 0.02
 # Share of a column's variance below which rounding errors are neglected.
 _NEGLIGIBLE = 1e-6
 
