@@ -253,7 +253,8 @@ def _coarsest_gap(values, column, weights):
     largest = 0.0
     for places, known in ((column, values), (-column, -values[::-1])):
         gaps = np.diff(known)
-        ratios = gaps[:-1] / gaps[1:]
+        with np.errstate(divide="ignore", invalid="ignore"):  # gaps may underflow
+            ratios = gaps[:-1] / gaps[1:]
         steady = np.append((_SHRINK[0] < ratios) & (ratios < _SHRINK[1]), False)
         n_steady = int(steady.argmin()) + 1 if len(gaps) else 0
         if n_steady + 1 < _STEADY:
