@@ -389,6 +389,14 @@ def _doubts_of_clusters(problem, n_clusters):
             f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
             "code for missing values, or a limit, may form a cluster of its own."
         )
+    several = columns_that_cut_groups(columns, labels, k)
+    if several:
+        named = np.flatnonzero(problem.varying)[several][:_NAMED]
+        yield (
+            f"n_clusters_={k}, and several clusters each hold one and the same value "
+            f"of column {', '.join(map(str, named))}: groups may be cut into pieces at "
+            "its values. Fit the other columns alone, and compare."
+        )
     weights, found = rows.weights, problem.found
     if found is not None and found.mixture.background > _MOST_NOISE:  # fills the gaps
         weights = weights * found.mixture.robust_weights(rows.points, rows.spreads)[1]
@@ -496,15 +504,40 @@ def columns_constant_in_clusters(columns, labels, n_clusters):
     -------
     found : list of int
     """
-    ranges, found = np.ptp(columns, axis=0), []
-    for j in range(columns.shape[1]):
-        highest, lowest = np.full((2, n_clusters), -np.inf)
-        np.maximum.at(highest, labels, columns[:, j])
-        np.maximum.at(lowest, labels, -columns[:, j])
-        constant = highest + lowest <= _ONE_VALUE * ranges[j]
-        inside = constant[labels] & (np.bincount(labels)[labels] >= _FEWEST)
+    found = []
+    for j, column in enumerate(columns.T):
+        inside = np.isfinite(_values_of_clusters(column, labels, n_clusters))[labels]
         n_others = np.count_nonzero(~inside)
-        several = len(np.unique(columns[~inside, j])) > n_others / 2
+        several = len(np.unique(column[~inside])) > n_others / 2
         if inside.any() and n_others and several:
             found.append(j)
     return found
+
+
+def columns_that_cut_groups(columns, labels, n_clusters):
+    """Return the columns with one value in most clusters, but few such values.
+
+    Each of several values has two such clusters or more, in the mean: groups that do
+    not differ in the column are cut at its values. Columns of two values do not count.
+    Parameters are as in `columns_constant_in_clusters`.
+    """
+    found = []
+    for j, column in enumerate(columns.T):
+        values = _values_of_clusters(column, labels, n_clusters)
+        values = values[np.isfinite(values)]
+        least = _ONE_VALUE * np.ptp(column)
+        n_values = 1 + np.count_nonzero(np.diff(np.sort(values)) > least)
+        many = len(values) > n_clusters / 2 and len(values) >= 2 * n_values > 2
+        if many and np.ptp(column[column > column.min() + least]) > least:
+            found.append(j)
+    return found
+
+
+def _values_of_clusters(column, labels, n_clusters):
+    """Return the value of clusters of several rows that have one; else infinity."""
+    highest, lowest = np.full((2, n_clusters), -np.inf)
+    np.maximum.at(highest, labels, column)
+    np.maximum.at(lowest, labels, -column)
+    constant = highest + lowest <= _ONE_VALUE * np.ptp(column)
+    several = np.bincount(labels, minlength=n_clusters) >= _FEWEST
+    return np.where(constant & several, highest, np.inf)

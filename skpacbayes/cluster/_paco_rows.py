@@ -26,6 +26,10 @@ _MANY_ROWS = 6000
 _ROWS_OF_VALUE = 2.0
 # Largest difference of shares that counts as rounding.
 _ROUGHLY = 1e-6
+# Least number of values whose gaps shrink steadily, least and largest ratio of two such
+# gaps, and share of the rows from which a value is common. The largest ratio is 1.7 for
+# log(1 + count), 2.4 for the square root of a count, and 3 for 1 / (1 + count).
+_STEADY, _SHRINK, _COMMON = 4, (1.001, 3.2), 0.02
 # Share of a column's variance below which rounding errors are neglected.
 _NEGLIGIBLE = 1e-6
 
@@ -115,12 +119,15 @@ class ColumnValues:
     """Least value, least gap and number of the values of each column.
 
     `lowest` (n_features,); `gaps` (n_features,): the least gap between two values, 0
-    where values do not repeat; `counts` (n_features,): numbers of distinct values.
+    where values do not repeat; `counts` (n_features,): numbers of distinct values;
+    `sorted` (n_features,): arrays of the values that are known, none where they do not
+    repeat.
     """
 
     lowest: np.ndarray
     gaps: np.ndarray
     counts: np.ndarray
+    sorted: tuple
 
     @classmethod
     def of(cls, rows):
@@ -128,13 +135,15 @@ class ColumnValues:
         points = rows.points
         n_rows, ranges = rows.weights.sum(), np.ptp(points, axis=0)
         gaps, counts = np.zeros((2, points.shape[1]))
+        known = [np.zeros(0)] * points.shape[1]
         for j in np.flatnonzero(ranges > 0):
             column = points[:, j]
             values = np.unique(np.rint((column - column.min()) / (EQUAL * ranges[j])))
             counts[j] = len(values)
             if 2 <= len(values) <= n_rows / _ROWS_OF_VALUE:
+                known[j] = column.min() + values * (EQUAL * ranges[j])
                 gaps[j] = np.diff(values).min() * EQUAL * ranges[j]
-        return cls(points.min(axis=0), gaps, counts)
+        return cls(points.min(axis=0), gaps, counts, tuple(known))
 
     @classmethod
     def noted(cls, values, notes, n_rows):
@@ -143,6 +152,7 @@ class ColumnValues:
         They are unknown if fewer than half of the `n_rows` were read as rows.
         """
         gaps, counts = np.zeros((2, len(values)))
+        several = [np.zeros(0)] * len(values)
         read, repeated = notes[:, ROWS], notes[:, REPEATED]
         known = (read >= n_rows / 2) & (repeated >= (1 - 1 / _ROWS_OF_VALUE) * read)
         for j in np.flatnonzero(known & (notes[:, N_VALUES] > 1)):
@@ -153,14 +163,20 @@ class ColumnValues:
                 continue
             counts[j] = len(steps) + 1 + math.isfinite(notes[j, LEAST_GAP])
             gaps[j] = min(steps.min(), notes[j, LEAST_GAP])
-        return cls(values[:, 0].copy(), gaps, counts)
+            several[j] = column.copy()
+        return cls(values[:, 0].copy(), gaps, counts, tuple(several))
 
     def about(self, offset, exponent, columns):
         """Return the values of some columns, minus `offset`, in units of 2^exponent."""
+        origins = np.broadcast_to(offset, self.counts.shape)
         return ColumnValues(
             scaled(self.lowest - offset, -exponent)[columns],
             scaled(self.gaps, -exponent)[columns],
             self.counts[columns],
+            tuple(
+                scaled(self.sorted[j] - origins[j], -exponent)
+                for j in np.arange(len(self.counts))[columns]
+            ),
         )
 
 
@@ -200,8 +216,9 @@ def rounding_of(rows, values):
 
     If the values of a column repeat, the rounding error is uniform within half of the
     least gap between them. Without it, a cluster for each value, or each cell of a
-    grid, would explain rounded rows without error. A column of two values is a
-    category: it makes no clusters alone, but can with others.
+    grid, would explain rounded rows without error. Of logs or roots of counts, whose
+    gaps shrink steadily, the gap is that of the coarsest value of many rows. A column
+    of two values is a category: it makes no clusters alone, but can with others.
 
     Parameters
     ----------
@@ -217,12 +234,39 @@ def rounding_of(rows, values):
     if len(rows.points) <= FEW_PLACES:
         two, values = np.zeros_like(two), replace(values, gaps=~two * values.gaps)
     total = rows.weights @ ((rows.points - rows.mean) ** 2 + rows.spreads[:, None])
-    hidden = values.gaps**2 * np.where(two, _OF_TWO_VALUES, _OF_ROUNDING)
+    gaps = [
+        max(gap, _coarsest_gap(known, column, rows.weights))
+        for gap, known, column in zip(
+            values.gaps, values.sorted, rows.points.T, strict=True
+        )
+    ]
+    hidden = np.square(gaps) * np.where(two, _OF_TWO_VALUES, _OF_ROUNDING)
     variances = np.where(hidden > _NEGLIGIBLE * total / rows.weights.sum(), hidden, 0.0)
     variances[_codes_of_categories(rows.points, values, two)] *= (
         _OF_CATEGORY / _OF_TWO_VALUES
     )
     return variances
+
+
+def _coarsest_gap(values, column, weights):
+    """Return the largest gap at a common value where gaps shrink from an end, or 0."""
+    largest = 0.0
+    for places, known in ((column, values), (-column, -values[::-1])):
+        gaps = np.diff(known)
+        with np.errstate(divide="ignore", invalid="ignore"):  # gaps may underflow
+            ratios = gaps[:-1] / gaps[1:]
+        steady = np.append((_SHRINK[0] < ratios) & (ratios < _SHRINK[1]), False)
+        n_steady = int(steady.argmin()) + 1 if len(gaps) else 0
+        if n_steady + 1 < _STEADY:
+            continue
+        middles = known[:n_steady] + gaps[:n_steady] / 2
+        rows_of = np.bincount(
+            np.searchsorted(middles, places), weights, minlength=n_steady + 1
+        )
+        common = np.flatnonzero(rows_of[:n_steady] >= _COMMON * weights.sum())
+        if len(common):
+            largest = max(largest, gaps[common[0]])
+    return largest
 
 
 def _codes_of_categories(points, values, two):

@@ -9,7 +9,11 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import PACOClusterer
-from skpacbayes.cluster._paco_doubts import n_groups_with_gaps, places_of_clusters
+from skpacbayes.cluster._paco_doubts import (
+    columns_that_cut_groups,
+    n_groups_with_gaps,
+    places_of_clusters,
+)
 from skpacbayes.datasets import make_paco_model
 
 
@@ -187,6 +191,32 @@ def test_codes_of_missing_values_are_named(code):
     model, messages = messages_of(X)
     assert model.n_clusters_ > 2
     assert "one value each in column 1," in messages
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_levels_that_cut_groups_are_named(stream):
+    """Terms of days that do not depend on the groups; not levels that tell groups."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(3, size=400)
+    X = np.array([[0, 0], [7, 0], [3.5, 6]])[y] + rng.normal(size=(400, 2))
+    terms = rng.choice([1, 3, 7, 30, 90, 365], 400)
+    for levels, named in [(terms, True), (np.array([1, 30, 365])[y], False)]:
+        model = PACOClusterer(refresh=200, random_state=0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            (model.partial_fit if stream else model.fit)(np.column_stack([X, levels]))
+        messages = [str(warning.message) for warning in caught]
+        assert any("the same value of column 2" in one for one in messages) == named
+        assert (model.n_clusters_ > 3) == named
+
+
+def test_columns_that_cut_groups():
+    labels = np.repeat(np.arange(6), 10)
+    flag, level, own = labels % 2, labels % 3, labels
+    measure = np.random.default_rng(0).normal(size=60)
+    mostly = np.where(labels < 3, level, measure)
+    columns = np.column_stack([flag, level, own, measure, mostly]).astype(float)
+    assert columns_that_cut_groups(columns, labels, 6) == [1]
 
 
 def test_weight_of_places():

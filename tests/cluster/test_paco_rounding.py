@@ -79,6 +79,30 @@ def test_counts_along_a_stream_are_one_cluster():
 
 
 @pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
+@pytest.mark.parametrize("unit", [1e-3, -1e3])
+@pytest.mark.parametrize("change", [np.log1p, np.sqrt])
+def test_functions_of_counts_are_not_cut_at_their_values(learn, unit, change):
+    """The gaps of log(1 + count) are .69, .41, .29, ...; those of measures are 0."""
+    rng = np.random.default_rng(6)
+    y = rng.integers(3, size=600)
+    visits = rng.poisson(np.array([1, 5, 25])[y])
+    spent = 4.0 * np.array([0, 1, 0])[y] + 0.5 * rng.normal(size=600)
+    X = unit * np.column_stack([change(visits), spent])
+    estimator = learn(X)
+    assert estimator.n_clusters_ == 3
+    assert adjusted_rand_score(y, estimator.predict(X)) > 0.9
+
+
+@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
+def test_a_log_of_counts_beside_groups_adds_none(learn):
+    rng = np.random.default_rng(7)
+    y = rng.integers(3, size=400)
+    X = np.array([[0, 0], [7, 0], [3.5, 6]])[y] + rng.normal(size=(400, 2))
+    X = np.column_stack([X, np.log1p(rng.poisson(1, 400))])
+    assert learn(X).n_clusters_ == 3
+
+
+@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
 @pytest.mark.parametrize("n_features", [4, 8])
 def test_ratings_have_the_kinds_of_people(learn, n_features):
     X, kind = ratings(400, n_features, 5)
@@ -381,6 +405,18 @@ def test_variance_of_rounding():
     np.testing.assert_allclose(found[5:], 9 * 0.2, rtol=1e-6)
     assert not found[[0, 3]].any()
     assert found[4] < 1e-4
+
+
+def test_rounding_of_functions_of_counts():
+    """That of the coarsest value of many rows: few far rows of a tail say nothing."""
+    rng = np.random.default_rng(0)
+    n = rng.poisson(1.5, 600)
+    tail = n.copy()
+    tail[:5] = [30, 22, 17, 14, 12]
+    code = np.where(np.arange(600) < 200, -90, n)
+    X = np.column_stack([np.log1p(n), -np.sqrt(n), tail, code])
+    gaps = [np.log(2), 1.0, 1.0, 1.0]
+    np.testing.assert_allclose(rounding_in(X), np.square(gaps) / 12, rtol=1e-6)
 
 
 def test_no_cut_between_two_values_gains_likelihood():
