@@ -9,11 +9,12 @@ import numpy as np
 from scipy.special import softmax
 
 from ._gaussian_families import GaussianFamily
-from ._merged_groups import MOST_COLUMNS, Groups, normal_log_densities, varies
+from ._merged_groups import DECISIVE, MOST_COLUMNS, Groups, normal_log_densities, varies
 from ._normal_columns import LogNormal, Normal
 from ._student import StudentComponents
 
 EM_STEPS = 2
+SLIGHTLY = 0.01  # nats per row that skewed groups must gain
 HOPELESS = 20.0  # nats below the components where no more groups are merged
 ENOUGH = 5.0  # least number of rows for each parameter of normal components
 FEWEST_ROWS = 20  # of a group that may be skewed
@@ -87,10 +88,12 @@ class SkewedGroups(Groups):
             gains = found[len(self.groups[0])] = self.criteria() - before
             if max(gains) < -HOPELESS:
                 break
+        least = max(DECISIVE, SLIGHTLY * self.weight.sum())
+        found = {each: gains for each, gains in found.items() if min(gains) > least}
         if not found:
             return len(self.groups[0]), 0.0
         best = max(found, key=lambda number: found[number][0])
-        return best, min(found[best][0], max(each[1] for each in found.values()))
+        return best, min(found[best])
 
     def criteria(self):
         """Return BIC, and what it is if parameters count the rows of their group."""
