@@ -196,9 +196,10 @@ class Learner:
         if self.chooses and alpha != "auto":
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
         if self.chooses:
-            self.found_pieces = warn_of_merged_groups(fit, X, weight)
+            rows, of_stream = (fit, X, weight), self.choice.of_stream
+            self.found_pieces = warn_of_merged_groups(*rows, of_stream=of_stream)
             if not (self.found_pieces or self.found_atoms):
-                warn_of_merged_groups(fit, X, weight, [SkewedGroups])
+                warn_of_merged_groups(*rows, [SkewedGroups], of_stream)
             warn_of_order(fit, X, self.names, alpha == "auto")
         warn_of_shapes(fit, fits.values(), self.choice.of)
         if not fit.converged:

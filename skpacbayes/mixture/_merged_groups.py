@@ -423,11 +423,13 @@ def parts_and_others(family, n_features, takes):
 KINDS = PoissonGroups, BinomialGroups, CorrelatedGroups, ShareGroups
 
 
-def warn_of_merged_groups(fit, X, weight, kinds=KINDS):
+def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False):
     """Warn if fewer groups with broader columns are better; return whether they are.
 
-    `kinds` are the subclasses of `Groups` that are tried.
+    `kinds` are the subclasses of `Groups` that are tried; `of_stream` says whether the
+    rows are the first of a stream.
     """
+    later = " These are the first rows of the stream. Later rows may show other groups."
     K, family = fit.n_components, fit.mixture.family
     warned = False
     for kind in kinds:
@@ -444,6 +446,6 @@ def warn_of_merged_groups(fit, X, weight, kinds=KINDS):
         groups = kind(numbers, w, parts, shares, others)
         best, gain = groups.best_merge()
         if gain > DECISIVE:
-            warn_user(groups.complaint(best, K, gain))
+            warn_user(groups.complaint(best, K, gain) + later * of_stream)
             warned = True
     return warned
