@@ -34,8 +34,9 @@ print(f"{mixture.n_components_} components, with weights {mixture.weights_.round
 # How was the number chosen?
 # --------------------------
 # Left: the bound for each number. If two numbers are within a few nats, `fit` warns
-# that another seed may choose the other number. Right: the components, over the rows in
-# the colour of their most probable component.
+# that another seed may choose the other number. It also warns that the groups seem
+# skewed: normal components cut them in parts, and two groups may be enough. Right: the
+# components, over the rows in the colour of their most probable component.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 ChoiceDisplay.from_estimator(mixture, ax=left)

@@ -39,6 +39,7 @@ from ._moves import best_merge, best_split, exchange_components, limited
 from ._row_order import warn_of_order
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import AT_LEAST, Choice, best_by_number, few_more, with_best_prior
+from ._skewed_groups import SkewedGroups
 
 NEARLY = 0.01  # deficit of another family after one start, in nats per row
 
@@ -191,10 +192,14 @@ class Learner:
             The best fits before their improvement, by their number of components.
         """
         alpha = self.inverse_temperature
+        self.found_atoms = self.warn_of_values(fit, X, weight)
         if self.chooses and alpha != "auto":
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
         if self.chooses:
-            self.found_pieces = warn_of_merged_groups(fit, X, weight)
+            rows, of_stream = (fit, X, weight), self.choice.of_stream
+            self.found_pieces = warn_of_merged_groups(*rows, of_stream=of_stream)
+            if not (self.found_pieces or self.found_atoms):
+                warn_of_merged_groups(*rows, [SkewedGroups], of_stream)
             warn_of_order(fit, X, self.names, alpha == "auto")
         warn_of_shapes(fit, fits.values(), self.choice.of)
         if not fit.converged:
@@ -205,7 +210,6 @@ class Learner:
             )
         warn_of_small_weights(weight)
         warn_of_heavy_row(weight)
-        self.found_atoms = self.warn_of_values(fit, X, weight)
         fit.mixture.family.warn_of(fit.state.components)
         warn_of_measurements(fit.mixture.family, X, self.names)
         warn_of_underflow(fit.mixture.family, X, self.names)

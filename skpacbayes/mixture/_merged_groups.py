@@ -223,8 +223,7 @@ class CorrelatedGroups(Groups):
     @staticmethod
     def can_read(X):
         """Return whether the groups can be fitted to such columns."""
-        varied = np.ptp(X, axis=0) > 0  # and no value is missing
-        return varied.all() and 2 <= X.shape[1] <= MOST_COLUMNS
+        return varies(X) and 2 <= X.shape[1] <= MOST_COLUMNS
 
     def read(self, X, parts):
         """Keep the standardised numbers, or their logarithms."""
@@ -345,17 +344,18 @@ class OtherColumns:
         return self.family.log_predictive(posterior, self.X)[:, 0], place
 
 
-def normal_log_densities(X, share):
+def normal_log_densities(X, share, full=True):
     """Return log densities of the rows under a normal fitted to weighted rows.
 
-    Correlations are shrunk, noticeably if the rows are few.
+    Correlations are shrunk, noticeably if the rows are few, or zero if not `full`.
     """
     d, total = X.shape[1], max(share.sum(), 1e-300)
     gaps = X - share @ X / total
     variances = share @ gaps**2 / total + 1e-9 * X.var(axis=0)
     covariance = (gaps * share[:, None]).T @ gaps
     covariance += (d + 2) * np.diag(variances)
-    factor = np.linalg.cholesky(covariance / (total + d + 2))
+    covariance /= total + d + 2
+    factor = np.linalg.cholesky(covariance if full else np.diag(variances))
     squares = (np.linalg.solve(factor, gaps.T) ** 2).sum(axis=0)
     log_determinant = 2 * np.log(np.diag(factor)).sum()
     return -0.5 * (d * LOG_2_PI + log_determinant + squares)
@@ -404,6 +404,11 @@ def without(values, pair):
     return [value for i, value in enumerate(values) if i not in pair]
 
 
+def varies(X):
+    """Return whether no column is constant, and no value is missing."""
+    return (np.ptp(X, axis=0) > 0).all()
+
+
 def parts_and_others(family, n_features, takes):
     """Return the families that `takes` accepts, with columns; product of the others."""
     if takes(family):
@@ -415,11 +420,19 @@ def parts_and_others(family, n_features, takes):
     return right, family.of(others) if others else None
 
 
-def warn_of_merged_groups(fit, X, weight):
-    """Warn if fewer groups with broader columns are better; return whether they are."""
+KINDS = PoissonGroups, BinomialGroups, CorrelatedGroups, ShareGroups
+
+
+def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False):
+    """Warn if fewer groups with broader columns are better; return whether they are.
+
+    `kinds` are the subclasses of `Groups` that are tried; `of_stream` says whether the
+    rows are the first of a stream.
+    """
+    later = " These are the first rows of the stream. Later rows may show other groups."
     K, family = fit.n_components, fit.mixture.family
     warned = False
-    for kind in PoissonGroups, BinomialGroups, CorrelatedGroups, ShareGroups:
+    for kind in kinds:
         parts, others = parts_and_others(family, X.shape[1], kind.takes)
         if K < 2 or not parts:
             continue
@@ -433,6 +446,6 @@ def warn_of_merged_groups(fit, X, weight):
         groups = kind(numbers, w, parts, shares, others)
         best, gain = groups.best_merge()
         if gain > DECISIVE:
-            warn_user(groups.complaint(best, K, gain))
+            warn_user(groups.complaint(best, K, gain) + later * of_stream)
             warned = True
     return warned

@@ -355,6 +355,12 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             and fewer components with Dirichlet distributions, or normal distributions
             of log-ratios, would fit better. This is checked with at most 50 columns.
         UserWarning
+            If `n_components="auto"` with normal columns, "full" or "diag" covariances,
+            and fewer components with shifted lognormal columns would fit better: groups
+            are skewed, and several components describe one group. This is checked with
+            at most 50 columns without missing values, five rows for each parameter of
+            the components, and unless there was a warning of repeated values.
+        UserWarning
             If Gamma columns with estimated shapes would fit better than those of known
             shape, including "exponential".
         UserWarning

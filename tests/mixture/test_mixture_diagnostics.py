@@ -404,7 +404,7 @@ def test_a_stream_says_that_a_warning_is_about_its_first_rows():
     with warnings.catch_warnings(record=True) as of_fit:
         warnings.simplefilter("always")
         TemperedVBGaussianMixture("auto", **options).fit(X[:60])
-    assert len(of_stream) == len(of_fit) == 2
+    assert len(of_stream) == len(of_fit) == 3
     for warning in of_stream:
         assert "first rows" in str(warning.message)
         assert "Later rows may" in str(warning.message)
