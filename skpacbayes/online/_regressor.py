@@ -120,13 +120,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         nearly), when the number of rows is a power of two: from 64 on if rows are
         sorted by target, and from 2048 on if its weight is below 1e-6 and it is further
         behind than at half as many rows, by more than a tenth. "auto" is 0 for methods
-        other than "ngvi"; with ``covariance="auto"`` for 281 to 400 features; and with
-        a full covariance for a rate of `forgetting` of 1/120 or more, which leaves
-        fewer rows than Fourier features; there, with ``forgetting="auto"``, they are
-        used with the rates 0 and 0.003. Use 0 if you need coefficients only, or if time
-        matters more than the loss. With linear models alone and without `forgetting`, a
-        warning is given if a smooth function of the features predicts a quarter of the
-        squared error.
+        other than "ngvi"; for more than 280 features where ``covariance="auto"`` is
+        full; and with a full covariance for a rate of `forgetting` of 1/120 or more,
+        which leaves fewer rows than Fourier features; there, with
+        ``forgetting="auto"``, they are used with the rates 0 and 0.003. Use 0 if you
+        need coefficients only, or if time matters more than the loss. With linear
+        models alone and without `forgetting`, a warning is given if a smooth function
+        of the features predicts a quarter of the squared error.
     random_state : int, RandomState instance or None, default=None
         Seed of the random Fourier features. Pass an int for predictions that can be
         reproduced, unless ``n_fourier=0``.

@@ -174,3 +174,12 @@ def test_the_error_without_a_theorem_names_the_default():
     X, y = waves(20, 2, 0)
     with pytest.raises(NotImplementedError, match="n_fourier='auto'"):
         OnlineVIRegressor(n_fourier=0).fit(X, y).certificate()
+
+
+@pytest.mark.parametrize("n_fourier", [0, "auto"])
+def test_rows_without_weight_leave_an_average_at_its_prior(n_fourier):
+    X, y = waves(9, 2, 0)
+    model = OnlineVIRegressor(average=True, n_fourier=n_fourier, random_state=0)
+    model.partial_fit(X, y, sample_weight=np.zeros(9))
+    assert np.array_equal(model.predict(X), np.zeros(9))
+    assert np.array_equal(model.coef_, np.zeros(2))
