@@ -86,7 +86,7 @@ def average_losses(X, y, loss, method, options, points):
     """Average loss so far, at some numbers of rows."""
     estimator = OnlineVIClassifier if loss == "hinge" else OnlineVIRegressor
     paper = {"prior_scale": 1.0, "standardize": False, "fit_intercept": False}
-    model = estimator(method, loss=loss, **(paper | options))
+    model = estimator(method, loss=loss, n_fourier=0, **(paper | options))
     first = {"classes": [0, 1]} if loss == "hinge" else {}
     averages = []
     for start, stop in zip([0, *points[:-1]], points, strict=True):

@@ -354,7 +354,7 @@ def score_of(z, model, numbers, stream):
     """Return the score of a row by the mean of a model."""
     own = z[: np.int64(numbers[SIZE])]
     if stream[AVERAGING] == 1.0:
-        return inner_product(own, model[AVERAGE]) / numbers[WEIGHT]
+        return inner_product(own, model[AVERAGE]) / max(numbers[WEIGHT], SMALLEST)
     return inner_product(own, model[MEAN])
 
 

@@ -102,7 +102,7 @@ N_STREAM = 16
     TOGETHER,  # whether columns are clipped together, see `bring_within`
 ) = range(N_STREAM)
 
-WIDE = 10.0  # scale of the prior of one model, from which columns are clipped together
+WIDE = 10.0  # prior scale of a single model, from which columns are clipped together
 
 LANES = 4  # numbers in a vector of the processor
 PANEL = 64  # columns of a covariance that are stored together
@@ -298,7 +298,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     @property
     def averaged_means(self):
         """Averages of the means over the rows, (n_models, n_parameters)."""
-        return self.models[:, AVERAGE, self.own] / self.numbers[:, WEIGHT, None]
+        weights = np.maximum(self.numbers[:, WEIGHT, None], SMALLEST)
+        return self.models[:, AVERAGE, self.own] / weights
 
     @property
     def ranges(self):
@@ -426,9 +427,12 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         panels[columns // PANEL, : len(mean), columns % PANEL] = covariance
 
     def choose_clipping(self):
-        """Choose how rows are clipped to the range of the columns."""
-        alone = len(self.models) == 1 and self.prior_scales[0] >= WIDE
-        self.stream[TOGETHER] = float(alone)
+        """Choose how rows are clipped to the range of the columns.
+
+        It depends on the linear models, if there are any, as if these were alone.
+        """
+        scales = self.prior_scales[~self.curved | self.curved.all()]
+        self.stream[TOGETHER] = float(len(scales) == 1 and scales[0] >= WIDE)
 
     def forget_errors(self, k):
         """Begin the notes on the errors of model k anew: those to come are smaller."""

@@ -26,14 +26,14 @@ def certify_linear(model, X, y, sample_weight):
     svb = model.method == "svb" and model.learning_rate == "invsqrt" and bounded
     if not (sva or svb):
         raise NotImplementedError(
-            "A theorem covers the average of several models (forgetting='auto', "
-            "prior_scale='auto', and forgetting='on_label_change', which is for "
-            "classifiers only), method='sva' with a constant "
+            "A theorem covers the average of several models (n_fourier='auto', "
+            "forgetting='auto', prior_scale='auto', and forgetting='on_label_change', "
+            "which is for classifiers only), method='sva' with a constant "
             "learning_rate, and method='svb' with learning_rate='invsqrt', "
             f"mean_bound and scale_bound; got method={model.method!r}, "
             f"learning_rate={model.learning_rate!r}, mean_bound={model.mean_bound!r}, "
             f"scale_bound={model.scale_bound!r}, forgetting={model.forgetting!r}, "
-            f"prior_scale={model.prior_scale!r}."
+            f"prior_scale={model.prior_scale!r}, n_fourier={model.n_fourier!r}."
         )
     problem = problem_of(model, *stream_again(model, X, y, sample_weight))
     if sva:

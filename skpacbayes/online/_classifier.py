@@ -85,10 +85,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         models and of models with 240 Fourier features by exponential weights. The
         latter are dropped, and a row then takes as long as with ``n_fourier=0``, when
         the number of rows is a power of two: from 64 on if rows are sorted by class, as
-        the fit warns, and from 512 on if their weight is below 1e-6. For methods other
-        than "ngvi" it is 0. Use 0 for a linear model, or if time matters more than the
-        loss: a row alone takes about 1.4 times as long with the Fourier features, a
-        block of rows about three times.
+        the fit warns, and from 512 on if their weight is below 1e-6 and they are
+        further behind than at half as many rows, by more than a tenth. For methods
+        other than "ngvi" it is 0. Use 0 for a linear model, or if time matters more
+        than the loss: a row alone takes about 1.4 times as long with the Fourier
+        features, a block of rows about three times.
     random_state : int, RandomState instance or None, default=None
         Seed of the random Fourier features. Pass an int for results that can be
         reproduced, unless ``n_fourier=0``.

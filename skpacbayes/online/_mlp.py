@@ -64,7 +64,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
 
     See Also
     --------
-    OnlineVIRegressor : The linear model, whose posterior may be exact.
+    OnlineVIRegressor : Linear in its features, so that the posterior may be exact.
 
     Notes
     -----

@@ -83,11 +83,11 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         on the best scale is used alone. With more than 16 features one of the scales is
         ``n_features ** -0.5``, so that the first predictions are not too large.
         With None or "auto", the squared loss, an estimated noise, a full covariance,
-        standardisation and no forgetting, the largest scale of the linear models grows
-        to up to 1e5 where the rows ask for it, as small differences of nearly equal
-        columns do: at 32 rows, whatever their weights, and each time their number has
-        doubled, it becomes the one with the largest evidence, if that is 10 larger in
-        the log.
+        standardisation and no forgetting (nor `clip`, unless ``n_fourier=0``), the
+        largest scale of the linear models grows to up to 1e5 where the rows ask for it,
+        as small differences of nearly equal columns do: at 32 rows, whatever their
+        weights, and each time their number has doubled, it becomes the one with the
+        largest evidence, if that is 10 larger in the log.
     forgetting : "auto" or float in [0, 1), default=0.0
         Rate of forgetting, for NGVI: the posterior is moved towards the prior by this
         share at each row, a memory of about ``1 / forgetting`` rows. "auto" averages
@@ -116,14 +116,15 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         about as flexible as a kernel machine. "auto" averages the predictions of the
         linear model, which is that of 0, and of a model with 120 Fourier features and a
         full covariance, or with 240 and a diagonal one, by exponential weights. The
-        latter is dropped, and predictions are from then on those of 0, when the number
-        of rows is a power of two: from 64 on if rows are sorted by target, and from
-        2048 on if its weight is below 1e-6 and it is further behind than at half as
-        many rows, by more than a tenth. "auto" is 0 for methods other than "ngvi"; and,
-        unless the covariance is diagonal, for more than 280 features and for a rate of
-        `forgetting` of 1/120 or more, which leaves fewer rows than Fourier features;
-        with ``forgetting="auto"`` they are used with the rates 0 and 0.003. Use 0 if
-        you need coefficients only, or if time matters more than the loss. With linear
+        latter is dropped, and predictions are from then on those of 0 (with `clip`,
+        nearly), when the number of rows is a power of two: from 64 on if rows are
+        sorted by target, and from 2048 on if its weight is below 1e-6 and it is further
+        behind than at half as many rows, by more than a tenth. "auto" is 0 for methods
+        other than "ngvi"; for more than 280 features where ``covariance="auto"`` is
+        full; and with a full covariance for a rate of `forgetting` of 1/120 or more,
+        which leaves fewer rows than Fourier features; there, with
+        ``forgetting="auto"``, they are used with the rates 0 and 0.003. Use 0 if you
+        need coefficients only, or if time matters more than the loss. With linear
         models alone and without `forgetting`, a warning is given if a smooth function
         of the features predicts a quarter of the squared error.
     random_state : int, RandomState instance or None, default=None

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from skpacbayes import OnlineVIRegressor
+from skpacbayes._kernels.online_state import WIDE
 from skpacbayes.online._linear import FIRST_DROP, VANISHED
 
 from ..common.states import assert_same_state
@@ -147,3 +148,38 @@ def test_rows_sorted_by_target_are_learnt_by_the_linear_model():
     with pytest.warns(UserWarning, match="Use n_fourier='auto'"):
         linear.fit(X[order], y[order])
     assert np.array_equal(model.predict(X), linear.predict(X))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_until_curves_are_dropped_its_linear_model_is_the_linear_model(seed):
+    """Also its losses, and how it clips rows where columns nearly agree."""
+    rng = np.random.default_rng(seed)
+    common = rng.standard_t(4, size=2000)
+    X = np.column_stack([common, common + 1e-3 * rng.normal(size=2000)])
+    y = 1e3 * (X[:, 1] - X[:, 0]) + X[:, 0] + 0.3 * rng.normal(size=2000)
+    model = OnlineVIRegressor(random_state=seed).fit(X[:300], y[:300])
+    linear = OnlineVIRegressor(n_fourier=0).fit(X[:300], y[:300])
+    assert linear.prior_scales_[0] >= WIDE
+    assert linear.prior_scales_[0] in model.prior_scales_
+    found, alone = model._state, linear._state
+    assert len(found.phases)
+    assert np.array_equal(found.cumulative_losses[:1], alone.cumulative_losses)
+    assert np.array_equal(found.error_counts[:1], alone.error_counts)
+    assert model.fourier_weight_ < VANISHED
+    found.within_range = 0.0  # averages do not leave the range of the targets
+    assert_allclose(model.predict(X), linear.predict(X), rtol=1e-9, atol=1e-9)
+
+
+def test_the_error_without_a_theorem_names_the_default():
+    X, y = waves(20, 2, 0)
+    with pytest.raises(NotImplementedError, match="n_fourier='auto'"):
+        OnlineVIRegressor(n_fourier=0).fit(X, y).certificate()
+
+
+@pytest.mark.parametrize("n_fourier", [0, "auto"])
+def test_rows_without_weight_leave_an_average_at_its_prior(n_fourier):
+    X, y = waves(9, 2, 0)
+    model = OnlineVIRegressor(average=True, n_fourier=n_fourier, random_state=0)
+    model.partial_fit(X, y, sample_weight=np.zeros(9))
+    assert np.array_equal(model.predict(X), np.zeros(9))
+    assert np.array_equal(model.coef_, np.zeros(2))
