@@ -448,7 +448,10 @@ class OnlineLinearModel(OnlineEstimator):
             state.temperature_kind = NOISE
             temperature = 0.5 if self.loss == "squared_error" else 1.0
         state.aggregate_temperature = temperature
-        state.within_range = state.n_experts > 1 and self._regression()
+        # Exact posteriors that forget nothing do not extrapolate: they need no limit.
+        exact = state.full and self.forgetting == 0.0 and self.loss == "squared_error"
+        limited = not exact or np.count_nonzero(~state.curved) > 1
+        state.within_range = limited and state.n_experts > 1 and self._regression()
         state.lowest_target = math.inf
         state.highest_target = -math.inf
 
