@@ -35,12 +35,15 @@ from .online_state import (
     WEIGHT,
 )
 
+# Least precision of the first row, so that products of variances do not overflow.
+LEAST_PRECISION = 1e-150
+
 
 @part
 def _start_flat(model, covariance, z, y, precision):
     """Fit the first row exactly, under a flat prior of the intercept."""
     model[MEAN, 0] = y
-    covariance[0, 0] = 1.0 / precision
+    covariance[0, 0] = 1.0 / max(precision, LEAST_PRECISION)
     for j in range(1, z.shape[0]):
         p, k = j // PANEL, j % PANEL
         shared = z[j] * covariance[p, PANEL * j + k]

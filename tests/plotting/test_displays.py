@@ -580,7 +580,7 @@ def words(ax):
 
 
 def test_a_filter_says_which_state_and_what_the_band_is(ax):
-    tracker = ClusteredParticleFilter(n_particles=50, random_state=0)
+    tracker = ClusteredParticleFilter(n_particles=200, random_state=0)
     ax.plot([0, 1], [0, 1])  # the band keeps the color of the mean all the same
     FilterDisplay.from_estimator(tracker, X[:20], state=1, n_stds=3, ax=ax)
     assert words(ax) == ["smoothed state 1", "± 3 standard deviations"]
