@@ -151,7 +151,8 @@ for label, row in table.items():
 # features makes a step that is too long, and later rows correct it slowly, because
 # precisions only grow. "NGVI, implicit", with the exact loss in the mean, is near OGA
 # on breast cancer and behind it on the digits. The default of the library is that
-# update, together with a learnt scale of the prior, which the paper does not have.
+# update, together with a learnt scale of the prior and with models of curves, which the
+# paper does not have.
 #
 # .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization bound
 #    for online variational inference", ACML 2019.
