@@ -15,7 +15,7 @@ N_MOVES = 4  # number of Metropolis moves per state of a trajectory
 FEWEST_ANCESTORS = 30  # least effective number of ancestors at a row
 # Least effective number of particles in the paths at a row: with fewer, the mean is
 # often more than one deviation off, or the deviation below half of the true one.
-FEWEST_IN_PATHS = 5
+FEWEST_IN_PATHS = 3
 N_CHECKED = 200  # particles at which a transition is checked to add its noise
 
 
