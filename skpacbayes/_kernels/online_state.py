@@ -275,6 +275,11 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         return slice(int(self.stream[N_COEFFICIENTS] + self.stream[START]))
 
     @property
+    def n_linear(self):
+        """Number of the parameters that come before those of the Fourier features."""
+        return self.own.stop - len(self.phases)
+
+    @property
     def coefficients(self):
         """Slice of the parameters except the intercept."""
         start = int(self.stream[START])
@@ -309,7 +314,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     def set_ranges(self):
         """Make the intercept's column constant at 1; Fourier features have no range."""
         self.models[:, LOW : HIGH + 1, : self.coefficients.start] = 1.0
-        waves = slice(self.own.stop - len(self.phases), self.own.stop)
+        waves = slice(self.n_linear, self.own.stop)
         self.models[:, LOW, waves], self.models[:, HIGH, waves] = -np.inf, np.inf
 
     @property

@@ -383,19 +383,18 @@ def _doubts_of_clusters(problem, n_clusters):
     columns = rows.points @ np.linalg.inv(problem.coordinates)
     constant = columns_constant_in_clusters(columns, labels, k)
     if constant:
-        named = np.flatnonzero(problem.varying)[constant][:_NAMED]
         yield (
             f"n_clusters_={k}, and some clusters have one value each in column "
-            f"{', '.join(map(str, named))}, whose values hardly repeat elsewhere: a "
-            "code for missing values, or a limit, may form a cluster of its own."
+            f"{_some_columns(problem, constant)}, whose values hardly repeat "
+            "elsewhere: a code for missing values, or a limit, may form a cluster of "
+            "its own."
         )
     several = columns_that_cut_groups(columns, labels, k)
     if several:
-        named = np.flatnonzero(problem.varying)[several][:_NAMED]
         yield (
             f"n_clusters_={k}, and several clusters each hold one and the same value "
-            f"of column {', '.join(map(str, named))}: groups may be cut into pieces at "
-            "its values. Fit the other columns alone, and compare."
+            f"of column {_some_columns(problem, several)}: groups may be cut into "
+            "pieces at its values. Fit the other columns alone, and compare."
         )
     weights, found = rows.weights, problem.found
     if found is not None and found.mixture.background > _MOST_NOISE:  # fills the gaps
@@ -410,6 +409,11 @@ def _doubts_of_clusters(problem, n_clusters):
             "their centres. The clusters may be pieces of groups that do not have one "
             "common shape; compare with HDBSCAN."
         )
+
+
+def _some_columns(problem, found):
+    """Return the first of the columns that were found, by their numbers in X."""
+    return ", ".join(map(str, np.flatnonzero(problem.varying)[found][:_NAMED]))
 
 
 def _rows_nearly_repeat(rows, labels, centers):

@@ -416,16 +416,14 @@ class OnlineLinearModel(OnlineEstimator):
         if self.forgetting == "on_label_change":  # forget only when the label changes
             state.last_labels = math.nan
         state.temperatures = self._temperature()
-        shape, n_waves = state.means.shape, len(state.phases)
-        n_linear = shape[1] - n_waves
-        n_linear += -n_linear % names.LANES if state.full else 0
-        state.sizes = np.where(bends > 0.0, state.models.shape[2], n_linear)
+        shape, n_waves, n_linear = state.means.shape, len(state.phases), state.n_linear
+        padding = -n_linear % names.LANES if state.full else 0
+        state.sizes = np.where(bends > 0.0, state.models.shape[2], n_linear + padding)
         precisions = np.broadcast_to(scales[:, None] ** -2, shape).copy()
         bounded = np.minimum(scales, self.scale_bound or math.inf)
         variances = np.broadcast_to(bounded[:, None] ** 2, shape).copy()
         if state.shifts:  # the prior follows the spread of the features
-            linear = slice(0, shape[1] - n_waves)
-            precisions[:, linear] = variances[:, linear] = 0.0
+            precisions[:, :n_linear] = variances[:, :n_linear] = 0.0
             state.set_ranges()
         if self._flat():
             precisions[:, 0] = 0.0

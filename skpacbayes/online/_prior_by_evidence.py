@@ -32,7 +32,7 @@ def choose_prior_scale(state):
     ``prod(v / s^2)^(1/2) * (y'y - c'vc)^(-n/2)``. The flat intercept is integrated out.
     """
     k = np.flatnonzero(~state.curved)[-1]
-    own = slice(state.own.stop - len(state.phases))
+    own = slice(state.n_linear)
     model, scale = state.models[k], state.scales_of_prior[k]
     prior, mean = model[PRIOR, own], model[MEAN, own]
     total, count = state.residuals[k], state.counts[k]

@@ -541,8 +541,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             best = state.best_expert
             alike = state.curved == state.curved[best]
             growth = state.error_growth[alike].max()  # 0 of a model that forgets
-            unused = 0 if state.curved[best] else len(state.phases)
-            size = state.own.stop - unused
+            size = state.own.stop if state.curved[best] else state.n_linear
             rate = state.forgetting_rates[best]
             warn_of_growing_errors(growth, state.n_steps, rate, size)
         return found
