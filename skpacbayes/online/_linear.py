@@ -412,13 +412,13 @@ class OnlineLinearModel(OnlineEstimator):
         """Set each model to its prior; experts : (n_models, 3), see `_experts`."""
         rates, scales, bends = experts.T
         state.forgetting, state.scales_of_prior = rates, scales
-        state.choose_clipping()
         if self.forgetting == "on_label_change":  # forget only when the label changes
             state.last_labels = math.nan
         state.temperatures = self._temperature()
         shape, n_waves, n_linear = state.means.shape, len(state.phases), state.n_linear
         padding = -n_linear % names.LANES if state.full else 0
         state.sizes = np.where(bends > 0.0, state.models.shape[2], n_linear + padding)
+        state.choose_clipping()  # by the models that are linear, which `sizes` tell
         precisions = np.broadcast_to(scales[:, None] ** -2, shape).copy()
         bounded = np.minimum(scales, self.scale_bound or math.inf)
         variances = np.broadcast_to(bounded[:, None] ** 2, shape).copy()

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from skpacbayes import OnlineVIRegressor
-from skpacbayes._kernels.online_state import WIDE
+from skpacbayes._kernels.online_state import TOGETHER, WIDE
 from skpacbayes.online._linear import FIRST_DROP, VANISHED
 
 from ..common.states import assert_same_state
@@ -197,3 +197,16 @@ def test_a_line_with_little_noise_is_learnt_as_by_the_linear_model(n, d):
             losses.append(1.0 - model.fit(X[:n], y[:n]).score(X[n:], y[n:]))
     linear, default = np.reshape(losses, (12, 2)).mean(axis=0)
     assert default < 1.25 * linear
+
+
+def test_a_wide_prior_clips_rows_as_in_the_linear_model():
+    """From the first row on: by the linear model, whatever the others are."""
+    X, y = waves(40, 2, 0)
+    models = [
+        OnlineVIRegressor(prior_scale=30.0, n_fourier=n_fourier, random_state=0)
+        for n_fourier in (0, "auto")
+    ]
+    linear, default = (model.fit(X, y)._state for model in models)
+    assert len(default.phases)
+    assert default.stream[TOGETHER] == linear.stream[TOGETHER] == 1.0
+    assert np.array_equal(default.cumulative_losses[:1], linear.cumulative_losses)
