@@ -39,6 +39,7 @@ from .online_state import (
 )
 
 EPSILON = 2.0**-52
+MEMORIES = 8  # within which every coordinate returns to the prior once
 
 
 @kernel
@@ -182,14 +183,20 @@ def beyond_range(model, z, stream):
 def forget_covariance(model, covariance, owed, gain, axis, numbers, stream):
     """Forget a share of the evidence; one coordinate returns to the prior.
 
+    Several do where the memory is much shorter than the number of coordinates: what has
+    not returned for long has a variance beyond the precision of a float.
+
     axis : zeros.
     """
     start, keep = 1 if stream[FLAT] == 1.0 else 0, 1.0 - numbers[FORGETTING]
     settle(covariance, owed, 1.0 / keep)
     n_returning = min(stream[START] + stream[N_COEFFICIENTS], numbers[SIZE]) - start
-    j = start + np.int64(numbers[STEPS] % n_returning)
-    more = (1.0 - keep) * n_returning * model[PRIOR, j]
-    if more > 0.0:
-        axis[j] = 1.0
-        condition(model, covariance, owed, gain, axis, -model[MEAN, j], more)
-        axis[j] = 0.0
+    n_memories = -n_returning * math.log(keep)
+    n_back = np.int64(min(1.0 + n_memories // MEMORIES, n_returning))
+    for k in range(n_back):
+        j = start + np.int64((numbers[STEPS] * n_back + k) % n_returning)
+        more = (1.0 - keep) * n_returning / n_back * model[PRIOR, j]
+        if more > 0.0:
+            axis[j] = 1.0
+            condition(model, covariance, owed, gain, axis, -model[MEAN, j], more)
+            axis[j] = 0.0

@@ -165,10 +165,13 @@ class Reference:
     def implicit(self, z, y, w):
         if self.rho > 0 and self.full:
             start = int(self.flat)
-            j = start + int(self.t) % (len(z) - start)
-            back = self.rho * (len(z) - start) * self.prior[j]
+            n = len(z) - start
+            # all return while the evidence falls to exp(-8): several a row, if need be
+            n_back = min(1 + int(-n * math.log1p(-self.rho) / 8), n)
             P = (1 - self.rho) * self.P
-            P[j, j] += back
+            for k in range(n_back):
+                j = start + (int(self.t) * n_back + k) % n
+                P[j, j] += self.rho * n / n_back * self.prior[j]
             target = (1 - self.rho) * self.P @ self.m
             self.m, self.P = np.linalg.solve(P, target), P
         elif self.rho > 0:
