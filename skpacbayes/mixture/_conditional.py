@@ -4,7 +4,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._arguments import check_count
-from ._missing import patterns_of
 
 
 class ConditionalMixture:
@@ -37,9 +36,9 @@ class ConditionalMixture:
             spread = (locations - mean) ** 2
             finite = degrees > 2
             ratio = np.where(finite, degrees / np.where(finite, degrees - 2, 1), np.inf)
-            variances = np.diagonal(pattern.covariances, axis1=1, axis2=2)
+            variances = np.diagonal(pattern.covariances[:, 0], axis1=1, axis2=2)
             spread += (ratio[:, None] * scales)[:, :, None] * variances[:, None]
-            at = np.ix_(at, pattern.missing)
+            at = np.ix_(at, pattern.missing[0])
             self.mean[at] = mean
             self.std[at] = np.sqrt((own[:, :, None] * spread).sum(axis=0))
 
@@ -66,18 +65,22 @@ class ConditionalMixture:
         labels = np.minimum(labels, self.weights.shape[1] - 1)
         for pattern, at in self._patterns():
             locations, scales, degrees = pattern.students(self._X[at])
-            roots = np.linalg.cholesky(pattern.covariances)
+            roots = np.linalg.cholesky(pattern.covariances[:, 0])
             k, row = labels[:, at], np.arange(len(at))
-            normal = rng.normal(size=(*k.shape, len(pattern.missing)))
+            normal = rng.normal(size=(*k.shape, pattern.missing.size))
             degrees = degrees[k][..., None]
             chi = rng.chisquare(degrees, (*k.shape, pattern.n_chances)) / degrees
             step = (roots[k] @ normal[..., None])[..., 0]
             step *= np.sqrt(scales[k, row][..., None] / chi)
             drawn = locations[k, row] + step
-            result[:, at[:, None], pattern.missing] = drawn
+            result[:, at[:, None], pattern.missing[0]] = drawn
         return result
 
     def _patterns(self):
         """Yield the patterns of missing values, and the indices of their rows."""
-        for missing, at in patterns_of(self._X):
-            yield self._scorer.pattern(missing), at
+        incomplete = np.flatnonzero(np.isnan(self._X).any(axis=1))
+        holes = np.isnan(self._X[incomplete])
+        patterns, which = np.unique(holes, axis=0, return_inverse=True)
+        for number in range(len(patterns)):
+            own = patterns[number : number + 1]
+            yield self._scorer.patterns(own), incomplete[which.ravel() == number]

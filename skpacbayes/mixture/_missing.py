@@ -11,12 +11,15 @@ import numpy as np
 from scipy.special import gammaln
 
 
-class Pattern:
+class Patterns:
     """Quadratic forms c_k - 1/2 (x - mean_k)' P_k (x - mean_k) with missing features.
+
+    Arrays have an axis of patterns of missing values after that of the components.
+    All patterns have the same number of missing features.
 
     Parameters
     ----------
-    missing : ndarray of shape (n_features,)
+    holes : ndarray of shape (n_patterns, n_features)
         Whether the feature is missing.
     means : ndarray of shape (n_components, n_features)
     precisions : ndarray of shape (n_components, n_features, n_features)
@@ -25,39 +28,46 @@ class Pattern:
 
     Attributes
     ----------
-    covariances : ndarray of shape (n_components, n_missing, n_missing)
+    missing : ndarray of shape (n_patterns, n_missing)
+        Indices of the missing features.
+    covariances : ndarray of shape (n_components, n_patterns, n_missing, n_missing)
         Conditional covariances of the missing features, given the others.
     """
 
-    def __init__(self, missing, means, precisions, tops=None):
-        self.missing, self.there = np.flatnonzero(missing), np.flatnonzero(~missing)
-        self.tops, self.n_chances = tops, 1
-        of_missing = precisions[:, self.missing]
-        mixed = of_missing[:, :, self.there]
-        self.means = means
-        self.inner = of_missing[:, :, self.missing]
+    n_chances = 1
+
+    def __init__(self, holes, means, precisions, tops=None):
+        self.missing = np.nonzero(holes)[1].reshape(len(holes), -1)
+        self.holes, self.means, self.tops = holes, means, tops
+        self.precisions = precisions[:, None]
+        pairs = self.missing[:, :, None], self.missing[:, None]
+        self.inner = precisions[:, *pairs]
         self.covariances = np.linalg.inv(self.inner)
-        self.slopes = -self.covariances @ mixed
-        rest = precisions[:, self.there][:, :, self.there]
-        self.schur = rest + mixed.mT @ self.slopes
 
     @cached_property
     def log_determinants(self):
         """Log determinants of the precisions of the missing features."""
         return np.linalg.slogdet(self.inner)[1]
 
-    def gaps(self, rows):
-        """Return observed values minus means, (n_components, n_rows, n_observed)."""
-        return rows[:, self.there] - self.means[:, None, self.there]
+    def completed(self, rows):
+        """Return rows minus means, with the expected values of missing features.
 
-    def squares(self, rows):
-        """Return squares minimised over missing values, (n_rows, n_components)."""
-        gaps = self.gaps(rows)
-        return ((gaps @ self.schur) * gaps).sum(axis=2).T
+        Parameters
+        ----------
+        rows : ndarray of shape (n_patterns, n_rows, n_features)
 
-    def expected(self, rows):
-        """Return the means of missing values, (n_components, n_rows, n_missing)."""
-        return self.means[:, None, self.missing] + self.gaps(rows) @ self.slopes.mT
+        Returns
+        -------
+        gaps : ndarray of shape (n_components, n_patterns, n_rows, n_features)
+        squares : ndarray of shape (n_components, n_patterns, n_rows)
+            Values of the forms x' P_k x, which these values minimise.
+        """
+        gaps = rows - self.means[:, None, None]
+        gaps[:, np.broadcast_to(self.holes[:, None], rows.shape)] = 0.0
+        observed, at = gaps.copy(), self.missing[None, :, None]
+        slopes = np.take_along_axis(gaps @ self.precisions, at, axis=3)
+        np.put_along_axis(gaps, at, -slopes @ self.covariances, axis=3)
+        return gaps, ((gaps @ self.precisions) * observed).sum(axis=3)
 
     def students(self, rows):
         """Return the Student distributions of missing values, for each component.
@@ -66,6 +76,11 @@ class Pattern:
         square of the observed values, and u are the missing values minus their
         conditional means.
 
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_features)
+            Rows of the one pattern there is.
+
         Returns
         -------
         locations : ndarray of shape (n_components, n_rows, n_missing)
@@ -73,35 +88,37 @@ class Pattern:
             Multipliers of the pattern's covariances Q^-1.
         degrees : ndarray of shape (n_components,)
         """
-        degrees = 2 * self.tops - len(self.missing)
-        scales = (1 + self.squares(rows).T) / degrees[:, None]
-        return self.expected(rows), scales, degrees
+        gaps, squares = self.completed(rows[None])
+        degrees = 2 * self.tops - self.missing.shape[1]
+        locations = (gaps[:, 0] + self.means[:, None])[:, :, self.missing[0]]
+        return locations, (1 + squares[:, 0]) / degrees[:, None], degrees
 
     def log_integrals(self, constants, squares):
         """Return log integrals of exp of the forms over the missing values."""
-        factor = len(self.missing) * np.log(2 * np.pi) - self.log_determinants
-        return constants + 0.5 * (factor - squares)
+        factor = self.missing.shape[1] * np.log(2 * np.pi) - self.log_determinants
+        return constants[:, None, None] + 0.5 * (factor[:, :, None] - squares)
 
-    def log_student_integrals(self, constants, tops, squares):
+    def log_student_integrals(self, constants, squares):
         """Return log integrals of exp(c_k) (1 + square)^(-top_k)."""
-        size = len(self.missing)
+        size, tops = self.missing.shape[1], self.tops[:, None]
         rest = tops - 0.5 * size
-        factor = gammaln(rest) - gammaln(tops)
-        factor += 0.5 * (size * np.log(np.pi) - self.log_determinants)
-        return constants + factor - rest * np.log1p(squares)
+        factor = constants[:, None] + gammaln(rest) - gammaln(tops)
+        factor = factor + 0.5 * (size * np.log(np.pi) - self.log_determinants)
+        return factor[:, :, None] - rest[:, :, None] * np.log1p(squares)
 
 
 class IndependentPattern:
     """Missing features that are independent of each other and of the observed ones.
 
-    Attributes are those of `Pattern`. Each missing feature has a chi-squared variable
-    of its own: `n_chances` is their number.
+    `holes` has one pattern. Attributes are those of `Patterns`. Each missing feature
+    has a chi-squared variable of its own: `n_chances` is their number.
     """
 
-    def __init__(self, missing, means, scales, tops):
-        self.missing = np.flatnonzero(missing)
-        self.means, self.n_chances = means[:, self.missing], len(self.missing)
-        self.covariances = scales[:, self.missing, None] * np.eye(self.n_chances)
+    def __init__(self, holes, means, scales, tops):
+        self.missing = np.nonzero(holes)[1][None]
+        self.n_chances = self.missing.size
+        self.means, own = means[:, self.missing[0]], scales[:, self.missing]
+        self.covariances = own[..., None] * np.eye(self.n_chances)
         self.degrees = 2 * tops - 1
 
     def students(self, rows):
@@ -112,34 +129,48 @@ class IndependentPattern:
         return locations, scales, self.degrees
 
 
-def patterns_of(rows):
-    """Yield each pattern of missing values, and the indices of its rows."""
+def alike(rows):
+    """Yield patterns with equally many missing values and about as many rows.
+
+    Yields
+    ------
+    holes : ndarray of shape (n_patterns, n_features)
+    at : ndarray of shape (n_patterns, n_rows)
+        Indices of the rows of each pattern.
+    real : ndarray of shape (n_patterns, n_rows)
+        Zero where an index fills up a pattern of fewer rows; otherwise one.
+    """
     holes = np.isnan(rows)
     at = np.flatnonzero(holes.any(axis=1))
-    patterns, which = np.unique(holes[at], axis=0, return_inverse=True)
-    for number, missing in enumerate(patterns):
-        yield missing, at[which.ravel() == number]
+    patterns, which, sizes = np.unique(
+        holes[at], axis=0, return_inverse=True, return_counts=True
+    )
+    at, ends = at[np.argsort(which.ravel(), kind="stable")], sizes.cumsum()
+    kinds = np.column_stack([patterns.sum(axis=1), np.frexp(sizes)[1]])
+    for kind in np.unique(kinds, axis=0):
+        own = np.flatnonzero((kinds == kind).all(axis=1))
+        steps, size = np.arange(sizes[own].max()), sizes[own, None]
+        indices = at[ends[own, None] - size + np.minimum(steps, size - 1)]
+        yield patterns[own], indices, (steps < size).astype(float)
 
 
 class IncompleteRows:
     """Incomplete rows of a tile: log joint densities, and moments when completed."""
 
     def __init__(self, rows, means, precisions):
-        self.rows = rows
-        self.parts = [
-            (Pattern(missing, means, precisions), at)
-            for missing, at in patterns_of(rows)
-        ]
+        self.n_features, self.parts = rows.shape[1], []
+        for holes, at, real in alike(rows):
+            patterns = Patterns(holes, means, precisions)
+            self.parts.append((patterns, at, real, *patterns.completed(rows[at])))
 
     def write(self, constants, out):
         """Write the log joint densities of the observed values."""
-        for pattern, at in self.parts:
-            squares = pattern.squares(self.rows[at])
-            out[at] = pattern.log_integrals(constants, squares)
+        for patterns, at, _, _, squares in self.parts:
+            out[at] = np.moveaxis(patterns.log_integrals(constants, squares), 0, -1)
 
     def leave_out(self, values):
         """Set the contributions of incomplete rows to zero, on the last axis."""
-        for _, at in self.parts:
+        for _, at, *_ in self.parts:
             values[..., at] = 0.0
 
     def losses(self, shares):
@@ -152,11 +183,12 @@ class IncompleteRows:
         -------
         losses : ndarray of shape (2, n_components)
         """
-        d, result = self.rows.shape[1], np.zeros((2, shares.shape[1]))
-        for pattern, at in self.parts:
-            there = len(pattern.there)
+        d, result = self.n_features, np.zeros((2, shares.shape[1]))
+        for patterns, at, real, *_ in self.parts:
+            there = d - patterns.missing.shape[1]
             pairs = there * (there + 1) / (d * (d + 1))
-            result += np.outer([1 - there / d, 1 - pairs], shares[at].sum(axis=0))
+            own = np.tensordot(real, shares[at], axes=2)
+            result += np.outer([1 - there / d, 1 - pairs], own)
         return result
 
     def moments(self, shares, origins):
@@ -168,20 +200,21 @@ class IncompleteRows:
         sums : ndarray of shape (n_components, n_features)
         products : ndarray of shape (n_components, n_features, n_features)
         """
-        n_components, d = shares.shape[1], self.rows.shape[1]
+        n_components, d = shares.shape[1], self.n_features
         counts, sums = np.zeros(n_components), np.zeros((n_components, d))
         products = np.zeros((n_components, d, d))
-        for pattern, at in self.parts:
-            weights = shares[at].T
-            completed = np.repeat(self.rows[None, at], n_components, axis=0)
-            completed[:, :, pattern.missing] = pattern.expected(self.rows[at])
-            completed -= np.reshape(origins, (-1, 1, d))
-            weighted, own = completed * weights[:, :, None], weights.sum(axis=1)
-            counts += own
+        for patterns, at, real, gaps, _ in self.parts:
+            weights = np.moveaxis(shares[at], -1, 0) * real
+            shift = np.reshape(patterns.means - origins, (n_components, 1, d))
+            rows = gaps.reshape(n_components, -1, d) + shift
+            weighted = rows * weights.reshape(n_components, -1, 1)
+            counts += weights.sum(axis=(1, 2))
             sums += weighted.sum(axis=1)
-            products += weighted.mT @ completed
-            block = np.ix_(range(n_components), pattern.missing, pattern.missing)
-            products[block] += own[:, None, None] * pattern.covariances
+            products += weighted.mT @ rows
+            spread = patterns.covariances * weights.sum(axis=2)[:, :, None, None]
+            missing = patterns.missing
+            at = slice(None), missing[:, :, None], missing[:, None]
+            np.add.at(products, at, spread)
         return counts, sums, products
 
 

@@ -9,7 +9,9 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln
 
 from .._kernels import mixture as kernels
-from ._missing import IndependentPattern, Pattern, patterns_of
+from ._missing import IndependentPattern, Patterns
+
+MOST_ROWS = 1000  # with missing values that are scored at once
 
 
 class Scorer:
@@ -68,20 +70,24 @@ class FullScorer:
     def write_incomplete(self, X, out):
         """Write the scores of incomplete rows: integrals over the missing values."""
         constants, _, _, _, tops = self.forms
-        for missing, at in patterns_of(X):
-            pattern = self.pattern(missing)
-            for i in at:
-                squares = pattern.squares(X[i : i + 1])[0]
+        holes = np.isnan(X)
+        n_missing = holes.sum(axis=1)
+        for number in np.unique(n_missing[n_missing > 0]):
+            at = np.flatnonzero(n_missing == number)
+            for some in np.array_split(at, -(-len(at) // MOST_ROWS)):
+                patterns = self.patterns(holes[some])
+                squares = patterns.completed(X[some, None])[1]
                 if tops[0] > 0:
-                    out[i] = pattern.log_student_integrals(constants, tops, squares)
+                    scores = patterns.log_student_integrals(constants, squares)
                 else:
-                    out[i] = pattern.log_integrals(constants, squares)
+                    scores = patterns.log_integrals(constants, squares)
+                out[some] = scores[:, :, 0].T
 
-    def pattern(self, missing):
-        """Return the quadratic forms with these features missing."""
+    def patterns(self, holes):
+        """Return the quadratic forms with these features missing, row by row."""
         _, means, factors, multipliers, tops = self.forms
         precisions = multipliers[:, None, None] * (factors.mT @ factors)
-        return Pattern(missing, means, precisions, tops)
+        return Patterns(holes, means, precisions, tops)
 
 
 class StudentScorer:
@@ -115,9 +121,9 @@ class IndependentStudents:
             squares = (X - self.means[k]) ** 2 / self.scales[k]
             out[:, k] = np.nansum(constants - top * np.log1p(squares), axis=1)
 
-    def pattern(self, missing):
+    def patterns(self, holes):
         """Return the distributions of these missing features."""
-        return IndependentPattern(missing, self.means, self.scales, self.tops)
+        return IndependentPattern(holes, self.means, self.scales, self.tops)
 
 
 class LinearScorer(Scorer):

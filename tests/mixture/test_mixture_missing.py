@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import TemperedVBGaussianMixture
+from skpacbayes.mixture._missing import IncompleteRows
 
 KINDS = ["full", "tied"]
 
@@ -66,6 +67,37 @@ def test_the_bound_is_that_of_the_observed_values(kind, alpha, far):
     assert_allclose(mixture.elbo_, expected, rtol=1e-6 if far else 1e-9)
     again = model.bound(answer.state, 0.0, mixture.statistics_)
     assert_allclose(again, mixture.elbo_, rtol=1e-6 if far else 1e-9)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e4])
+def test_rows_of_many_patterns_are_completed_as_one_by_one(far):
+    """Patterns have one to sixty rows here, and a row has its own values and shares."""
+    rng = np.random.default_rng(0)
+    holes = np.where(rng.random((300, 5)) < [0.02, 0.1, 0.3, 0.3, 0.6], np.nan, 0.0)
+    assert {1, 2, 3, 4} <= set(np.isnan(holes).sum(axis=1))
+    rows = far + rng.normal(size=(300, 5)) + holes
+    means, shares = far + rng.normal(size=(3, 5)), rng.dirichlet(np.ones(3), size=300)
+    precisions = wishart(9, np.eye(5)).rvs(3, random_state=0)
+
+    def results(at):
+        incomplete = IncompleteRows(rows[at], means, precisions)
+        densities = np.full((len(at), 3), np.nan)
+        incomplete.write(np.zeros(3), densities)
+        left = np.ones((1, len(at)))
+        incomplete.leave_out(left)
+        moments = incomplete.moments(shares[at], np.full(5, far))
+        return densities, left[0], [incomplete.losses(shares[at]), *moments]
+
+    at = np.flatnonzero(np.isnan(rows).any(axis=1))
+    alone = [results([row]) for row in at]
+    densities, left, sums = results(np.arange(300))
+    assert_array_equal(left, ~np.isnan(rows).any(axis=1))
+    assert np.isnan(densities[left == 1]).all()
+    assert_allclose(densities[at], [own[0][0] for own in alone], rtol=1e-9)
+    for found, own in zip(
+        sums, zip(*[one[2] for one in alone], strict=True), strict=True
+    ):
+        assert_allclose(found, np.sum(own, axis=0), rtol=1e-9, atol=1e-9)
 
 
 def test_density_near_the_complete_fit_and_better_than_imputation():
