@@ -117,8 +117,8 @@ class WeightedPoints:
 def losses_at(columns, points, i, losses, manhattan=None):
     """Write squared distances between column i of `points` and all columns.
 
-    Manhattan distances unless `manhattan` is None: its value does not matter, but each
-    of its types is compiled. Two features at a time, which halves the traffic to memory.
+    Manhattan distances unless `manhattan` is None; each type of other values is
+    compiled. Two features at a time, which halves the traffic to memory.
     """
     n_features, n_columns = columns.shape
     for j in range(n_columns):
