@@ -221,7 +221,7 @@ def weigh_next(losses, totals, shares):
     totals[RATE] = rate
 
 
-@part
+@kernel
 def _rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
     """Return the increase of `soft` due to the experts of shares up to SMALLEST.
 

@@ -84,7 +84,7 @@ class WeightedPoints:
             None,
             None,
             None,
-            None if self._order is None else True,
+            self._order,
         )
         return self.points[drawn]
 
@@ -117,8 +117,8 @@ class WeightedPoints:
 def losses_at(columns, points, i, losses, manhattan=None):
     """Write squared distances between column i of `points` and all columns.
 
-    Manhattan distances unless `manhattan` is None, and then True. Two features at a
-    time, which halves the traffic to memory.
+    Manhattan distances unless `manhattan` is None; each type of other values is
+    compiled. Two features at a time, which halves the traffic to memory.
     """
     n_features, n_columns = columns.shape
     for j in range(n_columns):
@@ -308,12 +308,11 @@ def run_lloyd(points, columns, weights, max_iter, centers, labels, losses, work,
     feature, for Manhattan distances and medians; None: squared distances and means.
     """
     near, current = losses[0], losses[1]
-    manhattan = None if order is None else True
-    loss = _assign(columns, weights, centers, labels, near, current, manhattan)
+    loss = _assign(columns, weights, centers, labels, near, current, order)
     for _ in range(max_iter):
         _move(points, weights, labels, order, work[0], work[1], centers)
         previous = loss
-        loss = _assign(columns, weights, centers, labels, near, current, manhattan)
+        loss = _assign(columns, weights, centers, labels, near, current, order)
         if loss >= previous * (1.0 - 1e-12):
             break
     return loss

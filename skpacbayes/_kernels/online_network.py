@@ -452,7 +452,7 @@ def learn_numbers(
     Z = np.empty((X.shape[0], hidden.shape[3]))
     if not admit(X, y, sample_weight, stream):
         return False
-    standardize(X, sample_weight, moments, None, stream, Z, None)
+    standardize(X, sample_weight, moments, None, 0, stream, Z, None)
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
@@ -474,7 +474,7 @@ def learn_labels(
     Z = np.empty((X.shape[0], hidden.shape[3]))
     if not admit(X, y, sample_weight, stream):
         return False
-    standardize(X, sample_weight, moments, None, stream, Z, None)
+    standardize(X, sample_weight, moments, None, 0, stream, Z, None)
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     for k in range(hidden.shape[0]):
         one = k if hidden.shape[0] > 1 else -1

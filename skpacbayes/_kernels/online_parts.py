@@ -80,22 +80,17 @@ def enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
     """
     if not admit(X, y, sample_weight, stream):
         return False
-    if waves is None:
-        standardize(X, sample_weight, moments, origin, stream, Z, kept)
-    else:
-        begins = stream[SEEN] == 0.0
-        standardize(X, sample_weight, moments, None, stream, Z, kept)
+    n_shifted = 0
+    if origin is not None and waves is None:
+        n_shifted = origin.shape[0]
+    standardize(X, sample_weight, moments, origin, n_shifted, stream, Z, kept)
+    if waves is not None:
         add_waves(Z, X.shape[1], waves, stream)
         if origin is not None:
             start = np.int64(stream[START])
             for i in range(X.shape[0]):
-                if sample_weight.shape[0] and sample_weight[i] == 0.0:
-                    continue
                 for j in range(origin.shape[0]):
-                    if begins:
-                        origin[j] = X[i, j]
                     Z[i, start + j] = X[i, j] - origin[j]
-                begins = False
     return True
 
 
@@ -262,7 +257,7 @@ def inner_product(x, y):
     return (s0 + s1) + (s2 + s3)
 
 
-@part
+@kernel
 def score_moments(mean, variance, z):
     """Return mean and variance of <theta, z>, for independent entries of theta.
 

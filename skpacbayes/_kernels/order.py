@@ -114,12 +114,12 @@ def _note_ends(x, y, order):
 
 
 @part
-def _differ(x, y, other):
-    """Return whether a row or its target differs from another row."""
+def _differ(x, y, order, p):
+    """Return whether a row or its target differs from the row kept at place p."""
     d = x.shape[0]
-    differs = y != other[d]
+    differs = y != order[p + d]
     for j in range(d):
-        differs |= x[j] != other[j]
+        differs |= x[j] != order[p + j]
     return differs
 
 
@@ -127,28 +127,29 @@ def _differ(x, y, other):
 def _note_repeats(x, y, order):
     """Compare a row with earlier ones, and keep it: see REPEATS, ECHOES, RETURNS."""
     d, n_rows = x.shape[0], np.int64(order[ROWS])
-    start, stop = N_ORDER + N_ENDS * (d + 1), N_ORDER + N_COLUMN * (d + 1)
-    kept = order[start:stop].reshape(2 * N_KEPT, d + 1)
-    first, last = kept[:N_KEPT], kept[N_KEPT:]
-    own = last[n_rows % N_KEPT]
-    if n_rows > 0 and not _differ(x, y, last[(n_rows - 1) % N_KEPT]):
+    width, first = d + 1, N_ORDER + N_ENDS * (d + 1)
+    last = first + N_KEPT * width
+    own = last + n_rows % N_KEPT * width
+    before = last + (n_rows - 1) % N_KEPT * width
+    if n_rows > 0 and not _differ(x, y, order, before):
         order[REPEATS] += 1.0
     if n_rows >= N_KEPT:
-        if not _differ(x, y, own):
+        if not _differ(x, y, order, own):
             order[ECHOES] += 1.0
-        for k in range(N_KEPT):
-            likely = x[0] == first[k, 0] and y == first[k, d]
-            if likely and not _differ(x, y, first[k]):
+        for p in range(first, last, width):
+            likely = x[0] == order[p] and y == order[p + d]
+            if likely and not _differ(x, y, order, p):
                 order[RETURNS] += 1.0
-                first[k, d] = math.nan  # it has returned
+                order[p + d] = math.nan  # it has returned
                 break
     else:
-        first[n_rows, d] = y
+        p = first + n_rows * width
+        order[p + d] = y
         for j in range(d):
-            first[n_rows, j] = x[j]
-    own[d] = y
+            order[p + j] = x[j]
+    order[own + d] = y
     for j in range(d):
-        own[j] = x[j]
+        order[own + j] = x[j]
 
 
 @kernel
@@ -157,7 +158,6 @@ def remember(X, y, sample_weight, memory):
     d = X.shape[1]
     width = d + N_BESIDE
     room = (memory.shape[0] - N_MEMORY) // width
-    rows = memory[N_MEMORY:].reshape(room, width)
     every = np.int64(memory[EVERY]) if memory[EVERY] > 0.0 else 1
     read = np.int64(memory[READ])
     for i in range(X.shape[0]):
@@ -167,13 +167,14 @@ def remember(X, y, sample_weight, memory):
         if read == room * every:
             every *= 2
             for k in range(room // 2):
+                p = N_MEMORY + k * width
                 for j in range(width):
-                    rows[k, j] = rows[2 * k, j]
+                    memory[p + j] = memory[p + k * width + j]
         if read % every == 0:
-            row = rows[read // every]
+            p = N_MEMORY + read // every * width
             for j in range(d):
-                row[j] = X[i, j]
-            row[d], row[d + 1] = y[i], weight
+                memory[p + j] = X[i, j]
+            memory[p + d], memory[p + d + 1] = y[i], weight
         read += 1
     memory[READ], memory[EVERY] = read, every
 

@@ -42,14 +42,15 @@ def _take_units(moments, seen, kept):
 
 
 @kernel
-def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
+def standardize(X, sample_weight, moments, origin, n_shifted, stream, Z, kept):
     """Write the rows of X to Z, each in units of the rows so far, itself included.
 
-    Where there is an origin, the row is only clipped in these units, and written in its
-    own units from there; where there are no moments, it is not scaled.
+    The first `n_shifted` features are only clipped in these units, and written in their
+    own units from the origin; where there are no moments, no feature is scaled.
 
     moments, origin, stream : see `online_state`; the moments are updated, and the first
     row becomes the origin. Both may be None, or empty.
+    n_shifted : 0 without an origin. A number, so that one function is compiled for all.
     kept : (n_rows, 1 + n_features). Each row receives 0; or, where the variance of a
     feature has grown by GROWTH since its unit was taken, 1, and for each feature the
     square of the unit before over that of the new one. A column that has not yet
@@ -81,7 +82,7 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
                 value = value if value > -clip else -clip
                 z[j] = value
             if origin is not None:
-                for j in range(origin.shape[0]):
+                for j in range(n_shifted):
                     z[j] -= origin[j]
         else:
             center, scatter = moments[CENTER_OF], moments[SCATTER_OF]
@@ -104,7 +105,7 @@ def standardize(X, sample_weight, moments, origin, stream, Z, kept=None):
             if kept is not None and grown:
                 _take_units(moments, stream[SEEN], kept[i])
             if origin is not None:
-                for j in range(origin.shape[0]):
+                for j in range(n_shifted):
                     value, scaled = x[j], z[j]
                     if abs(scaled) == clip:
                         value = center[j] + scaled * math.sqrt(scatter[j]) / root

@@ -9,6 +9,11 @@ from scipy.spatial.distance import cdist
 
 from ._paco_background import EXPECTED_FAR, FEWEST, MOST_FAR, far_points
 from ._paco_cells import metric_of
+from ._paco_constant_columns import (
+    columns_constant_in_clusters,
+    columns_that_cut_groups,
+    values_of_clusters,
+)
 from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_fitting import MixtureProblem
@@ -43,8 +48,6 @@ _NO_WIDTH = 1e-6
 # Most rows per cluster, and width of a cluster over the distance to the next, where
 # clusters may be rows that were copied with small errors.
 _FEW_ROWS, _NARROW = 20, 0.05
-# Share of a column's range within which values count as equal.
-_ONE_VALUE = 1e-9
 
 
 def doubts_of(problem, n_clusters, visited, rivals):
@@ -381,7 +384,8 @@ def _doubts_of_clusters(problem, n_clusters):
             "they may be outliers, or rows of large weight."
         )
     columns = rows.points @ np.linalg.inv(problem.coordinates)
-    constant = columns_constant_in_clusters(columns, labels, k)
+    values = values_of_clusters(columns, labels, k)
+    constant = columns_constant_in_clusters(columns, labels, values)
     if constant:
         yield (
             f"n_clusters_={k}, and some clusters have one value each in column "
@@ -389,7 +393,7 @@ def _doubts_of_clusters(problem, n_clusters):
             "elsewhere: a code for missing values, or a limit, may form a cluster of "
             "its own."
         )
-    several = columns_that_cut_groups(columns, labels, k)
+    several = columns_that_cut_groups(columns, values)
     if several:
         yield (
             f"n_clusters_={k}, and several clusters each hold one and the same value "
@@ -490,58 +494,3 @@ def places_of_clusters(points, weights, labels, centers, width=_NO_WIDTH):
     np.maximum.at(lowest, labels, -points)
     widths = (highest + lowest).max(axis=1)  # `lowest` is the maximum of -points
     return np.where(widths <= width * distances.min(axis=1), masses, 0.0)
-
-
-def columns_constant_in_clusters(columns, labels, n_clusters):
-    """Return the columns that are constant in some cluster of several rows.
-
-    Only columns whose values hardly repeat elsewhere count: columns of counts, ratings
-    or categories may well be constant in a cluster.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_points, n_columns)
-    labels : ndarray of shape (n_points,)
-    n_clusters : int
-
-    Returns
-    -------
-    found : list of int
-    """
-    found = []
-    for j, column in enumerate(columns.T):
-        inside = np.isfinite(_values_of_clusters(column, labels, n_clusters))[labels]
-        n_others = np.count_nonzero(~inside)
-        several = len(np.unique(column[~inside])) > n_others / 2
-        if inside.any() and n_others and several:
-            found.append(j)
-    return found
-
-
-def columns_that_cut_groups(columns, labels, n_clusters):
-    """Return the columns with one value in most clusters, but few such values.
-
-    Each of several values has two such clusters or more, in the mean: groups that do
-    not differ in the column are cut at its values. Columns of two values do not count.
-    Parameters are as in `columns_constant_in_clusters`.
-    """
-    found = []
-    for j, column in enumerate(columns.T):
-        values = _values_of_clusters(column, labels, n_clusters)
-        values = values[np.isfinite(values)]
-        least = _ONE_VALUE * np.ptp(column)
-        n_values = 1 + np.count_nonzero(np.diff(np.sort(values)) > least)
-        many = len(values) > n_clusters / 2 and len(values) >= 2 * n_values > 2
-        if many and np.ptp(column[column > column.min() + least]) > least:
-            found.append(j)
-    return found
-
-
-def _values_of_clusters(column, labels, n_clusters):
-    """Return the value of clusters of several rows that have one; else infinity."""
-    highest, lowest = np.full((2, n_clusters), -np.inf)
-    np.maximum.at(highest, labels, column)
-    np.maximum.at(lowest, labels, -column)
-    constant = highest + lowest <= _ONE_VALUE * np.ptp(column)
-    several = np.bincount(labels, minlength=n_clusters) >= _FEWEST
-    return np.where(constant & several, highest, np.inf)

@@ -17,7 +17,7 @@ from .._base import PacBayesEstimator, first_named, fit_context, warn_user
 from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
 from .._sentinels import warn_of_sentinels
-from ._paco_doubts import columns_constant_in_clusters
+from ._paco_constant_columns import columns_constant_in_clusters, values_of_clusters
 from ._subspace_chain import Chain
 from ._subspace_posterior import Predictive, Run
 from ._subspace_skewed import n_skewed_groups
@@ -425,7 +425,8 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         """Warn if clusters are pieces of skewed groups, or set apart by one value."""
         columns = np.flatnonzero(self._varies)
         ranks = rankdata(Z, method="dense", axis=0)  # a far row makes all others alike
-        constant = columns_constant_in_clusters(ranks, self.labels_, self.n_clusters_)
+        values = values_of_clusters(ranks, self.labels_, self.n_clusters_)
+        constant = columns_constant_in_clusters(ranks, self.labels_, values)
         if constant:
             named = ", ".join(map(str, columns[constant][:_NAMED]))
             more = ", ..." if len(constant) > _NAMED else ""

@@ -128,7 +128,7 @@ def problem_of(model, X, target, weights):
     learnt = model._state.copy()
     learnt.moments[:] = learnt.stream[SEEN] = 0.0
     Z = np.empty((len(X), learnt.means.shape[1]))
-    standardize(X, weights, *learnt.arguments[:2], learnt.stream, Z)
+    standardize(X, weights, *learnt.arguments[:2], 0, learnt.stream, Z, None)
     if model.n_fourier:
         add_waves(Z, X.shape[1], learnt.waves, learnt.stream)
     return {

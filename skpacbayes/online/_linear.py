@@ -1,6 +1,5 @@
 """Base class of the online linear models."""
 
-import itertools
 import math
 from numbers import Integral, Real
 
@@ -28,22 +27,24 @@ from ._doubts import (
     warn_of_level,
     warn_of_standstill,
 )
+from ._expert_choice import (
+    N_FOURIER,
+    WITH_NOISE,
+    experts_of,
+    has_full_covariance,
+    may_leave_out,
+    n_fourier_of,
+    n_rows_until_choice,
+    prior_settles,
+    superfluous,
+    widens_prior,
+)
 from ._prior_by_evidence import FEWEST_ROWS, choose_prior_scale
 from ._rows import NO_WEIGHTS, OnlineEstimator
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
-WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # noise is estimated
 COUNT_INTERCEPT_SCALE = 10.0  # prior standard deviation of a log rate
-FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes 100 microseconds a model
-# With more features prior_scale=None is "auto": with a diagonal covariance, or for a
-# while, and with a full covariance.
-FEW_FEATURES, FEW_IF_FULL = 16, 64
-FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-# From this rate on, prior_scale="auto" has its largest scale alone.
-FAST_FORGETTING = 0.03
-# Of the one expert that forgets with forgetting="on_label_change": classifiers only.
-LABEL_CHANGE_RATE = 0.04
 SHUFFLED = 5000  # rows tell whether their order matters, and are learnt in another
 # Rows of a stream that are remembered, evenly spread over it, and checked when their
 # number has doubled, from FIRST_CHECK on; of rows left out, the model has learnt more.
@@ -52,33 +53,6 @@ REMEMBERED_VALUES = 2**17
 FIRST_CHECK = 128
 ROWS_PER_FEATURE = 10
 FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
-# With n_fourier="auto": their number, and the scale of the prior of the models that
-# have them, linear coefficients included, over that of the linear models.
-N_FOURIER = {"full": 120, "diagonal": 240}
-FOURIER_PRIOR = 3.0
-# For labels only the largest of these scales, and one at which the standard deviation
-# of a score is as large as this.
-FOURIER_SCORE = 4.0
-# With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
-# part of the scale. Labels do. With forgetting the two largest are enough. Under these
-# scales alone the score of a row of many features would vary too much: with more
-# features than SMALL_SCORES there is one more, at which its variance is one, but for
-# the hinge, whose labels were no better with it and its probabilities worse.
-PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
-SMALL_SCORES = 16
-# Experts may be left out when the number of rows is a power of two, from FIRST_LEFT_OUT
-# on. With prior_scale=None, a full covariance and up to 64 features, all prior scales
-# but the best are, from SETTLED rows for each parameter on: they then differ little.
-FIRST_LEFT_OUT = 64
-# With n_fourier="auto" the models with Fourier features are dropped when the number of
-# rows is a power of two, from FIRST_DROP on, if their weight is less than VANISHED and
-# they are further behind than at half as many rows, by this factor: a curve that is
-# learnt slowly is behind at first. They are dropped from FIRST_LEFT_OUT on where rows
-# are sorted by target, as the last ones are all that they remember.
-VANISHED = 1e-6
-STILL_LOSING = 1.1
-FIRST_DROP = {"numbers": 2048, "labels": 512}
-SETTLED = 10
 # Mean weight from which the approximate posteriors are worse: with 1e8 the accuracy of
 # labels falls from 0.85 to 0.80.
 MOST_WEIGHT = 1e6
@@ -115,10 +89,8 @@ class OnlineLinearModel(OnlineEstimator):
         """
         state = self._state
         if predictions is None:
-            if self._may_leave_out(state) and (
-                not len(sample_weight) or sample_weight.any()
-            ):
-                left_out = self._superfluous(state)
+            if may_leave_out(state) and (not len(sample_weight) or sample_weight.any()):
+                left_out = superfluous(self, state)
                 state = state.without(left_out) if left_out.any() else state.copy()
                 state.note_losses()
             predictions = np.empty((state.n_experts, len(X)))
@@ -133,64 +105,18 @@ class OnlineLinearModel(OnlineEstimator):
         before = self._state.n_steps
         self._learn(X, y, sample_weight)
         now = self._state.n_steps
-        if now >= FEWEST_ROWS and has_doubled(before, now) and self._widens_prior():
+        if now >= FEWEST_ROWS and has_doubled(before, now) and widens_prior(self):
             choose_prior_scale(self._state)
 
-    def _may_leave_out(self, state):
-        """Return whether experts may be left out before the next row."""
-        if state.n_experts == 1:
-            return False
-        n_rows = state.n_steps
-        return n_rows >= FIRST_LEFT_OUT and not n_rows & (n_rows - 1)
-
     def _n_at_once(self):
-        """Return the number of rows until experts or their prior may change."""
-        if self._state.n_experts == 1 and not self._widens_prior():
-            return super()._n_at_once()
-        n_rows = self._state.n_steps
-        return max(FEWEST_ROWS, 1 << n_rows.bit_length()) - n_rows
-
-    def _widens_prior(self):
-        """Return whether the prior has the scale of the largest evidence."""
-        chosen = self._state.shifts and self.prior_scale in (None, "auto")
-        lasting = self.forgetting == 0.0 and self.n_fourier in (0, "auto")
-        exact = self.loss == "squared_error" and self._estimates_noise()
-        return chosen and lasting and exact
-
-    def _superfluous(self, state):
-        """Return which experts are left out, (n_experts,).
-
-        Those with Fourier features, where they are of no use; and all linear ones but
-        the best, where scales of the prior differ little from now on.
-        """
-        curved = state.curved
-        left_out = np.zeros(state.n_experts, dtype=bool)
-        if self.n_fourier == "auto" and curved.any():
-            useless = self._useless(state) or order_found(state) is not None
-            left_out |= curved & useless
-        if self._settles(state.n_features):
-            settled = ~curved & (state.n_steps >= SETTLED * state.sizes)
-            best = np.where(curved, np.inf, state.losses[0]).argmin()
-            left_out |= settled & (np.arange(state.n_experts) != best)
-        return left_out
-
-    def _useless(self, state):
-        """Return whether experts with Fourier features lose more and more."""
-        first = FIRST_DROP["numbers" if self._regression() else "labels"]
-        weights = state.shares()[:, state.curved].sum(axis=1)
-        if state.n_steps < first or weights.max() >= VANISHED:
-            return False
-        behind = [
-            losses[:, state.curved].min(axis=1) - losses[:, ~state.curved].min(axis=1)
-            for losses in (state.losses, state.earlier_losses)
-        ]
-        return (behind[0] > STILL_LOSING * behind[1]).all()
+        return n_rows_until_choice(self)
 
     def _depends_on_order(self):
         """Return whether the posterior depends on the order of the rows."""
         exact = self._state.full and not self._state.phases.size
         exact = exact and self.loss == "squared_error"
-        several = self._state.n_experts > 1 and not self._settles(self.n_features_in_)
+        several = self._state.n_experts > 1
+        several = several and not prior_settles(self, self.n_features_in_)
         return not exact or several or self.forgetting > 0.0
 
     def _most_weight(self):
@@ -345,8 +271,9 @@ class OnlineLinearModel(OnlineEstimator):
         in whether they have Fourier features.
         """
         self._check_options()
-        experts = self._experts(n_features)
-        full, n_waves = self._full(n_features), self._n_waves(n_features)
+        experts = experts_of(self, n_features)
+        full = has_full_covariance(self, n_features)
+        n_waves = n_fourier_of(self, n_features)
         n_parameters = n_features + n_waves + self.fit_intercept
         clips, waves = self.clip is not None, n_waves > 0
         follows = full and self.standardize and not (clips and waves)
@@ -455,57 +382,6 @@ class OnlineLinearModel(OnlineEstimator):
 
     # Parameters.
 
-    def _experts(self, n_features):
-        """Return rate, prior scale and use of Fourier features of the experts."""
-        rates = {"auto": FORGETTING_RATES, "on_label_change": (0.0,)}.get(
-            self.forgetting, (self.forgetting,)
-        )
-        scales = (self.prior_scale,)
-        if self.prior_scale is None:
-            few = FEW_IF_FULL if self._full(n_features) else FEW_FEATURES
-            several = n_features > few and self.forgetting != "auto"
-            several = several or self._settles(n_features)
-        else:
-            several = self.prior_scale == "auto"
-        if several and self.method == "ngvi":
-            scales = PRIOR_SCALES["numbers" if self.loss in WITH_NOISE else "labels"]
-            if self._settles(n_features):
-                scales = PRIOR_SCALES["labels"]
-            if n_features > SMALL_SCORES and self.loss != "hinge":
-                scales = (n_features**-0.5, *scales)
-        elif self.prior_scale in (None, "auto"):
-            scales = (1.0,)
-        pairs = list(itertools.product(rates, scales))
-        if self.forgetting == "auto":
-            kept = {0.0: scales}
-            for rate in rates[1:]:
-                kept[rate] = scales[-1:] if rate >= FAST_FORGETTING else scales[-2:]
-            pairs = [(rate, scale) for rate, scale in pairs if scale in kept[rate]]
-        if self.forgetting == "on_label_change" and self.method == "ngvi":
-            pairs.append((LABEL_CHANGE_RATE, scales[-1]))
-        if self.n_fourier != "auto" or not self._n_waves(n_features):
-            return [(*pair, float(self.n_fourier != "auto")) for pair in pairs]
-        if self._settles(n_features):
-            curved = [(0.0, FOURIER_PRIOR)]
-        else:
-            curved = [(rate, FOURIER_PRIOR * scale) for rate, scale in pairs]
-        if self.forgetting == "auto" and self._full(n_features):
-            # The slowest rate, and the fastest that remembers more rows than features.
-            last = max(rate for rate in rates if rate * N_FOURIER["full"] < 1.0)
-            curved = [pair for pair in curved if pair[0] in (0.0, last)]
-        if several and not self._regression():
-            curved = [pair for pair in curved if pair[1] == FOURIER_PRIOR * scales[-1]]
-            curved.insert(0, (rates[0], FOURIER_SCORE * n_features**-0.5))
-        return [(*pair, 0.0) for pair in pairs] + [(*pair, 1.0) for pair in curved]
-
-    def _settles(self, n_features):
-        """Return whether prior scales are averaged until they differ little."""
-        exact = self.loss == "squared_error" and self._full(n_features)
-        lasting = self.forgetting == 0.0 and self.n_fourier in (0, "auto")
-        default = self.prior_scale is None and self._estimates_noise()
-        several = FEW_FEATURES < n_features <= FEW_IF_FULL
-        return exact and lasting and default and several
-
     def _natural(self):
         return self.method in ("ngvi", "ngvi_explicit")
 
@@ -526,32 +402,6 @@ class OnlineLinearModel(OnlineEstimator):
     def _flat(self):
         """Whether the prior of the intercept is flat."""
         return self.fit_intercept and self.loss in WITH_NOISE and self._natural()
-
-    def _full(self, n_features):
-        """Return whether the covariance is full for a number of features."""
-        possible = (
-            self.method == "ngvi"
-            and self.loss in ("squared_error", "poisson")
-            and self.mean_bound is None
-            and self.scale_bound is None
-        )
-        if self.covariance == "auto":
-            n_waves = 0 if self.n_fourier == "auto" else self.n_fourier
-            return possible and n_features + n_waves <= FULL_COVARIANCE_UP_TO
-        return possible and self.covariance == "full"
-
-    def _n_waves(self, n_features):
-        """Return the number of Fourier features."""
-        if self.n_fourier != "auto":
-            return self.n_fourier
-        if self.method != "ngvi":
-            return 0
-        if not self._full(n_features):
-            return N_FOURIER["diagonal"]
-        n_waves = N_FOURIER["full"]
-        few = self.covariance == "full" or n_features + n_waves <= FULL_COVARIANCE_UP_TO
-        slow = self.forgetting == "auto" or self.forgetting * n_waves < 1.0
-        return n_waves if few and slow else 0
 
     def _check_options(self):
         """Raise ValueError for parameters without effect, or in conflict."""
@@ -581,7 +431,7 @@ class OnlineLinearModel(OnlineEstimator):
                 "scale_bound needs a fixed inverse_temperature: the posterior variance "
                 f"is relative to the noise with {self.inverse_temperature!r}."
             )
-        if self.covariance == "full" and not self._full(0):
+        if self.covariance == "full" and not has_full_covariance(self, 0):
             raise ValueError(
                 "covariance='full' needs method='ngvi', loss='squared_error' or "
                 f"'poisson', and no bounds, got method={self.method!r}, "

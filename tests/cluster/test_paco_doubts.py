@@ -9,11 +9,11 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import PACOClusterer
-from skpacbayes.cluster._paco_doubts import (
+from skpacbayes.cluster._paco_constant_columns import (
     columns_that_cut_groups,
-    n_groups_with_gaps,
-    places_of_clusters,
+    values_of_clusters,
 )
+from skpacbayes.cluster._paco_doubts import n_groups_with_gaps, places_of_clusters
 from skpacbayes.datasets import make_paco_model
 
 
@@ -216,7 +216,8 @@ def test_columns_that_cut_groups():
     measure = np.random.default_rng(0).normal(size=60)
     mostly = np.where(labels < 3, level, measure)
     columns = np.column_stack([flag, level, own, measure, mostly]).astype(float)
-    assert columns_that_cut_groups(columns, labels, 6) == [1]
+    values = values_of_clusters(columns, labels, 6)
+    assert columns_that_cut_groups(columns, values) == [1]
 
 
 def test_weight_of_places():

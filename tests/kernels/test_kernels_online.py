@@ -275,7 +275,7 @@ def test_standardize(kernel, clip):
     Z, moments, stream = np.zeros((50, 6)), np.zeros((3, 5)), np.zeros(names.N_STREAM)
     kept = Z.copy()
     stream[names.CLIP], stream[names.START] = clip, 1.0
-    kernel(X, weights, moments, NONE, stream, Z, kept)
+    kernel(X, weights, moments, NONE, 0, stream, Z, kept)
     grows = kept[:, 0] == 1.0
     shares = np.where(grows[:, None], kept[:, 1:], 1.0)
     assert_allclose(shares, kept_shares(X, weights), rtol=1e-9)
@@ -287,21 +287,25 @@ def test_standardize(kernel, clip):
     X, plain, wide = X[:30], np.zeros((30, 5)), np.zeros(names.N_STREAM)
     wide[names.CLIP] = 1e9
     unscaled = np.empty((3, 0))
-    kernel(X, NONE, unscaled, NONE, wide, plain)
+    kernel(X, NONE, unscaled, NONE, 0, wide, plain, None)
     assert np.array_equal(plain, X)
     origin, wide[names.SEEN] = np.zeros(5), 0.0
-    kernel(X, NONE, unscaled, origin, wide, plain)
+    kernel(X, NONE, unscaled, origin, 5, wide, plain, None)
     assert np.array_equal(plain, X - X[0])
     assert np.array_equal(origin, X[0])
     ones, moments, stream[:] = np.ones(30), np.zeros((3, 5)), 0.0
     stream[names.CLIP] = clip
-    kernel(X, NONE, moments, origin, stream, plain)
+    kernel(X, NONE, moments, origin, 5, stream, plain, None)
     within = standardised(X, ones, clip)
     t = np.arange(1, 31)[:, None]
     mean = np.cumsum(X, axis=0) / t
     scale = np.sqrt(np.maximum(np.cumsum(X**2, axis=0) / t - mean**2, 0))
     expected = np.where(abs(within) == clip, mean + within * scale, X) - X[0]
     assert_allclose(plain, expected, rtol=1e-6, atol=1e-6)
+    origin[:], moments, stream[names.SEEN] = 0.0, np.zeros((3, 5)), 0.0
+    kernel(X, NONE, moments, origin, 0, stream, plain, None)
+    assert_allclose(plain, within, rtol=1e-9, atol=1e-11)
+    assert np.array_equal(origin, X[0])
 
 
 @twin_of(add_waves)

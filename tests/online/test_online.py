@@ -38,7 +38,7 @@ from skpacbayes._kernels import online_full, online_predict
 from skpacbayes._kernels.online_state import UNIT_OF
 from skpacbayes.certificates import exponential_weights_terms
 from skpacbayes.certificates.online import best_gaussian, expected_losses
-from skpacbayes.online._linear import FIRST_DROP, N_FOURIER, VANISHED
+from skpacbayes.online._expert_choice import FIRST_DROP, N_FOURIER, VANISHED
 
 METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
 REGRESSORS = [OnlineVIRegressor, OnlineVIMLPRegressor]

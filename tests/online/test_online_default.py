@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from skpacbayes import OnlineVIRegressor
 from skpacbayes._kernels.online_state import TOGETHER, WIDE
-from skpacbayes.online._linear import FIRST_DROP, VANISHED
+from skpacbayes.online._expert_choice import FIRST_DROP, VANISHED
 
 from ..common.states import assert_same_state
 

@@ -1,0 +1,187 @@
+"""Which models an online linear model averages, from its parameters and the rows.
+
+The models of an output ("experts") differ in their forgetting rate, the scale of their
+prior, and in whether they have Fourier features. `model` is an `OnlineLinearModel`.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from ._doubts import order_found
+from ._prior_by_evidence import FEWEST_ROWS
+
+WITH_NOISE = ("squared_error", "absolute_error", "quantile")  # noise is estimated
+FULL_COVARIANCE_UP_TO = 400  # parameters: a row then takes 100 microseconds a model
+# With more features prior_scale=None is "auto": with a diagonal covariance, or for a
+# while, and with a full covariance.
+FEW_FEATURES, FEW_IF_FULL = 16, 64
+FORGETTING_RATES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+# From this rate on, prior_scale="auto" has its largest scale alone.
+FAST_FORGETTING = 0.03
+# Of the one expert that forgets with forgetting="on_label_change": classifiers only.
+LABEL_CHANGE_RATE = 0.04
+# With n_fourier="auto": their number, and the scale of the prior of the models that
+# have them, linear coefficients included, over that of the linear models.
+N_FOURIER = {"full": 120, "diagonal": 240}
+FOURIER_PRIOR = 3.0
+# For labels only the largest of these scales, and one at which the standard deviation
+# of a score is as large as this.
+FOURIER_SCORE = 4.0
+# With prior_scale="auto". Numbers hardly need the middle one: the estimated noise is
+# part of the scale. Labels do. With forgetting the two largest are enough. Under these
+# scales alone the score of a row of many features would vary too much: with more
+# features than SMALL_SCORES there is one more, at which its variance is one, but for
+# the hinge, whose labels were no better with it and its probabilities worse.
+PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
+SMALL_SCORES = 16
+# Experts may be left out when the number of rows is a power of two, from FIRST_LEFT_OUT
+# on. With prior_scale=None, a full covariance and up to 64 features, all prior scales
+# but the best are, from SETTLED rows for each parameter on: they then differ little.
+FIRST_LEFT_OUT = 64
+# With n_fourier="auto" the models with Fourier features are dropped when the number of
+# rows is a power of two, from FIRST_DROP on, if their weight is less than VANISHED and
+# they are further behind than at half as many rows, by this factor: a curve that is
+# learnt slowly is behind at first. They are dropped from FIRST_LEFT_OUT on where rows
+# are sorted by target, as the last ones are all that they remember.
+VANISHED = 1e-6
+STILL_LOSING = 1.1
+FIRST_DROP = {"numbers": 2048, "labels": 512}
+SETTLED = 10
+
+
+def experts_of(model, n_features):
+    """Return rate, prior scale and use of Fourier features of the experts."""
+    rates = {"auto": FORGETTING_RATES, "on_label_change": (0.0,)}.get(
+        model.forgetting, (model.forgetting,)
+    )
+    scales = (model.prior_scale,)
+    if model.prior_scale is None:
+        few = FEW_IF_FULL if has_full_covariance(model, n_features) else FEW_FEATURES
+        several = n_features > few and model.forgetting != "auto"
+        several = several or prior_settles(model, n_features)
+    else:
+        several = model.prior_scale == "auto"
+    if several and model.method == "ngvi":
+        scales = PRIOR_SCALES["numbers" if model.loss in WITH_NOISE else "labels"]
+        if prior_settles(model, n_features):
+            scales = PRIOR_SCALES["labels"]
+        if n_features > SMALL_SCORES and model.loss != "hinge":
+            scales = (n_features**-0.5, *scales)
+    elif model.prior_scale in (None, "auto"):
+        scales = (1.0,)
+    pairs = list(itertools.product(rates, scales))
+    if model.forgetting == "auto":
+        kept = {0.0: scales}
+        for rate in rates[1:]:
+            kept[rate] = scales[-1:] if rate >= FAST_FORGETTING else scales[-2:]
+        pairs = [(rate, scale) for rate, scale in pairs if scale in kept[rate]]
+    if model.forgetting == "on_label_change" and model.method == "ngvi":
+        pairs.append((LABEL_CHANGE_RATE, scales[-1]))
+    if model.n_fourier != "auto" or not n_fourier_of(model, n_features):
+        return [(*pair, float(model.n_fourier != "auto")) for pair in pairs]
+    if prior_settles(model, n_features):
+        curved = [(0.0, FOURIER_PRIOR)]
+    else:
+        curved = [(rate, FOURIER_PRIOR * scale) for rate, scale in pairs]
+    if model.forgetting == "auto" and has_full_covariance(model, n_features):
+        # The slowest rate, and the fastest that remembers more rows than features.
+        last = max(rate for rate in rates if rate * N_FOURIER["full"] < 1.0)
+        curved = [pair for pair in curved if pair[0] in (0.0, last)]
+    if several and not model._regression():
+        curved = [pair for pair in curved if pair[1] == FOURIER_PRIOR * scales[-1]]
+        curved.insert(0, (rates[0], FOURIER_SCORE * n_features**-0.5))
+    return [(*pair, 0.0) for pair in pairs] + [(*pair, 1.0) for pair in curved]
+
+
+def prior_settles(model, n_features):
+    """Return whether prior scales are averaged until they differ little."""
+    exact = model.loss == "squared_error" and has_full_covariance(model, n_features)
+    lasting = model.forgetting == 0.0 and model.n_fourier in (0, "auto")
+    default = model.prior_scale is None and model._estimates_noise()
+    several = FEW_FEATURES < n_features <= FEW_IF_FULL
+    return exact and lasting and default and several
+
+
+def has_full_covariance(model, n_features):
+    """Return whether the covariance is full for a number of features."""
+    possible = (
+        model.method == "ngvi"
+        and model.loss in ("squared_error", "poisson")
+        and model.mean_bound is None
+        and model.scale_bound is None
+    )
+    if model.covariance == "auto":
+        n_waves = 0 if model.n_fourier == "auto" else model.n_fourier
+        return possible and n_features + n_waves <= FULL_COVARIANCE_UP_TO
+    return possible and model.covariance == "full"
+
+
+def n_fourier_of(model, n_features):
+    """Return the number of Fourier features."""
+    if model.n_fourier != "auto":
+        return model.n_fourier
+    if model.method != "ngvi":
+        return 0
+    if not has_full_covariance(model, n_features):
+        return N_FOURIER["diagonal"]
+    n_waves = N_FOURIER["full"]
+    few = model.covariance == "full" or n_features + n_waves <= FULL_COVARIANCE_UP_TO
+    slow = model.forgetting == "auto" or model.forgetting * n_waves < 1.0
+    return n_waves if few and slow else 0
+
+
+def n_rows_until_choice(model):
+    """Return the number of rows until experts or their prior may change."""
+    if model._state.n_experts == 1 and not widens_prior(model):
+        return math.inf
+    n_rows = model._state.n_steps
+    return max(FEWEST_ROWS, 1 << n_rows.bit_length()) - n_rows
+
+
+def widens_prior(model):
+    """Return whether the prior has the scale of the largest evidence."""
+    chosen = model._state.shifts and model.prior_scale in (None, "auto")
+    lasting = model.forgetting == 0.0 and model.n_fourier in (0, "auto")
+    exact = model.loss == "squared_error" and model._estimates_noise()
+    return chosen and lasting and exact
+
+
+def may_leave_out(state):
+    """Return whether experts may be left out before the next row."""
+    if state.n_experts == 1:
+        return False
+    n_rows = state.n_steps
+    return n_rows >= FIRST_LEFT_OUT and not n_rows & (n_rows - 1)
+
+
+def superfluous(model, state):
+    """Return which experts are left out, (n_experts,).
+
+    Those with Fourier features, where they are of no use; and all linear ones but
+    the best, where scales of the prior differ little from now on.
+    """
+    curved = state.curved
+    left_out = np.zeros(state.n_experts, dtype=bool)
+    if model.n_fourier == "auto" and curved.any():
+        useless = _useless(model, state) or order_found(state) is not None
+        left_out |= curved & useless
+    if prior_settles(model, state.n_features):
+        settled = ~curved & (state.n_steps >= SETTLED * state.sizes)
+        best = np.where(curved, np.inf, state.losses[0]).argmin()
+        left_out |= settled & (np.arange(state.n_experts) != best)
+    return left_out
+
+
+def _useless(model, state):
+    """Return whether experts with Fourier features lose more and more."""
+    first = FIRST_DROP["numbers" if model._regression() else "labels"]
+    weights = state.shares()[:, state.curved].sum(axis=1)
+    if state.n_steps < first or weights.max() >= VANISHED:
+        return False
+    behind = [
+        losses[:, state.curved].min(axis=1) - losses[:, ~state.curved].min(axis=1)
+        for losses in (state.losses, state.earlier_losses)
+    ]
+    return (behind[0] > STILL_LOSING * behind[1]).all()
