@@ -15,8 +15,9 @@ _COMPONENTS, _COLUMNS, _ROWS = (5, 10, 20), 2, 4
 _FEWEST, _MOST, _STARTS = 4, 12, 5
 # Number of clusters that are cut in two.
 _HALVED = 4
-# Number of times that EM starts again, from the partition that it found.
-_ROUNDS = 3
+# Number of times that EM starts, from a partition or that which it found; its number of
+# iterations; and the deficit in log evidence from which it does not start again.
+_ROUNDS, _MAX_ITER, _HOPELESS = 3, 15, 100.0
 
 
 def fit_groups_of_components(search):
@@ -55,7 +56,7 @@ def _fit_sizes(search, kind, labels_of):
     highest = -math.inf
     for k in range(2, _MOST + 1):
         labels = labels_of(k)
-        mixture = None if labels is None else _fit(search.problem, labels, kind)
+        mixture = None if labels is None else _fit(search, labels, kind)
         value = -math.inf
         if mixture is not None:
             search.keep(mixture)
@@ -72,7 +73,7 @@ def _fit_halves(search, kind):
     while best is not before and best.n_clusters > 1:
         before = best
         for start in problem.halved(before, _HALVED):
-            mixture = _fit(problem, start.labels, kind)
+            mixture = _fit(search, start.labels, kind)
             if mixture is not None:
                 search.keep(mixture)
                 best = max(best, mixture, key=value)
@@ -88,17 +89,21 @@ def _labels(rows, rng, n_clusters):
     return labels
 
 
-def _fit(problem, labels, kind):
+def _fit(search, labels, kind):
     """Return the mixture of all columns that EM finds from a partition, or None.
 
-    EM stops early where it is slow: starting again, from the partition that it found,
+    EM is slow where clusters overlap: starting again, from the partition that it found,
     is faster.
     """
+    problem = search.problem
+    least = search.whole_evidence(search.best()) - _HOPELESS
     for _ in range(_ROUNDS):
         labels = np.unique(labels, return_inverse=True)[1]
         start = problem.partition(labels)
-        mixture = None if start is None else problem.fit(start, *kind, 40)
+        mixture = None if start is None else problem.fit(start, *kind, _MAX_ITER)
         if mixture is None or (mixture.labels == labels).all():
+            break
+        if search.whole_evidence(mixture) < least:
             break
         labels = mixture.labels
     return mixture
