@@ -185,6 +185,8 @@ class Search:
         self.polish(kind[:3])
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
+        if self.best().n_clusters == 1 and kind[0] == "tied":
+            fit_groups_of_components(self)
         if kind[3]:
             self.let_clusters_be_skewed()
         self.let_clusters_have_cores()
