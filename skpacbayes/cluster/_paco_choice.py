@@ -11,7 +11,7 @@ from ._paco_covariances import (
 )
 from ._paco_dense import with_dense_groups
 from ._paco_mixture import LEAST_GAIN
-from ._paco_pieces import cut_at_modes
+from ._paco_pieces import all_apart, cut_at_modes
 from ._paco_rivals import FAR_BEHIND
 
 # Number of clusters that are cut in two, and the least number of rows per cluster then.
@@ -22,7 +22,7 @@ def choose(search, shapes, all_kinds):
     """Return the mixture of largest evidence, or what describes the rows better.
 
     Instead of heavy tails, of small or wide clusters, of clusters of one shape, of
-    fewer clusters and of clusters with two modes, others are tried in turn.
+    fewer clusters, of one, and of clusters with two modes, others are tried in turn.
 
     Parameters
     ----------
@@ -58,6 +58,7 @@ def choose(search, shapes, all_kinds):
         search.covariances = with_covariances(search, best)
     best = max([best, *search.covariances.values()], key=search.value)
     best = _instead_of_fewer(search, best)
+    best = _instead_of_one(search, best)
     more, n_modes = _instead_of_two_modes(search, best)
     if more is not best:
         best, kind = more, more.kind
@@ -105,6 +106,27 @@ def _instead_of_fewer(search, best):
         return best
     several = fit_with_covariances(problem, best, best.labels)
     return best if search.density(several) >= least else densest
+
+
+def _instead_of_one(search, best):
+    """Return clusters with gaps between all of them in place of one cluster, or it.
+
+    Only a share of the log-likelihood is evidence, as clusters are not normal. With
+    many columns, groups far apart gain less than the penalty of their centres by that
+    share. Where there is a gap between each two clusters, whatever the shape of one,
+    all of the log-likelihood counts.
+    """
+    if best.n_clusters > 1 or best.background:
+        return best
+    enough = search.whole_evidence(best) + LEAST_GAIN
+    several = [one for one in search.mixtures if one.n_clusters > 1]
+    for mixture in sorted(several, key=search.whole_evidence, reverse=True):
+        if search.whole_evidence(mixture) <= enough:
+            break
+        if all_apart(search.problem, mixture):
+            search.apart = True
+            return mixture
+    return best
 
 
 def _instead_of_two_modes(search, best):

@@ -125,6 +125,13 @@ class MixtureProblem:
         log_values = np.log(np.maximum(values, 1e-12 * values[-1]))
         return vectors * np.exp(0.5 * (log_values.mean() - log_values)) / roots[:, None]
 
+    def leading_components(self, n_components):
+        """Return the leading principal components of the scaled columns, white."""
+        scaled = self.whitened("diagonal")
+        values, axes = np.linalg.eigh(scaled.T @ self.total @ scaled)
+        axes = axes[:, -n_components:] / np.sqrt(values[-n_components:])
+        return self.points @ (scaled @ axes)
+
     def flat_columns(self):
         """Return the columns of kurtosis below a normal one's by two standard errors.
 
@@ -270,6 +277,19 @@ class MixtureProblem:
             shares=masses / masses.sum(),
             scales=np.full(k, mixture.scales.mean()),
         )
+
+    def partition(self, labels):
+        """Return normal clusters of these labels, round in the mixture's coordinates.
+
+        The coordinates whiten the covariance within the clusters; None if it is flat.
+        """
+        whole = self.single("tied")
+        inverse = inverse_root(self.pooled(self.cut(whole, labels)))
+        if inverse is None:
+            return None
+        root = math.exp(np.log(np.diag(inverse)).mean())
+        coordinates, scales = (inverse / root).T, np.full(1, root**-2)
+        return self.cut(replace(whole, coordinates=coordinates, scales=scales), labels)
 
     def state(self, start, shape, own, dof):
         """Return the state of EM at a `start`."""

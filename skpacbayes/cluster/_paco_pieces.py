@@ -1,4 +1,4 @@
-"""Whether the clusters of a mixture have two modes each."""
+"""Whether there are gaps between the clusters of a mixture, or within each."""
 
 import itertools
 import math
@@ -65,6 +65,40 @@ def cut_at_modes(problem, mixture):
                 labels = labels + k * (share > 0.5)
                 return np.unique(labels, return_inverse=True)[1]
     return None
+
+
+def all_apart(problem, mixture):
+    """Return whether rows are sparser midway between any two centres than at both.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+    mixture : Mixture
+        With components of one shape.
+
+    Returns
+    -------
+    apart : bool
+    """
+    points, weights, which = rows_of_points(problem)
+    points, labels = points @ mixture.coordinates, mixture.labels[which]
+    for pair in itertools.combinations(range(mixture.n_clusters), 2):
+        start, end = mixture.centers[list(pair)]
+        line = end - start
+        rows = np.isin(labels, pair)
+        places = (points[rows] - start) @ line / (line @ line)
+        left, middle, right = counts_between(places, weights[rows], 0.0, 1.0)
+        if _p_value(min(left, right), middle) >= _LARGEST_P:
+            return False
+    return True
+
+
+def _p_value(fewer, middle):
+    """Return the probability of so few rows midway if there is no gap.
+
+    It is P(binomial(fewer + middle, 1 / 2) <= middle).
+    """
+    return float(betainc(fewer, middle + 1.0, 0.5)) if fewer > 0 else 1.0
 
 
 def rows_of_points(problem):
@@ -172,9 +206,7 @@ def pieces_of_clusters(points, weights, labels, n_clusters, common, rank=0):
         left, middle, right = counts_between(places, masses, *centers)
         counts += left, middle, right
         above[members] = places > cut
-        fewer = min(left, right)
-        if fewer > 0:  # P(binomial(fewer + middle, 1 / 2) <= middle)
-            sum_of_logs += math.log(betainc(fewer, middle + 1.0, 0.5))
+        sum_of_logs += math.log(_p_value(min(left, right), middle))
     p_value = float(chdtrc(2 * max(len(clusters), 1), -2 * sum_of_logs))
     depth = 2 * counts[1] / max(counts[0] + counts[2], 1e-300)
     return p_value, depth, above

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ._paco_mixture import Mixture
+from ._paco_mixture import Mixture, share_of_evidence
 
 # Number of standard errors within which a difference of evidence is not significant.
 _UNDECIDED = 2.0
@@ -69,16 +69,16 @@ def undecided(gap, behind, n_more, n_features):
     return behind < _UNDECIDED and (n_more < 0 or gap < decisive)
 
 
-def rivals_of_mixture(problem, best, mixtures, value, log_joint):
+def rivals_of_mixture(problem, best, mixtures, value, log_joint, share):
     """Return the mixtures of other sizes that the points do not exclude.
 
     The result maps the number of clusters to the mixture and the number of standard
     errors by which its evidence is lower than that of `best`. `value`: a function that
     returns the evidence of a mixture; `log_joint`: one that returns the log density of
-    each point and its cluster.
+    each point and its cluster; `share`: that of the log-likelihood that is evidence.
     """
     rivals, of_best = {}, None
-    share = problem.n_evidence / problem.n_rows
+    share = share_of_evidence(problem.n_rows, share)
     n_features = problem.points.shape[1]
     for mixture in mixtures:
         gap, k = value(best) - value(mixture), mixture.n_clusters

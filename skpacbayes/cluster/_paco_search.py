@@ -9,8 +9,10 @@ import numpy as np
 
 from ._paco_background import explaining_far_rows, fit_with_background
 from ._paco_choice import choose
+from ._paco_components import fit_groups_of_components
 from ._paco_covariances import fit_with_covariances, refit_with_covariances
 from ._paco_mixture import (
+    EVIDENCE,
     LEAST_GAIN,
     STUDENT_DOF,
     CommonColumns,
@@ -124,7 +126,9 @@ class Search:
     variances, and the degrees of freedom. `solutions`: by kind, the likeliest mixture
     of each size. `small`: mixtures of more clusters than these, with few rows each.
     `others`: mixtures with a background instead of a wide cluster. `rebates`: by shape,
-    the reduction of its penalty below log(n) / 2 for each parameter.
+    the reduction of its penalty below log(n) / 2 for each parameter. `apart`: whether
+    the mixture chosen has gaps between all clusters, so that all of the log-likelihood
+    counts.
     """
 
     def __init__(self, everything, shape):
@@ -140,6 +144,7 @@ class Search:
         self.solutions, self.covariances = {}, {}
         self.prices, self.rebates = {}, {}
         self.small, self.others = [], []
+        self.apart = False
 
     def fit_all_kinds(self, shapes):
         """Fit mixtures of each promising shape, then of other spreads and tails."""
@@ -163,6 +168,8 @@ class Search:
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         self.descend_from_best()
+        if self.best().n_clusters == 1 and "tied" in shapes:
+            fit_groups_of_components(self)
         self.let_clusters_be_skewed()
         if self.skewed.any:
             self.fit_few_clusters(shapes)
@@ -178,6 +185,8 @@ class Search:
         self.polish(kind[:3])
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
+        if self.best().n_clusters == 1 and kind[0] == "tied":
+            fit_groups_of_components(self)
         if kind[3]:
             self.let_clusters_be_skewed()
         self.let_clusters_have_cores()
@@ -220,8 +229,11 @@ class Search:
     def rivals(self, best, mixtures=None):
         """Return the mixtures of other sizes that may describe the points as well."""
         mixtures = mixtures or [*self.mixtures, *self.others]
+        value, share = self.value, EVIDENCE
+        if self.apart:
+            value, share = self.whole_evidence, 1.0
         return rivals_of_mixture(
-            self.problem, best, mixtures, self.value, self.log_joint
+            self.problem, best, mixtures, value, self.log_joint, share
         )
 
     def densities(self, best):

@@ -1,0 +1,109 @@
+"""Groups of correlated columns, found by their leading principal components."""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from .._kernels.kmeans import WeightedPoints
+from ._paco_mixture import STUDENT_DOF
+
+# Numbers of principal components that are tried, and least number of columns, and of
+# rows, for each of them.
+_COMPONENTS, _COLUMNS, _ROWS = (5, 10, 20), 2, 4
+# Numbers of clusters that are tried, at least and at most; and of starts of k-means.
+_FEWEST, _MOST, _STARTS = 4, 12, 5
+# Number of clusters that are cut in two.
+_HALVED = 4
+# Number of times that EM starts, from a partition or that which it found; its number of
+# iterations; and the deficit in log evidence from which it does not start again.
+_ROUNDS, _MAX_ITER, _HOPELESS = 3, 15, 100.0
+
+
+def fit_groups_of_components(search):
+    """Fit clusters of one covariance that start from groups of principal components.
+
+    Where many columns are correlated, distances between rows do not show groups: a few
+    directions of large variance dominate them and, once the rows are white, as many
+    directions without groups as there are columns. Among leading components, white,
+    k-means finds the groups; EM on all columns starts there. Normal clusters start from
+    Student ones too, which single rows attract less.
+
+    Parameters
+    ----------
+    search : Search
+        Keeps the mixtures.
+    """
+    problem, rng = search.problem, np.random.default_rng(0)
+    if problem.d < _COLUMNS * _COMPONENTS[0]:
+        return
+    kind = "tied", False, search.best().dof
+    if math.isinf(kind[2]):
+        found = search.solutions.get(("tied", False, STUDENT_DOF), {})
+        others = {k: mixture.labels for k, mixture in found.items()}
+        _fit_sizes(search, kind, others.get)
+    for n_components in _COMPONENTS:
+        few = problem.n_rows < _ROWS * n_components
+        if few or problem.d < _COLUMNS * n_components:
+            break
+        rows = WeightedPoints(problem.leading_components(n_components), problem.weights)
+        _fit_sizes(search, kind, partial(_labels, rows, rng))
+    _fit_halves(search, kind)
+
+
+def _fit_sizes(search, kind, labels_of):
+    """Fit mixtures of 2, 3, ... clusters, as long as the evidence increases."""
+    highest = -math.inf
+    for k in range(2, _MOST + 1):
+        labels = labels_of(k)
+        mixture = None if labels is None else _fit(search, labels, kind)
+        value = -math.inf
+        if mixture is not None:
+            search.keep(mixture)
+            value = search.whole_evidence(mixture)
+        if k >= _FEWEST and value < highest:
+            break
+        highest = max(value, highest)
+
+
+def _fit_halves(search, kind):
+    """Fit mixtures with a cluster of the best cut in two, as long as one is better."""
+    problem, value = search.problem, search.whole_evidence
+    best, before = max(search.mixtures, key=value), None
+    while best is not before and best.n_clusters > 1:
+        before = best
+        for start in problem.halved(before, _HALVED):
+            mixture = _fit(search, start.labels, kind)
+            if mixture is not None:
+                search.keep(mixture)
+                best = max(best, mixture, key=value)
+
+
+def _labels(rows, rng, n_clusters):
+    """Return the labels of the best of several solutions of k-means."""
+    best = math.inf
+    for _ in range(_STARTS):
+        loss = rows.run_lloyd(rows.draw_centers(n_clusters, rng), 50)
+        if loss < best:
+            best, labels = loss, rows.labels.copy()
+    return labels
+
+
+def _fit(search, labels, kind):
+    """Return the mixture of all columns that EM finds from a partition, or None.
+
+    EM is slow where clusters overlap: starting again, from the partition that it found,
+    is faster.
+    """
+    problem = search.problem
+    least = search.whole_evidence(search.best()) - _HOPELESS
+    for _ in range(_ROUNDS):
+        labels = np.unique(labels, return_inverse=True)[1]
+        start = problem.partition(labels)
+        mixture = None if start is None else problem.fit(start, *kind, _MAX_ITER)
+        if mixture is None or (mixture.labels == labels).all():
+            break
+        if search.whole_evidence(mixture) < least:
+            break
+        labels = mixture.labels
+    return mixture

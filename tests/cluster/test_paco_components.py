@@ -1,0 +1,98 @@
+"""Groups of many correlated columns are found, and one group of them stays whole."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from skpacbayes.cluster import PACOClusterer
+from skpacbayes.cluster._paco_fitting import MixtureProblem
+from skpacbayes.cluster._paco_pieces import all_apart
+
+NOISES = {
+    "normal": lambda rng, size: rng.normal(size=size),
+    "Student": lambda rng, size: (
+        rng.normal(size=size) / np.sqrt(rng.chisquare(5, size=(size[0], 1)) / 5)
+    ),
+    "skewed": lambda rng, size: rng.gamma(2, size=size) - 2,
+    "uniform": lambda rng, size: rng.uniform(-1.7, 1.7, size=size),
+}
+
+
+def factors(rng, d):
+    loadings = rng.normal(size=(d, 3))
+    return loadings @ loadings.T + 0.3 * np.eye(d)
+
+
+COVARIANCES = {
+    "random": lambda rng, d: np.cov(rng.normal(size=(d, d + 1))),
+    "factors": factors,
+    "autoregressive": lambda _, d: (
+        0.9 ** np.abs(np.subtract.outer(*2 * [np.arange(d)]))
+    ),
+    "equal": lambda _, d: 0.8 + 0.2 * np.eye(d),
+}
+
+
+def table(covariance, noise, n_groups, n_rows=300, d=40, distance=8.0, seed=0):
+    """Groups at equal Mahalanobis distances from each other."""
+    rng = np.random.default_rng(seed)
+    root = np.linalg.cholesky(COVARIANCES[covariance](rng, d))
+    centers = np.linalg.qr(rng.normal(size=(d, n_groups)))[0].T * distance / np.sqrt(2)
+    labels = rng.integers(n_groups, size=n_rows)
+    rows = centers[labels] * (n_groups > 1) + NOISES[noise](rng, (n_rows, d))
+    return rows @ root.T, labels
+
+
+def fit(X):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = PACOClusterer(random_state=0, n_iter=20).fit(X)
+    return model, [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_groups_of_correlated_columns_are_found(covariance):
+    X, labels = table(covariance, "normal", 3)
+    model, messages = fit(X)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(labels, model.labels_) > 0.95
+    assert not messages
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("covariance", ["random", "factors"])
+def test_one_group_of_correlated_columns_stays_whole(covariance, noise):
+    X, _ = table(covariance, noise, 1)
+    assert fit(X)[0].n_clusters_ == 1
+
+
+def test_principal_components_do_not_depend_on_units():
+    X, _ = table("factors", "normal", 3, d=12)
+    units = np.geomspace(1e-3, 1e3, 12)
+    first, second = (
+        MixtureProblem(
+            rows - rows.mean(axis=0),
+            np.ones(len(rows)),
+            np.zeros(len(rows)),
+            np.zeros((12, 12)),
+        ).leading_components(4)
+        for rows in (X, X * units)
+    )
+    np.testing.assert_allclose(np.abs(first), np.abs(second), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(first.T @ first / len(X), np.eye(4), atol=1e-6)
+
+
+@pytest.mark.parametrize(("distance", "apart"), [(1.5, False), (6.0, True)])
+def test_groups_are_apart_where_rows_midway_are_few(distance, apart):
+    """Pieces of one normal group have no gap, nor have groups near each other."""
+    rng = np.random.default_rng(1)
+    labels = np.repeat([0, 1], 150)
+    points = rng.normal(size=(300, 3))
+    points[:, 0] += distance * labels
+    points -= points.mean(axis=0)
+    problem = MixtureProblem(points, np.ones(300), np.zeros(300), np.zeros((3, 3)))
+    assert all_apart(problem, problem.partition(labels)) == apart
+    halves = (rng.normal(size=300) > 0).astype(int)
+    assert not all_apart(problem, problem.partition(halves))
