@@ -19,6 +19,7 @@ FEWEST = 1.5  # effective sample size below which one particle dominates
 EDGES = (3.0, 2.6), (10.0, 3.2)
 MOST_STAGES = 8  # of tempering, each of which moves particles a step only
 ENOUGH = 50  # least number of particles for a warning
+ENOUGH_FOR_LIKELIHOOD = 100  # for that of its noise, which fewer always have
 # A column of the state that hardly moves is looked for whenever the number of rows has
 # doubled, from FIRST_LOOK on. It is lost where its values are those of fewer particles
 # of row 0 than ROOTS, by their weights; but of three or more, which tell it from
@@ -182,7 +183,7 @@ class Collapses:
 
     def _became_noisy(self):
         last = self._last
-        if last is None or len(last.weights) < ENOUGH:
+        if last is None or len(last.weights) < ENOUGH_FOR_LIKELIHOOD:
             return False
         if not is_noisy(last, self._sampling):
             return False
