@@ -40,6 +40,7 @@ TRUSTED_TYPES = [
     "skpacbayes.filtering._cloud.Cloud",
     "skpacbayes.filtering._cloud.Row",
     "skpacbayes.filtering._filter.ClusteredParticleFilter",
+    "skpacbayes.filtering._likelihood_noise.Lineage",
     "skpacbayes.filtering._maximum_likelihood.ParticleMaximumLikelihood",
     "skpacbayes.filtering._pmmh.ParticleMarginalMetropolis",
     "skpacbayes.filtering._priors.Priors",

@@ -48,6 +48,31 @@ def normalise(weights, log_weights, highest):
 
 
 @kernel
+def sum_by_root(roots, weights, start, shares):
+    """Write the weights of the descendants of each root to `shares`.
+
+    Returns the sum of squares of the shares, and of their differences from `start`.
+    """
+    for i in range(shares.shape[0]):
+        shares[i] = 0.0
+    for i in range(weights.shape[0]):
+        shares[roots[i]] += weights[i]
+    concentration = 0.0
+    change = 0.0
+    for i in range(shares.shape[0]):
+        concentration += shares[i] * shares[i]
+        change += (shares[i] - start[i]) * (shares[i] - start[i])
+    return concentration, change
+
+
+@kernel
+def trace_roots(roots, ancestors, traced):
+    """Write the root of each offspring's ancestor to `traced`."""
+    for i in range(ancestors.shape[0]):
+        traced[i] = roots[ancestors[i]]
+
+
+@kernel
 def draw_ancestors(weights, order, starts, counts, points, ancestors):
     """Invert the distribution function of the weights, cell by cell (Algorithm 3).
 

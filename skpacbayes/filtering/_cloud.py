@@ -26,6 +26,7 @@ class Cloud(NamedTuple):
     log_likelihood: float
     row: np.ndarray  # the last row, NaN if missing
     recent: object = None  # recent rows and their noise, with tempering
+    lineage: object = None  # Lineage, for the variance of the log-likelihood
 
 
 class Row(NamedTuple):

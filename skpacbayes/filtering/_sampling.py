@@ -30,6 +30,8 @@ class Bootstrap:
     plain bootstrap filter.
     """
 
+    even_up_to = 0  # number of states in which the particles are evenly spread
+
     def __init__(
         self,
         n_particles,
@@ -100,6 +102,7 @@ class QuasiMonteCarlo:
     """
 
     tempering = None
+    even_up_to = 3
 
     def __init__(self, n_particles, auxiliary=False):
         self.n_particles = n_particles

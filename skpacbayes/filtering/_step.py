@@ -8,6 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import warn_user
 from .._stream import has_doubled
 from ._cloud import Cloud, Step, forecast, moments, unweighted, weigh
+from ._likelihood_noise import is_noisy, log_likelihood_variance, new_block
+from ._likelihood_noise import resampled as traced
 from ._tempering import tempered
 
 FEWEST = 1.5  # effective sample size below which one particle dominates
@@ -17,6 +19,7 @@ FEWEST = 1.5  # effective sample size below which one particle dominates
 EDGES = (3.0, 2.6), (10.0, 3.2)
 MOST_STAGES = 8  # of tempering, each of which moves particles a step only
 ENOUGH = 50  # least number of particles for a warning
+ENOUGH_FOR_LIKELIHOOD = 100  # for that of its noise, which fewer always have
 # A column of the state that hardly moves is looked for whenever the number of rows has
 # doubled, from FIRST_LOOK on. It is lost where its values are those of fewer particles
 # of row 0 than ROOTS, by their weights; but of three or more, which tell it from
@@ -70,8 +73,12 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
         )
     resampled = ahead.ancestors is not None
     if cloud is None:
-        roots, n_resamplings, past = np.arange(len(weighting.weights)), 0, 0.0
+        n_particles = len(weighting.weights)
+        roots, n_resamplings, past = np.arange(n_particles), 0, 0.0
+        weights = np.full(n_particles, 1.0 / n_particles)
+        lineage = new_block(weights)
     else:
+        lineage, weights = cloud.lineage or new_block(cloud.weights), cloud.weights
         roots, n_resamplings = cloud.roots, cloud.n_resamplings
         past = cloud.log_likelihood
     moved = Cloud(
@@ -85,6 +92,7 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
         past + weighting.evidence,
         row.values.copy(),
         ahead.recent,
+        traced(lineage, weights, ahead.ancestors) if resampled else lineage,
     )
     return Step(
         moved,
@@ -98,7 +106,9 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
 class Collapses:
     """Rows of zero likelihood, and rows that leave few values, for warnings."""
 
-    def __init__(self):
+    def __init__(self, sampling):
+        self._sampling = sampling
+        self._first, self._last = None, None  # clouds before and after the rows
         self._times, self._n, self._vanished, self._constant = [], 0, [], None
         self._far = []  # rows that took many stages of tempering
 
@@ -108,6 +118,7 @@ class Collapses:
         before : the cloud before the step, or None.
         """
         cloud = step.cloud
+        self._first, self._last = before if self._last is None else self._first, cloud
         looks = has_doubled(cloud.time, cloud.time + 1) and cloud.time >= FIRST_LOOK - 1
         if looks and before is not None and self._constant is None:
             self._constant = lost_constant(before, step)
@@ -159,6 +170,24 @@ class Collapses:
                 "try a wider log_likelihood, or more particles.",
                 ConvergenceWarning,
             )
+        if self._became_noisy():
+            deviation = log_likelihood_variance(self._last) ** 0.5
+            warn_user(
+                "The log-likelihood has an estimated standard deviation of "
+                f"{deviation:.1f} between seeds, and is on average too low by half the "
+                "variance or more: do not compare models by it. The states may be "
+                "right. Use more particles, a proposal, or, if the state has few "
+                'coordinates, method="sqmc".',
+                ConvergenceWarning,
+            )
+
+    def _became_noisy(self):
+        last = self._last
+        if last is None or len(last.weights) < ENOUGH_FOR_LIKELIHOOD:
+            return False
+        if not is_noisy(last, self._sampling):
+            return False
+        return not is_noisy(self._first, self._sampling)
 
 
 def named(times):

@@ -975,7 +975,7 @@ class DirichletProcessHMM(
             left_out = [i for i, kind in enumerate(kinds) if kind != "normal"]
             warn_of_shared_values(X, left_out, names)
             warn_of_angles(X, names, left_out)
-        found = Models(self, X).recognised() if self.emission == "auto" else ()
+        found = Models(self, X).recognised if self.emission == "auto" else ()
         if not kinds and set(found) != {"poisson"}:
             warn_of_flags(X, names)
 

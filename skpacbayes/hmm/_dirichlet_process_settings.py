@@ -108,7 +108,7 @@ class Models:
             if set(kinds) == {"normal"}:
                 return self._continuous(n_states, "per_state")
             return [self._product(n_states, kinds)]
-        kinds = self.recognised() if emission == "auto" else ()
+        kinds = self.recognised if emission == "auto" else ()
         if "poisson" not in kinds:
             return self._continuous(n_states, emission)
         # If the spread is large, a density is close to the probability of an integer,
@@ -118,8 +118,9 @@ class Models:
         more = self._continuous(n_states, emission) if wide else []
         return [self._product(n_states, kinds), *more]
 
+    @cached_property
     def recognised(self):
-        """Return the kinds of features for "auto": counts, all others normal.
+        """Kinds of features for "auto": counts, all others normal.
 
         If there are measurements, integers beside them may also be flags, grades or
         rounded values.

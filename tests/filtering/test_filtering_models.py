@@ -134,6 +134,7 @@ def simulated(model, n_rows):
 
 
 @pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
+@pytest.mark.filterwarnings("ignore:The log-likelihood has an estimated")
 def test_linear_observations_of_any_dynamics():
     X = simulated(Bent(), 30)
     many = tracker(Bent(), n_particles=2**15, method="sqmc").fit(X)
@@ -155,6 +156,7 @@ class Growing(Bent):
 
 
 @pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
+@pytest.mark.filterwarnings("ignore:The log-likelihood has an estimated")
 def test_linear_observations_of_states_with_noise_of_their_own():
     """The proposal of one state, for all, was five nats off on average."""
     X = simulated(Growing(), 20)

@@ -63,6 +63,9 @@ class Bearings:
         return np.array(X)
 
 
+@pytest.mark.filterwarnings(
+    "ignore:The log-likelihood has an estimated"
+)  # 64 particles
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -126,6 +129,7 @@ def test_moves_leave_the_distribution_as_it_is():
 
 
 @pytest.mark.filterwarnings("ignore:One or a few of 1000 particles")
+@pytest.mark.filterwarnings("ignore:The log-likelihood has an estimated")
 def test_bearings_that_a_plain_filter_loses():
     """The reference is the mean of runs with 200,000 particles, 71.2 and 64.8."""
     model = Bearings()

@@ -391,7 +391,7 @@ def test_auto_takes_whole_numbers_for_counts_unless_they_vary_too_little(
         rng = np.random.default_rng(seed)
         X = WHOLE[name](rng, n_rows, mean)[:, None].astype(float)
         expected = "normal" if name.startswith("rounded") else "poisson"
-        assert Models(markov(), X).recognised() == (expected,)
+        assert Models(markov(), X).recognised == (expected,)
 
 
 def test_whole_numbers_beside_rounded_measurements():
@@ -404,7 +404,7 @@ def test_whole_numbers_beside_rounded_measurements():
     with pytest.warns(UserWarning, match="Column 2 has two values only"):
         cheap.fit(X)
     assert cheap.emission_ == ["normal", "poisson", "normal"]
-    assert Models(markov(), X[:, 1:]).recognised() == ("poisson", "poisson")
+    assert Models(markov(), X[:, 1:]).recognised == ("poisson", "poisson")
 
 
 def test_rounding_changes_no_states():

@@ -57,6 +57,26 @@ def test_normalise(kernel):
     assert_allclose(size, 1 / np.sum(weights**2), rtol=1e-12)
 
 
+@twin_of(filtering.sum_by_root)
+def test_sum_by_root(kernel):
+    rng = np.random.default_rng(0)
+    roots, weights = rng.integers(12, size=40), rng.dirichlet(np.ones(40))
+    start, shares = rng.dirichlet(np.ones(40)), np.empty(40)
+    found = kernel(roots, weights, start, shares)
+    expected = np.bincount(roots, weights, 40)
+    assert_allclose(shares, expected)
+    changes = np.sum(np.square(expected - start))
+    assert_allclose(found, (np.sum(np.square(expected)), changes))
+
+
+@twin_of(filtering.trace_roots)
+def test_trace_roots(kernel):
+    roots, ancestors = np.random.default_rng(0).integers(30, size=(2, 30))
+    traced = np.empty(30, dtype=np.int64)
+    kernel(roots, ancestors, traced)
+    assert_array_equal(traced, roots[ancestors])
+
+
 def cells_and_ancestors(kernel, seed, draw):
     """What a kernel draws in four cells, and the inverse of the distribution function.
 

@@ -1,0 +1,71 @@
+"""Estimated variance of the log-likelihood, from the ancestors of the particles.
+
+A particle whose descendants have more of the weight than the particle had explained the
+rows since then better than others. The sum of the squared differences of these weights
+is the relative variance of the likelihood of the rows between (H. P. Chan and T. L.
+Lai, "A general theory of particle filters in hidden Markov models and some
+applications", Annals of Statistics 41, 2013). As all particles have the same ancestor
+in the end, rows are cut into blocks, which end while there are several ancestors. The
+variances of the blocks are added.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .._kernels.filtering import sum_by_root, trace_roots
+from ._resampling import one_cell
+
+MOST_CONCENTRATED = 0.1  # sum of squared weights of ancestors at which a block ends
+# A log-likelihood is noisy if its variance is above LARGE, and above PER_ROOT times the
+# square root of the number of rows: an average over many rows is precise. Larger
+# variances are usually underestimated.
+LARGE, PER_ROOT = 2.0, 0.2
+EVEN = 3.0  # the estimate is of independent noise, and evenly spread noise has less
+
+
+class Lineage(NamedTuple):
+    """Ancestors of the particles at the start of a block of rows."""
+
+    roots: np.ndarray  # (n_particles,), the ancestor of each particle
+    start: np.ndarray  # (n_particles,), weights of the ancestors at the start
+    variance: float  # of the log-likelihood, by the blocks before
+
+
+def new_block(weights, variance=0.0):
+    """Return the lineage at the start of a block, after those of a given variance."""
+    return Lineage(one_cell(len(weights)).order, weights, variance)
+
+
+def resampled(lineage, weights, ancestors):
+    """Return the lineage of offspring with given ancestors, drawn by weights."""
+    concentration, change = _block(lineage, weights)
+    if concentration > MOST_CONCENTRATED:
+        lineage = new_block(weights, lineage.variance + change)
+    roots = np.empty_like(ancestors)
+    trace_roots(lineage.roots, ancestors, roots)
+    return Lineage(roots, lineage.start, lineage.variance)
+
+
+def log_likelihood_variance(cloud):
+    """Return the estimated variance of the log-likelihood of a cloud."""
+    return cloud.lineage.variance + _block(cloud.lineage, cloud.weights)[1]
+
+
+def is_noisy(cloud, sampling):
+    """Whether the log-likelihood of a cloud varies much between seeds.
+
+    cloud : Cloud or None; sampling : Bootstrap or QuasiMonteCarlo.
+    """
+    if cloud is None or cloud.lineage is None:  # before row 0, or of an old pickle
+        return False
+    limit = max(LARGE, PER_ROOT * math.sqrt(cloud.time + 1))
+    if cloud.particles.shape[1] <= sampling.even_up_to:
+        limit *= EVEN
+    return log_likelihood_variance(cloud) > limit
+
+
+def _block(lineage, weights):
+    """Return the sum of squared weights of ancestors, and of their changes."""
+    return sum_by_root(lineage.roots, weights, lineage.start, np.empty(len(weights)))
