@@ -98,6 +98,7 @@ class SparseAdditiveGibbsPoissonRegressor(RegressorMixin, SelectorMixin, BaseEst
     models_: NDArray[Any]
     model_weights_: NDArray[Any]
     dispersion_: float
+    dispersion_growth_: float
     pairs_: NDArray[Any]
     pair_probabilities_: NDArray[Any]
     inverse_temperature_: float

@@ -13,6 +13,14 @@ from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import SCALE
 from ._conditional_draws import polya_gamma
+from ._dispersion import (
+    are_counts,
+    dispersion_of,
+    error_of_dispersion,
+    exposures,
+    growth_of_dispersion,
+    warn_of_dispersion,
+)
 from ._doubts import warn_of_fit
 from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._interactions import _Interactions
@@ -21,9 +29,6 @@ from ._rated_chain import MOVES, RatedChain
 # Number of short runs that estimate the dispersion, and of sweeps of each, at most
 # those of the chains.
 N_PILOTS, PILOT_SWEEPS = 2, 100
-WHOLE = 1e-6  # relative tolerance within which a count is an integer
-DISPERSED = 1.2  # dispersion from which counts are overdispersed
-N_ERRORS = 5.0  # and standard errors of the dispersion above 1
 # Of the chain.
 # Least r / m. A larger value makes the two likelihoods closer, but the chain slower,
 # since rates of larger shapes depend more strongly on the scores.
@@ -76,7 +81,8 @@ class SparseAdditiveGibbsPoissonRegressor(
     inverse_temperature : {"auto", "likelihood"} or float, default="auto"
         lambda, the weight of the mean of half the Poisson deviance. "likelihood": the
         total weight of the rows, which gives the posterior of Poisson regression.
-        "auto": the total weight over the dispersion, if that is above 1 (see Notes).
+        "auto": the total weight over the dispersion, if that is above 1, or a weight
+        for each row, if the dispersion grows with the mean (see Notes).
     n_iter : int, default=500
         Number of iterations of each chain that are kept. Each makes twenty moves
         between models, and then draws coefficients.
@@ -126,6 +132,10 @@ class SparseAdditiveGibbsPoissonRegressor(
     dispersion_ : float
         Estimate of the dispersion: the variance of the counts over that of Poisson
         counts.
+    dispersion_growth_ : float
+        a, if with ``inverse_temperature="auto"`` the variance of counts of mean m is
+        taken as m (1 + a m), as that of negative binomial counts is; 0 if the
+        dispersion is taken as constant.
     pairs_ : ndarray of int of shape (n_pairs, 2)
         Pairs of variables that may interact; none unless `interactions` is given.
     pair_probabilities_ : ndarray of shape (n_pairs,)
@@ -173,6 +183,10 @@ class SparseAdditiveGibbsPoissonRegressor(
     effect. "auto" divides lambda by the dispersion, as quasi-Poisson regression
     multiplies its variances by it [3]_. The dispersion is Pearson's statistic over its
     degrees of freedom, corrected for small means [4]_, at least 1, from two short runs.
+    If variances m (1 + a m) of counts of mean m have a larger pseudo-likelihood [5]_ in
+    these runs, the weight of each row is divided by its own 1 + a m, and
+    `inverse_temperature_` is the sum: else rows of large means would select variables
+    by their noise.
     "likelihood" warns if it is clearly above 1.
 
     If all targets are equal, no variable is in the model.
@@ -203,6 +217,9 @@ class SparseAdditiveGibbsPoissonRegressor(
        models, and the Gauss-Newton method. Biometrika 61.
     .. [4] D. J. Fletcher (2012). Estimating overdispersion when fitting a generalized
        linear model to sparse data. Biometrika 99.
+
+    .. [5] M. Davidian and R. J. Carroll (1987). Variance function estimation. Journal
+       of the American Statistical Association 82.
 
     Examples
     --------
@@ -307,8 +324,11 @@ class SparseAdditiveGibbsPoissonRegressor(
         problem = self._paired(problem, first)
         if not np.ptp(rows.targets):  # else the prior alone would select, from zeros
             problem = problem._replace(ranks=np.zeros_like(problem.ranks))
-        temperature = self._temperature(problem, rng)
-        exponents = rows.weights * (temperature / rows.weights.sum())
+        temperature, dispersions, growth = self._temperature(problem, rng)
+        total = float(rows.weights.sum())
+        exponents = rows.weights * (temperature / total)
+        if growth:
+            exponents = rows.weights / dispersions
         chains = []
         for seed in rng.spawn(self.n_chains):
             chain = self._chain(problem, exponents, seed)
@@ -320,8 +340,9 @@ class SparseAdditiveGibbsPoissonRegressor(
         means = self._means_and_variances(rows.X)[0]
         n_functions = found.posterior.inclusion().sum()
         dispersion = dispersion_of(rows, means, n_functions)
-        total = float(rows.weights.sum())
-        self._computed = found._replace(dispersion=dispersion, total_weight=total)
+        self._computed = found._replace(
+            dispersion=dispersion, total_weight=total, growth=growth
+        )
         if self.inverse_temperature == "likelihood":
             warn_of_dispersion(dispersion, error_of_dispersion(rows, means))
         if not rows.targets.any():
@@ -332,6 +353,10 @@ class SparseAdditiveGibbsPoissonRegressor(
         usual = isinstance(self.inverse_temperature, str) and self.slab_scale == 1.0
         predict = self._predicted if usual else None
         weights = None if are_counts(rows) else sample_weight
+        noise = max(dispersion, 1.0)
+        if growth:
+            noise = total / temperature
+            rows = rows._replace(weights=exponents * noise)
         warn_of_fit(
             self,
             rows,
@@ -339,7 +364,7 @@ class SparseAdditiveGibbsPoissonRegressor(
             problem.among,
             predict,
             np.positive,  # variances of counts are their means
-            noise=max(dispersion, 1.0),
+            noise=noise,
         )
         return self
 
@@ -369,7 +394,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         if not return_std:
             return mean
         average, variance = self._means_and_variances(X)
-        within = np.sqrt(self._variation() * average + variance)
+        within = np.sqrt(self._variation(average) * average + variance)
         return mean, np.hypot(within, average * self._beyond(X))
 
     def score(self, X, y, sample_weight=None):
@@ -400,6 +425,11 @@ class SparseAdditiveGibbsPoissonRegressor(
         """Estimate of the dispersion of the counts."""
         return float(self._answer().dispersion)
 
+    @property
+    def dispersion_growth_(self):
+        """Increase of the dispersion with the mean; 0 if it is constant."""
+        return float(self._answer().growth)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
@@ -428,16 +458,25 @@ class SparseAdditiveGibbsPoissonRegressor(
         return self._chain_of(PoissonChain, problem, exponents, self.slab_scale**2, rng)
 
     def _temperature(self, problem, rng):
-        """Return the inverse temperature."""
+        """Return the inverse temperature, and the dispersions of the rows.
+
+        Returns
+        -------
+        inverse_temperature : float
+        dispersions : float or ndarray of shape (n_samples,)
+        growth : float
+            See `dispersion_growth_`.
+        """
         total = problem.weights.sum()
         if self.inverse_temperature == "likelihood":
-            return float(total)
+            return float(total), 1.0, 0.0
         if self.inverse_temperature != "auto":
-            return float(self.inverse_temperature)
+            temperature = float(self.inverse_temperature)
+            return temperature, total / temperature, 0.0
         pilot = self._chain(problem, problem.weights, rng)
-        dispersion = 1.0
+        dispersions = 1.0
         for _ in range(N_PILOTS):
-            pilot.temper(problem.weights / dispersion)
+            pilot.temper(problem.weights / dispersions)
             pilot.settle()
             n_sweeps = min(PILOT_SWEEPS, self.n_iter)
             means, n_functions = 0.0, 0.0
@@ -447,12 +486,20 @@ class SparseAdditiveGibbsPoissonRegressor(
                     means + np.exp(np.minimum(pilot.log_means, LARGEST_LOG)) / n_sweeps
                 )
                 n_functions += len(pilot.draw.columns) / n_sweeps
-            dispersion = max(1.0, dispersion_of(problem, means, n_functions))
-        return float(total / dispersion)
+            dispersions = max(1.0, dispersion_of(problem, means, n_functions))
+            growth = growth_of_dispersion(problem, means, n_functions)
+            if growth:
+                dispersions = 1.0 + growth * exposures(problem) * means
+        temperature = total / dispersions
+        if growth:
+            temperature = (problem.weights / dispersions).sum()
+        return float(temperature), dispersions, growth
 
-    def _variation(self):
-        """Return the dispersion implied by the inverse temperature."""
+    def _variation(self, means):
+        """Return the variances of counts of these means, over the means."""
         found = self._answer()
+        if found.growth:
+            return 1.0 + found.growth * means
         return found.total_weight / found.inverse_temperature
 
     @as_fitted
@@ -621,77 +668,3 @@ class PoissonChain(RatedChain):
 def log_mean(targets, weights):
     """Return the log of the mean of counts, or of half a count if all are zero."""
     return math.log(max(weights @ targets, 0.5) / weights.sum())
-
-
-def are_counts(rows):
-    """Return whether weighted targets are integers, so that weights are exposures."""
-    return are_whole(rows.weights * rows.targets)
-
-
-def are_whole(values):
-    """Return whether numbers are integers up to rounding."""
-    return bool((abs(values - np.round(values)) <= WHOLE * np.maximum(values, 1)).all())
-
-
-def repetitions(rows):
-    """Return the observations per row: the weight if all are integers, else 1."""
-    if are_whole(rows.weights) and are_whole(rows.targets):
-        return rows.weights
-    return np.ones(len(rows.weights))
-
-
-def dispersion_of(rows, means, n_functions):
-    """Estimate the dispersion of counts [1]_.
-
-    This is Pearson's statistic over its degrees of freedom, divided by a statistic of
-    mean 1 under any dispersion that is correlated with it if means are small.
-
-    Parameters
-    ----------
-    rows : Rows or Problem
-        Targets and weights.
-    means : ndarray of shape (n_samples,)
-        Means of the targets.
-    n_functions : float
-        Number of fitted functions, without the intercept.
-
-    References
-    ----------
-    .. [1] D. J. Fletcher (2012). Estimating overdispersion when fitting a generalized
-       linear model to sparse data. Biometrika 99.
-    """
-    repeated = repetitions(rows)
-    ratios = rows.targets / means
-    if rows.weights @ rows.targets < 0.5:  # no counts: ratios near 0
-        return 1.0
-    freedom = max(repeated.sum() - 1 - n_functions, 1.0)
-    pearson = rows.weights @ (means * (ratios - 1) ** 2) / freedom
-    return float(pearson * repeated.sum() / (repeated @ ratios))
-
-
-def error_of_dispersion(rows, means):
-    """Bound the standard error of the dispersion of Poisson counts.
-
-    The variance of a squared Pearson residual is 2 + 1 / mean.
-    """
-    repeated = repetitions(rows)
-    variance = repeated @ (2.0 + repeated / (rows.weights * means))
-    return float(np.sqrt(variance) / repeated.sum())
-
-
-def warn_of_dispersion(dispersion, error):
-    """Warn if counts are clearly overdispersed.
-
-    Parameters
-    ----------
-    dispersion : float
-        Their estimated dispersion.
-    error : float
-        Its standard error for Poisson counts.
-    """
-    if dispersion > max(DISPERSED, 1.0 + N_ERRORS * error):
-        warn_user(
-            f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
-            "without effect may be selected, and intervals are too narrow. Set "
-            "inverse_temperature='auto'."
-        )

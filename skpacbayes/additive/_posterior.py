@@ -346,6 +346,7 @@ class Fitted(NamedTuple):
     far_rows: tuple = ()  # weights of far rows above and below, if most are on one side
     reach: np.ndarray | None = None  # (2, n_features): limits beyond which rows are far
     dispersion: float = 1.0  # of counts
+    growth: float = 0.0  # of the dispersion with the mean
     total_weight: float = 0.0  # of the rows of counts
     classes: tuple = ()  # with several classes, a `Fitted` for each score
 

@@ -33,6 +33,7 @@ class ClusteredParticleFilter(BaseEstimator):  # type: ignore[misc]
     mean_: NDArray[Any]
     covariance_: NDArray[Any]
     log_likelihood_: float
+    log_likelihood_std_: float
     ess_: float
     n_resamplings_: int
     ancestors_: NDArray[Any]

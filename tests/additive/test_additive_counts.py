@@ -24,8 +24,9 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRegressor,
 )
 from skpacbayes.additive._conditional_draws import slice_draw
+from skpacbayes.additive._dispersion import dispersion_of, growth_of_dispersion
 from skpacbayes.additive._drawn_base import Rows
-from skpacbayes.additive._poisson_regressor import PoissonChain, dispersion_of
+from skpacbayes.additive._poisson_regressor import PoissonChain
 from skpacbayes.additive._rated_chain import ModelSpace
 from skpacbayes.plotting import PartialEffectsDisplay
 
@@ -246,8 +247,8 @@ def test_overdispersed_counts():
     X, y, means = simulated(level=2.0, spread=0.4, n=400)
     model = made().fit(X, y)
     assert 3 < model.dispersion_ < 10
-    ratio = len(y) / model.inverse_temperature_
-    assert_allclose(ratio, model.dispersion_, rtol=0.3)
+    dispersions = 1 + model.dispersion_growth_ * model.predict(X)
+    assert_allclose(model.inverse_temperature_, sum(1 / dispersions), rtol=0.1)
     found, std = model.predict(X, return_std=True)
     assert_allclose(((y - found) ** 2 / std**2).mean(), 1, rtol=0.25)
     with pytest.warns(UserWarning, match="times as much as Poisson's"):
@@ -256,6 +257,64 @@ def test_overdispersed_counts():
     assert sure.get_support().sum() > model.get_support().sum()
     error = np.log(found / means)
     assert np.mean(error**2) < np.mean(np.log(sure.predict(X) / means) ** 2)
+
+
+def overdispersed(kind, means, rng):
+    """Counts of these means, and the growth of their dispersion."""
+    if kind == "negative binomial":
+        return rng.poisson(means * rng.gamma(2.0, 0.5, size=len(means))), 0.5
+    if kind == "zeros":  # of variance m + m^2 share / (1 - share)
+        return rng.poisson(means / 0.6) * (rng.random(len(means)) < 0.6), 0.4 / 0.6
+    if kind == "log-normal":
+        rates = means * np.exp(0.6 * rng.normal(size=len(means)) - 0.18)
+        return rng.poisson(rates), math.expm1(0.36)
+    if kind == "constant":
+        return rng.negative_binomial(means / 2, 1 / 3), 0.0
+    return rng.poisson(means), 0.0
+
+
+KINDS_OF_COUNTS = ["negative binomial", "zeros", "log-normal", "constant", "poisson"]
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
+def test_dispersion_that_grows_with_the_mean_is_told_from_constant(kind):
+    """In 40 of 40 tables of 2,000 rows; the growth is right within a third."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        means = np.exp(rng.normal(size=2000) + 1.0)
+        y, growth = overdispersed(kind, means, rng)
+        found = growth_of_dispersion(Rows(None, y, np.ones(2000)), means, 0.0)
+        assert_allclose(found, growth, rtol=0.33)
+        twice = Rows(None, y, np.full(2000, 2.0))  # as repeated; one row less for means
+        assert_allclose(growth_of_dispersion(twice, means, 0.0), found, rtol=1e-2)
+        years = rng.integers(1, 9, size=2000) + 0.5
+        rates = Rows(None, y / years, years)
+        same = growth_of_dispersion(rates, means / years, 0.0)
+        assert_allclose(same, found, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
+def test_deviations_of_small_and_of_large_counts(kind):
+    """Squared errors are the variances in both halves; noise selects no variable.
+
+    The mean of 1,000 squared errors over their variances has a standard deviation of
+    about .1 here.
+    """
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(2400, 12))
+    means = np.exp(1.0 + 2.5 * X[:, 0])
+    y, growth = overdispersed(kind, means, rng)
+    model = made(n_iter=400, burn_in=200).fit(X[:400], y[:400])
+    assert (model.dispersion_growth_ > 0) == (growth > 0)
+    assert_array_equal(model.get_support(indices=True), [0])
+    found, std = model.predict(X[400:], return_std=True)
+    squares = (y[400:] - found) ** 2 / std**2
+    large = found > np.median(found)
+    assert_allclose([squares[large].mean(), squares[~large].mean()], 1, rtol=0.3)
+    total = 400 / model.inverse_temperature_
+    expected = 1 + model.dispersion_growth_ * means[:400]
+    if growth:
+        assert_allclose(total, 1 / np.mean(1 / expected), rtol=0.1)
 
 
 def test_poisson_counts_are_not_taken_for_dispersed():
