@@ -16,6 +16,9 @@ from ._paco_rivals import FAR_BEHIND
 
 # Number of clusters that are cut in two, and the least number of rows per cluster then.
 _SPLITS, _ROWS_TO_SPLIT = 4, 30
+# Least number of points for each column where gaps count as evidence: of fewer points,
+# almost any partition has gaps in the coordinates that are fitted to it.
+_POINTS_OF_COLUMN = 3
 
 
 def choose(search, shapes, all_kinds):
@@ -116,7 +119,8 @@ def _instead_of_one(search, best):
     share. Where there is a gap between each two clusters, whatever the shape of one,
     all of the log-likelihood counts.
     """
-    if best.n_clusters > 1 or best.background:
+    few = len(search.problem.points) < _POINTS_OF_COLUMN * search.problem.d
+    if best.n_clusters > 1 or best.background or few:
         return best
     enough = search.whole_evidence(best) + LEAST_GAIN
     several = [one for one in search.mixtures if one.n_clusters > 1]

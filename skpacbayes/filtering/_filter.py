@@ -110,9 +110,10 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         Log-likelihood of all rows learnt; its exponential is an unbiased estimate of
         the likelihood.
     log_likelihood_std_ : float
-        Estimated standard deviation of `log_likelihood_` between seeds. It is within a
-        factor of two up to about 1; larger values are usually lower bounds. For "sqmc"
-        and a state of one or two dimensions it is that of "bootstrap", and too large.
+        Estimated standard deviation of `log_likelihood_` between seeds. With at least
+        100 particles it is within a factor of about two up to 1; otherwise it is
+        usually a lower bound. For "sqmc" and a state of one or two dimensions it is
+        that of "bootstrap", and too large.
     ess_ : float
         Effective sample size of the weights, from 1 to `n_particles`.
     n_resamplings_ : int
@@ -686,7 +687,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             yield step, row
         self._cloud, self._random_state = cloud, generator.bit_generator.state
         self._ends = first_and_last(X[: self.n_samples_seen_])  # a callback may stop it
-        collapses.warn()
+        self._has_warned_of_noise = collapses.warn()
 
     def _begin(self):
         """Return the initial state, before any row."""
@@ -705,6 +706,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
                 f'tempering={self.tempering} needs method="bootstrap", got "sqmc".'
             )
         self._cloud = self._ends = None
+        self._has_warned_of_noise = False
         self._random_state = seeded(self._draw_seed()).bit_generator.state
 
     def _learn_at_once(self, X, y=None, *, inputs=None):
@@ -719,7 +721,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         """Filter rows, which the model may observe; return the new state."""
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = self._cloud, self._continued()
-        observes, collapses = hasattr(model.model, "observe"), Collapses(sampling)
+        observes = hasattr(model.model, "observe")
+        collapses = Collapses(sampling, self._has_warned_of_noise)
         for i, row in enumerate(rows_of(X, inputs, model.model)):
             first = cloud is None  # nothing to forecast the row from
             if observes and first:
@@ -729,8 +732,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             cloud = step.cloud
             if observes and not first:
                 model = self._called_model(model.model.observe(X[i : i + 1]))
-        collapses.warn()
         return {
+            "_has_warned_of_noise": collapses.warn(),
             "_cloud": cloud,
             "model_": model.model,
             "_random_state": generator.bit_generator.state,
@@ -796,7 +799,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         warn_of_seen_rows(self._ends, X, AS_FOLLOWING)
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = self._cloud, self._continued(random_state)
-        rows, collapses = rows_of(X, inputs, model.model), Collapses(sampling)
+        rows = rows_of(X, inputs, model.model)
+        collapses = Collapses(sampling, self._has_warned_of_noise)
         for _, row in zip(self._looks(X), rows, strict=False):
             step = advance(cloud, row, model, sampling, generator, self.underflow)
             collapses.note(step, row, cloud)

@@ -56,10 +56,8 @@ def log_likelihood_variance(cloud):
 def is_noisy(cloud, sampling):
     """Whether the log-likelihood of a cloud varies much between seeds.
 
-    cloud : Cloud or None; sampling : Bootstrap or QuasiMonteCarlo.
+    cloud : Cloud; sampling : Bootstrap or QuasiMonteCarlo.
     """
-    if cloud is None or cloud.lineage is None:  # before row 0, or of an old pickle
-        return False
     limit = max(LARGE, PER_ROOT * math.sqrt(cloud.time + 1))
     if cloud.particles.shape[1] <= sampling.even_up_to:
         limit *= EVEN

@@ -66,7 +66,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
     is adapted to an acceptance rate of 0.234 during `burn_in` [2]_, and then fixed.
 
     Choose the number of particles so that the filter's `log_likelihood_std_`, at
-    central parameters, is between 1 and 1.7: with fewer particles chains mix slowly.
+    central parameters, is about 1: with fewer particles chains mix slowly.
 
     Draws are dependent: 1,000 iterations of a chain are worth some tens of independent
     draws. Do not use the intervals of chains that disagree.

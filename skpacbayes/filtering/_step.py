@@ -106,9 +106,10 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
 class Collapses:
     """Rows of zero likelihood, and rows that leave few values, for warnings."""
 
-    def __init__(self, sampling):
-        self._sampling = sampling
-        self._first, self._last = None, None  # clouds before and after the rows
+    def __init__(self, sampling, has_warned=False):
+        """`has_warned`: whether the stream was warned of a noisy log-likelihood."""
+        self._sampling, self._has_warned = sampling, has_warned
+        self._last = None  # the cloud after the rows
         self._times, self._n, self._vanished, self._constant = [], 0, [], None
         self._far = []  # rows that took many stages of tempering
 
@@ -118,7 +119,7 @@ class Collapses:
         before : the cloud before the step, or None.
         """
         cloud = step.cloud
-        self._first, self._last = before if self._last is None else self._first, cloud
+        self._last = cloud
         looks = has_doubled(cloud.time, cloud.time + 1) and cloud.time >= FIRST_LOOK - 1
         if looks and before is not None and self._constant is None:
             self._constant = lost_constant(before, step)
@@ -133,7 +134,10 @@ class Collapses:
             self._n = len(cloud.weights)
 
     def warn(self):
-        """Warn if there were such rows, and there are enough particles."""
+        """Warn if there were such rows, and there are enough particles.
+
+        Returns whether the stream has been warned of a noisy log-likelihood.
+        """
         if self._constant is not None:
             column, count, time = self._constant
             warn_user(
@@ -170,7 +174,11 @@ class Collapses:
                 "try a wider log_likelihood, or more particles.",
                 ConvergenceWarning,
             )
-        if self._became_noisy():
+        enough = self._last is not None and (
+            len(self._last.weights) >= ENOUGH_FOR_LIKELIHOOD
+        )
+        if not self._has_warned and enough and is_noisy(self._last, self._sampling):
+            self._has_warned = True
             deviation = log_likelihood_variance(self._last) ** 0.5
             warn_user(
                 "The log-likelihood has an estimated standard deviation of "
@@ -180,14 +188,7 @@ class Collapses:
                 'coordinates, method="sqmc".',
                 ConvergenceWarning,
             )
-
-    def _became_noisy(self):
-        last = self._last
-        if last is None or len(last.weights) < ENOUGH_FOR_LIKELIHOOD:
-            return False
-        if not is_noisy(last, self._sampling):
-            return False
-        return not is_noisy(self._first, self._sampling)
+        return self._has_warned
 
 
 def named(times):

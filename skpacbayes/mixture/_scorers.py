@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from .._kernels import mixture as kernels
 from ._missing import IndependentPattern, Patterns
 
-MOST_ROWS = 1000  # with missing values that are scored at once
+MOST_VALUES = 2**20  # of arrays, where rows with missing values are scored together
 
 
 class Scorer:
@@ -74,7 +74,8 @@ class FullScorer:
         n_missing = holes.sum(axis=1)
         for number in np.unique(n_missing[n_missing > 0]):
             at = np.flatnonzero(n_missing == number)
-            for some in np.array_split(at, -(-len(at) // MOST_ROWS)):
+            size = max(MOST_VALUES // (self.n_components * X.shape[1] * number), 1)
+            for some in np.array_split(at, -(-len(at) // size)):
                 patterns = self.patterns(holes[some])
                 squares = patterns.completed(X[some, None])[1]
                 if tops[0] > 0:

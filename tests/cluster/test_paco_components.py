@@ -68,6 +68,13 @@ def test_one_group_of_correlated_columns_stays_whole(covariance, noise):
     assert fit(X)[0].n_clusters_ == 1
 
 
+@pytest.mark.parametrize("noise", ["normal", "uniform"])
+def test_one_group_of_two_rows_per_column_stays_whole(noise):
+    """Coordinates fitted to a partition show gaps in it, wherever it is."""
+    X, _ = table("random", noise, 1, n_rows=130, d=60, seed=230)
+    assert fit(X)[0].n_clusters_ == 1
+
+
 def test_principal_components_do_not_depend_on_units():
     X, _ = table("factors", "normal", 3, d=12)
     units = np.geomspace(1e-3, 1e3, 12)

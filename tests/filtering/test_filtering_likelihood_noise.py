@@ -1,5 +1,6 @@
 """The estimated error of the log-likelihood, against its spread and against Kalman."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -108,6 +109,20 @@ def test_a_stream_warns_once():
     assert warned(whole, X)
     assert tracker.log_likelihood_std_ == whole.log_likelihood_std_
     assert not warned(tracker, simulated(model, 5, seed=1), "score")
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_stream_near_the_limit_warns_once(seed):
+    """The estimate crosses the limit, which grows with the rows, several times."""
+    model = independent(2)
+    X = simulated(model, 230, seed)
+    tracker = ClusteredParticleFilter(model, n_particles=100, random_state=seed)
+    told = [warned(tracker, row[None], "partial_fit") for row in X]
+    assert sum(told) == 1
+    again = pickle.loads(pickle.dumps(tracker))
+    assert not warned(again, simulated(model, 20, seed=9), "partial_fit")
+    assert not warned(again, simulated(model, 20, seed=8), "score")
+    assert warned(tracker, X)  # `fit` forgets that it has warned
 
 
 def test_missing_rows_add_nothing():

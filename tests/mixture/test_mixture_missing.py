@@ -1,5 +1,7 @@
 """Missing values, and some columns given others, under full and tied covariances."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from designs import every_two
@@ -17,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import TemperedVBGaussianMixture
 from skpacbayes.mixture._missing import IncompleteRows
+from skpacbayes.mixture._scorers import FullScorer
 
 KINDS = ["full", "tied"]
 
@@ -98,6 +101,28 @@ def test_rows_of_many_patterns_are_completed_as_one_by_one(far):
         sums, zip(*[one[2] for one in alone], strict=True), strict=True
     ):
         assert_allclose(found, np.sum(own, axis=0), rtol=1e-9, atol=1e-9)
+
+
+def test_memory_for_scores_does_not_grow_with_the_rows():
+    """Each row has its own pattern here; all together would take more than 200 MB."""
+    rng = np.random.default_rng(0)
+    d, n_components = 60, 10
+    means = rng.normal(size=(n_components, d))
+    factors = np.tile(np.eye(d), (n_components, 1, 1))
+    ones = np.ones(n_components)
+    scorer = FullScorer(ones, means, factors, ones, 2.0 * d * ones)
+    rows = rng.normal(size=(1000, d))
+    rows[np.argsort(rng.random(rows.shape), axis=1) < d // 2] = np.nan
+    scores = np.empty((len(rows), n_components))
+    scorer.write(rows[:1], scores[:1])  # compiles
+    tracemalloc.start()
+    scorer.write(rows, scores)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5e7
+    alone = np.empty((1, n_components))
+    scorer.write(rows[-1:], alone)
+    assert_array_equal(scores[-1:], alone)
 
 
 def test_density_near_the_complete_fit_and_better_than_imputation():
