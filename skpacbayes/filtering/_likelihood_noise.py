@@ -38,7 +38,7 @@ def new_block(weights, variance=0.0):
     return Lineage(one_cell(len(weights)).order, weights, variance)
 
 
-def resampled(lineage, weights, ancestors):
+def traced_lineage(lineage, weights, ancestors):
     """Return the lineage of offspring with given ancestors, drawn by weights."""
     concentration, change = _block(lineage, weights)
     if concentration > MOST_CONCENTRATED:

@@ -9,7 +9,7 @@ from .._base import warn_user
 from .._stream import has_doubled
 from ._cloud import Cloud, Step, forecast, moments, unweighted, weigh
 from ._likelihood_noise import is_noisy, log_likelihood_variance, new_block
-from ._likelihood_noise import resampled as traced
+from ._likelihood_noise import traced_lineage
 from ._tempering import tempered
 
 FEWEST = 1.5  # effective sample size below which one particle dominates
@@ -92,7 +92,7 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
         past + weighting.evidence,
         row.values.copy(),
         ahead.recent,
-        traced(lineage, weights, ahead.ancestors) if resampled else lineage,
+        traced_lineage(lineage, weights, ahead.ancestors) if resampled else lineage,
     )
     return Step(
         moved,
