@@ -8,8 +8,12 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import warn_user
 from .._stream import has_doubled
 from ._cloud import Cloud, Step, forecast, moments, unweighted, weigh
-from ._likelihood_noise import is_noisy, log_likelihood_variance, new_block
-from ._likelihood_noise import traced_lineage
+from ._likelihood_noise import (
+    is_noisy,
+    log_likelihood_variance,
+    new_block,
+    traced_lineage,
+)
 from ._tempering import tempered
 
 FEWEST = 1.5  # effective sample size below which one particle dominates
