@@ -4,15 +4,15 @@ import math
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
 
 from .._base import warn_user
 
 WHOLE = 1e-6  # relative tolerance within which a count is an integer
 DISPERSED = 1.2  # dispersion from which counts are overdispersed
 N_ERRORS = 5.0  # and standard errors of the dispersion above 1
-# Least gain of log likelihood, twice, of a dispersion that grows with the mean.
-LEAST_GAIN = 5.0
-LEAST_GROWTH, MOST_GROWTH = 1e-6, 1e4  # of the dispersion, for each unit of the mean
+LEAST_GAIN = 5.0  # of log likelihood, of a dispersion that grows with the mean
+LEAST, MOST = 1e-6, 1e4  # of its growth, and of a constant dispersion minus 1
 
 
 def are_counts(rows):
@@ -38,12 +38,14 @@ def exposures(rows):
 
 
 def growth_of_dispersion(rows, means, n_functions):
-    """Return a, if variances m (1 + a m) fit counts of means m better; otherwise 0.
+    """Return a, if the variance of counts of mean m grows as m (1 + a m); otherwise 0.
 
-    These are the variances of negative binomial counts, of Poisson counts with a share
-    of further zeros, and of Poisson counts whose rates are random factors times their
-    means. The alternative is a constant dispersion. Compared is the normal
-    log likelihood of Pearson's residuals, the pseudo-likelihood [1]_.
+    That is the variance of negative binomial counts, of Poisson counts with a share of
+    further zeros, and of Poisson counts whose rates are random factors times their
+    means. The alternative is a constant dispersion. The more likely of two negative
+    binomial distributions, with these variances, decides. Then a maximises the normal
+    likelihood of Pearson's residuals, the pseudo-likelihood [1]_, which is right for
+    variances of counts of any distribution.
 
     Parameters
     ----------
@@ -59,23 +61,45 @@ def growth_of_dispersion(rows, means, n_functions):
     .. [1] M. Davidian and R. J. Carroll (1987). Variance function estimation. Journal
        of the American Statistical Association 82.
     """
-    repeated, counts = repetitions(rows), exposures(rows) * means
+    repeated, exposed = repetitions(rows), exposures(rows)
     freedom = repeated.sum() - 1 - n_functions
     if freedom < 1 or not rows.targets.any():
         return 0.0
-    squares = counts * (rows.targets / means - 1) ** 2 * (repeated.sum() / freedom)
+    counts, expected = exposed * rows.targets, exposed * means
 
-    def misfit(dispersions):
+    def likeliest(shapes):
+        def misfit(scale):
+            return -(repeated @ negative_binomial(counts, expected, shapes / scale))
+
+        return -_least(misfit)[1]
+
+    gain = likeliest(np.ones(len(counts))) - likeliest(expected)
+    if not gain > LEAST_GAIN:
+        return 0.0
+    squares = (counts - expected) ** 2 / expected * (repeated.sum() / freedom)
+
+    def misfit(growth):
+        dispersions = 1.0 + growth * expected
         return repeated @ (np.log(dispersions) + squares / dispersions)
 
-    constant = max(1.0, repeated @ squares / repeated.sum())
+    return _least(misfit)[0]
+
+
+def negative_binomial(counts, means, shapes):
+    """Return log probabilities of counts, without the terms of the counts alone."""
+    log_ratios = np.log1p(shapes / means)
+    rising = gammaln(counts + shapes) - gammaln(shapes)
+    return rising - counts * log_ratios - shapes * np.log1p(means / shapes)
+
+
+def _least(misfit):
+    """Return the argument between LEAST and MOST of least misfit, and the misfit."""
     found = minimize_scalar(
-        lambda log_growth: misfit(1.0 + math.exp(log_growth) * counts),
-        bounds=(math.log(LEAST_GROWTH), math.log(MOST_GROWTH)),
+        lambda log_argument: misfit(math.exp(log_argument)),
+        bounds=(math.log(LEAST), math.log(MOST)),
         method="bounded",
     )
-    gain = misfit(np.full(len(counts), constant)) - found.fun
-    return math.exp(found.x) if gain > LEAST_GAIN else 0.0
+    return math.exp(found.x), found.fun
 
 
 def dispersion_of(rows, means, n_functions):

@@ -26,8 +26,8 @@ from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._interactions import _Interactions
 from ._rated_chain import MOVES, RatedChain
 
-# Number of short runs that estimate the dispersion, and of sweeps of each, at most
-# those of the chains.
+# Number of short runs that estimate the dispersion, but for one more if it grows with
+# the mean, and of sweeps of each, at most those of the chains.
 N_PILOTS, PILOT_SWEEPS = 2, 100
 # Of the chain.
 # Least r / m. A larger value makes the two likelihoods closer, but the chain slower,
@@ -182,11 +182,11 @@ class SparseAdditiveGibbsPoissonRegressor(
     features. The Poisson posterior is then too narrow, and includes variables without
     effect. "auto" divides lambda by the dispersion, as quasi-Poisson regression
     multiplies its variances by it [3]_. The dispersion is Pearson's statistic over its
-    degrees of freedom, corrected for small means [4]_, at least 1, from two short runs.
-    If variances m (1 + a m) of counts of mean m have a larger pseudo-likelihood [5]_ in
-    these runs, the weight of each row is divided by its own 1 + a m, and
+    degrees of freedom, corrected for small means [4]_, at least 1, from short runs.
+    If negative binomial counts with variances m (1 + a m) are likelier in these runs
+    than those with m (1 + a), the weight of each row is divided by its own 1 + a m, and
     `inverse_temperature_` is the sum: else rows of large means would select variables
-    by their noise.
+    by their noise. Then a maximises a pseudo-likelihood [5]_.
     "likelihood" warns if it is clearly above 1.
 
     If all targets are equal, no variable is in the model.
@@ -474,8 +474,9 @@ class SparseAdditiveGibbsPoissonRegressor(
             temperature = float(self.inverse_temperature)
             return temperature, total / temperature, 0.0
         pilot = self._chain(problem, problem.weights, rng)
-        dispersions = 1.0
-        for _ in range(N_PILOTS):
+        dispersions, growth, n_runs = 1.0, 0.0, 0
+        while n_runs < N_PILOTS + (growth > 0):
+            n_runs += 1
             pilot.temper(problem.weights / dispersions)
             pilot.settle()
             n_sweeps = min(PILOT_SWEEPS, self.n_iter)

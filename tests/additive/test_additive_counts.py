@@ -298,21 +298,21 @@ def test_deviations_of_small_and_of_large_counts(kind):
     """Squared errors are the variances in both halves; noise selects no variable.
 
     The mean of 1,000 squared errors over their variances has a standard deviation of
-    about .1 here.
+    about .15 for the smaller and .1 for the larger counts, as the growth has.
     """
     rng = np.random.default_rng(1)
-    X = rng.uniform(-1, 1, size=(2400, 12))
+    X = rng.uniform(-1, 1, size=(3200, 12))
     means = np.exp(1.0 + 2.5 * X[:, 0])
     y, growth = overdispersed(kind, means, rng)
-    model = made(n_iter=400, burn_in=200).fit(X[:400], y[:400])
+    model = made(n_iter=200, burn_in=100).fit(X[:1200], y[:1200])
     assert (model.dispersion_growth_ > 0) == (growth > 0)
     assert_array_equal(model.get_support(indices=True), [0])
-    found, std = model.predict(X[400:], return_std=True)
-    squares = (y[400:] - found) ** 2 / std**2
+    found, std = model.predict(X[1200:], return_std=True)
+    squares = (y[1200:] - found) ** 2 / std**2
     large = found > np.median(found)
-    assert_allclose([squares[large].mean(), squares[~large].mean()], 1, rtol=0.3)
-    total = 400 / model.inverse_temperature_
-    expected = 1 + model.dispersion_growth_ * means[:400]
+    assert_allclose([squares[large].mean(), squares[~large].mean()], 1, rtol=0.45)
+    total = 1200 / model.inverse_temperature_
+    expected = 1 + model.dispersion_growth_ * means[:1200]
     if growth:
         assert_allclose(total, 1 / np.mean(1 / expected), rtol=0.1)
 
