@@ -66,13 +66,6 @@ def sum_by_root(roots, weights, start, shares):
 
 
 @kernel
-def trace_roots(roots, ancestors, traced):
-    """Write the root of each offspring's ancestor to `traced`."""
-    for i in range(ancestors.shape[0]):
-        traced[i] = roots[ancestors[i]]
-
-
-@kernel
 def draw_ancestors(weights, order, starts, counts, points, ancestors):
     """Invert the distribution function of the weights, cell by cell (Algorithm 3).
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.filtering import sum_by_root, trace_roots
+from .._kernels.filtering import sum_by_root
 from ._resampling import one_cell
 
 MOST_CONCENTRATED = 0.1  # sum of squared weights of ancestors at which a block ends
@@ -43,9 +43,7 @@ def traced_lineage(lineage, weights, ancestors):
     concentration, change = _block(lineage, weights)
     if concentration > MOST_CONCENTRATED:
         lineage = new_block(weights, lineage.variance + change)
-    roots = np.empty_like(ancestors)
-    trace_roots(lineage.roots, ancestors, roots)
-    return Lineage(roots, lineage.start, lineage.variance)
+    return lineage._replace(roots=lineage.roots.take(ancestors))
 
 
 def log_likelihood_variance(cloud):

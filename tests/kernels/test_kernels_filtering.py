@@ -69,14 +69,6 @@ def test_sum_by_root(kernel):
     assert_allclose(found, (np.sum(np.square(expected)), changes))
 
 
-@twin_of(filtering.trace_roots)
-def test_trace_roots(kernel):
-    roots, ancestors = np.random.default_rng(0).integers(30, size=(2, 30))
-    traced = np.empty(30, dtype=np.int64)
-    kernel(roots, ancestors, traced)
-    assert_array_equal(traced, roots[ancestors])
-
-
 def cells_and_ancestors(kernel, seed, draw):
     """What a kernel draws in four cells, and the inverse of the distribution function.
 
