@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._arguments import check_count
+from ._missing import patterns_of
 
 
 class ConditionalMixture:
@@ -78,9 +79,6 @@ class ConditionalMixture:
 
     def _patterns(self):
         """Yield the patterns of missing values, and the indices of their rows."""
-        incomplete = np.flatnonzero(np.isnan(self._X).any(axis=1))
-        holes = np.isnan(self._X[incomplete])
-        patterns, which = np.unique(holes, axis=0, return_inverse=True)
-        for number in range(len(patterns)):
-            own = patterns[number : number + 1]
-            yield self._scorer.patterns(own), incomplete[which.ravel() == number]
+        patterns, at, sizes = patterns_of(self._X)
+        for holes, own in zip(patterns, np.split(at, sizes.cumsum()[:-1]), strict=True):
+            yield self._scorer.patterns(holes[None]), own

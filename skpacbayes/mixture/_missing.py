@@ -129,6 +129,26 @@ class IndependentPattern:
         return locations, scales, self.degrees
 
 
+def patterns_of(rows):
+    """Return the patterns of missing values, and the rows of each.
+
+    Returns
+    -------
+    patterns : ndarray of shape (n_patterns, n_features)
+        Whether the feature is missing.
+    at : ndarray of shape (n_incomplete_rows,)
+        Indices of the rows: those of the first pattern, of the second, ...
+    sizes : ndarray of shape (n_patterns,)
+        Number of rows of each.
+    """
+    holes = np.isnan(rows)
+    at = np.flatnonzero(holes.any(axis=1))
+    patterns, which, sizes = np.unique(
+        holes[at], axis=0, return_inverse=True, return_counts=True
+    )
+    return patterns, at[np.argsort(which.ravel(), kind="stable")], sizes
+
+
 def alike(rows):
     """Yield patterns with equally many missing values and about as many rows.
 
@@ -140,12 +160,8 @@ def alike(rows):
     real : ndarray of shape (n_patterns, n_rows)
         Zero where an index fills up a pattern of fewer rows; otherwise one.
     """
-    holes = np.isnan(rows)
-    at = np.flatnonzero(holes.any(axis=1))
-    patterns, which, sizes = np.unique(
-        holes[at], axis=0, return_inverse=True, return_counts=True
-    )
-    at, ends = at[np.argsort(which.ravel(), kind="stable")], sizes.cumsum()
+    patterns, at, sizes = patterns_of(rows)
+    ends = sizes.cumsum()
     kinds = np.column_stack([patterns.sum(axis=1), np.frexp(sizes)[1]])
     for kind in np.unique(kinds, axis=0):
         own = np.flatnonzero((kinds == kind).all(axis=1))
