@@ -37,71 +37,6 @@ def exposures(rows):
     return rows.weights / repetitions(rows)
 
 
-def growth_of_dispersion(rows, means, n_functions):
-    """Return a, if the variance of counts of mean m grows as m (1 + a m); otherwise 0.
-
-    That is the variance of negative binomial counts, of Poisson counts with a share of
-    further zeros, and of Poisson counts whose rates are random factors times their
-    means. The alternative is a constant dispersion. The more likely of two negative
-    binomial distributions, with these variances, decides. Then a maximises the normal
-    likelihood of Pearson's residuals, the pseudo-likelihood [1]_, which is right for
-    variances of counts of any distribution.
-
-    Parameters
-    ----------
-    rows : Rows or Problem
-        Targets and weights.
-    means : ndarray of shape (n_samples,)
-        Means of the targets.
-    n_functions : float
-        Number of fitted functions, without the intercept.
-
-    References
-    ----------
-    .. [1] M. Davidian and R. J. Carroll (1987). Variance function estimation. Journal
-       of the American Statistical Association 82.
-    """
-    repeated, exposed = repetitions(rows), exposures(rows)
-    freedom = repeated.sum() - 1 - n_functions
-    if freedom < 1 or not rows.targets.any():
-        return 0.0
-    counts, expected = exposed * rows.targets, exposed * means
-
-    def likeliest(shapes):
-        def misfit(scale):
-            return -(repeated @ negative_binomial(counts, expected, shapes / scale))
-
-        return -_least(misfit)[1]
-
-    gain = likeliest(np.ones(len(counts))) - likeliest(expected)
-    if not gain > LEAST_GAIN:
-        return 0.0
-    squares = (counts - expected) ** 2 / expected * (repeated.sum() / freedom)
-
-    def misfit(growth):
-        dispersions = 1.0 + growth * expected
-        return repeated @ (np.log(dispersions) + squares / dispersions)
-
-    return _least(misfit)[0]
-
-
-def negative_binomial(counts, means, shapes):
-    """Return log probabilities of counts, without the terms of the counts alone."""
-    log_ratios = np.log1p(shapes / means)
-    rising = gammaln(counts + shapes) - gammaln(shapes)
-    return rising - counts * log_ratios - shapes * np.log1p(means / shapes)
-
-
-def _least(misfit):
-    """Return the argument between LEAST and MOST of least misfit, and the misfit."""
-    found = minimize_scalar(
-        lambda log_argument: misfit(math.exp(log_argument)),
-        bounds=(math.log(LEAST), math.log(MOST)),
-        method="bounded",
-    )
-    return math.exp(found.x), found.fun
-
-
 def dispersion_of(rows, means, n_functions):
     """Estimate the dispersion of counts [1]_.
 
@@ -129,6 +64,65 @@ def dispersion_of(rows, means, n_functions):
     freedom = max(repeated.sum() - 1 - n_functions, 1.0)
     pearson = rows.weights @ (means * (ratios - 1) ** 2) / freedom
     return float(pearson * repeated.sum() / (repeated @ ratios))
+
+
+def growth_of_dispersion(rows, means, n_functions):
+    """Return a, if the variance of counts of mean m grows as m (1 + a m); otherwise 0.
+
+    That is the variance of negative binomial counts, of Poisson counts with a share of
+    further zeros, and of Poisson counts whose rates are random factors times their
+    means. The alternative is a constant dispersion. The more likely of two negative
+    binomial distributions, with these variances, decides. Then a maximises the normal
+    likelihood of Pearson's residuals, the pseudo-likelihood [1]_, which is right for
+    variances of counts of any distribution.
+
+    The parameters are those of :func:`dispersion_of`.
+
+    References
+    ----------
+    .. [1] M. Davidian and R. J. Carroll (1987). Variance function estimation. Journal
+       of the American Statistical Association 82.
+    """
+    repeated, exposed = repetitions(rows), exposures(rows)
+    freedom = repeated.sum() - 1 - n_functions
+    if freedom < 1 or not rows.targets.any():
+        return 0.0
+    counts, expected = exposed * rows.targets, exposed * means
+
+    constant, growing = (
+        _least(
+            lambda scale, shapes=shapes: (
+                -(repeated @ negative_binomial(counts, expected, shapes / scale))
+            )
+        )[1]
+        for shapes in (expected, np.ones(len(counts)))
+    )
+    if not constant - growing > LEAST_GAIN:
+        return 0.0
+    squares = (counts - expected) ** 2 / expected * (repeated.sum() / freedom)
+
+    def misfit(growth):
+        dispersions = 1.0 + growth * expected
+        return repeated @ (np.log(dispersions) + squares / dispersions)
+
+    return _least(misfit)[0]
+
+
+def negative_binomial(counts, means, shapes):
+    """Return log probabilities of counts, without the terms of the counts alone."""
+    log_ratios = np.log1p(shapes / means)
+    rising = gammaln(counts + shapes) - gammaln(shapes)
+    return rising - counts * log_ratios - shapes * np.log1p(means / shapes)
+
+
+def _least(misfit):
+    """Return the argument between LEAST and MOST of least misfit, and the misfit."""
+    found = minimize_scalar(
+        lambda log_argument: misfit(math.exp(log_argument)),
+        bounds=(math.log(LEAST), math.log(MOST)),
+        method="bounded",
+    )
+    return math.exp(found.x), found.fun
 
 
 def error_of_dispersion(rows, means):

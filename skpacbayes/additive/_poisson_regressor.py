@@ -324,11 +324,9 @@ class SparseAdditiveGibbsPoissonRegressor(
         problem = self._paired(problem, first)
         if not np.ptp(rows.targets):  # else the prior alone would select, from zeros
             problem = problem._replace(ranks=np.zeros_like(problem.ranks))
-        temperature, dispersions, growth = self._temperature(problem, rng)
+        temperature, weights, growth = self._temperature(problem, rng)
         total = float(rows.weights.sum())
-        exponents = rows.weights * (temperature / total)
-        if growth:
-            exponents = rows.weights / dispersions
+        exponents = weights * (temperature / total)
         chains = []
         for seed in rng.spawn(self.n_chains):
             chain = self._chain(problem, exponents, seed)
@@ -352,19 +350,14 @@ class SparseAdditiveGibbsPoissonRegressor(
             )
         usual = isinstance(self.inverse_temperature, str) and self.slab_scale == 1.0
         predict = self._predicted if usual else None
-        weights = None if are_counts(rows) else sample_weight
-        noise = max(dispersion, 1.0)
-        if growth:
-            noise = total / temperature
-            rows = rows._replace(weights=exponents * noise)
         warn_of_fit(
             self,
-            rows,
-            weights,
+            rows._replace(weights=weights),
+            None if are_counts(rows) else sample_weight,
             problem.among,
             predict,
             np.positive,  # variances of counts are their means
-            noise=noise,
+            noise=total / temperature if growth else max(dispersion, 1.0),
         )
         return self
 
@@ -458,26 +451,27 @@ class SparseAdditiveGibbsPoissonRegressor(
         return self._chain_of(PoissonChain, problem, exponents, self.slab_scale**2, rng)
 
     def _temperature(self, problem, rng):
-        """Return the inverse temperature, and the dispersions of the rows.
+        """Return the inverse temperature, and weights of the rows of the same sum.
 
         Returns
         -------
         inverse_temperature : float
-        dispersions : float or ndarray of shape (n_samples,)
+        weights : ndarray of shape (n_samples,)
+            Those given, less for rows of a larger dispersion than others.
         growth : float
             See `dispersion_growth_`.
         """
-        total = problem.weights.sum()
+        weights = problem.weights
+        total = weights.sum()
         if self.inverse_temperature == "likelihood":
-            return float(total), 1.0, 0.0
+            return float(total), weights, 0.0
         if self.inverse_temperature != "auto":
-            temperature = float(self.inverse_temperature)
-            return temperature, total / temperature, 0.0
-        pilot = self._chain(problem, problem.weights, rng)
+            return float(self.inverse_temperature), weights, 0.0
+        pilot = self._chain(problem, weights, rng)
         dispersions, growth, n_runs = 1.0, 0.0, 0
         while n_runs < N_PILOTS + (growth > 0):
             n_runs += 1
-            pilot.temper(problem.weights / dispersions)
+            pilot.temper(weights / dispersions)
             pilot.settle()
             n_sweeps = min(PILOT_SWEEPS, self.n_iter)
             means, n_functions = 0.0, 0.0
@@ -491,10 +485,11 @@ class SparseAdditiveGibbsPoissonRegressor(
             growth = growth_of_dispersion(problem, means, n_functions)
             if growth:
                 dispersions = 1.0 + growth * exposures(problem) * means
-        temperature = total / dispersions
-        if growth:
-            temperature = (problem.weights / dispersions).sum()
-        return float(temperature), dispersions, growth
+        if not growth:
+            return float(total / dispersions), weights, 0.0
+        weights = weights / dispersions
+        temperature = weights.sum()
+        return float(temperature), weights * (total / temperature), growth
 
     def _variation(self, means):
         """Return the variances of counts of these means, over the means."""
