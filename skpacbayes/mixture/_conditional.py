@@ -80,5 +80,5 @@ class ConditionalMixture:
     def _patterns(self):
         """Yield the patterns of missing values, and the indices of their rows."""
         patterns, at, sizes = patterns_of(self._X)
-        for holes, own in zip(patterns, np.split(at, sizes.cumsum()[:-1]), strict=True):
-            yield self._scorer.patterns(holes[None]), own
+        for holes, end, size in zip(patterns, sizes.cumsum(), sizes, strict=True):
+            yield self._scorer.patterns(holes[None]), at[end - size : end]
