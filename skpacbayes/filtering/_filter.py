@@ -27,7 +27,7 @@ from ._density import (
 )
 from ._forecast import log_scores, simulated, summarised
 from ._generators import continued, seeded
-from ._likelihood_noise import log_likelihood_variance
+from ._likelihood_noise import log_likelihood_variance, warn_of_noise
 from ._model import CalledModel, asked_for
 from ._resampling import SCHEMES, draw, one_cell
 from ._sampling import Bootstrap, QuasiMonteCarlo
@@ -679,7 +679,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = None, self._continued()
         rows = rows_of(X, inputs, self.model_)
-        collapses = Collapses(sampling)
+        collapses = Collapses()
         for _, row in zip(self._tasks(len(X), "row", X), rows, strict=False):
             step = self._learn_row(cloud, row, model, sampling, generator)
             collapses.note(step, row, cloud)
@@ -687,7 +687,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             yield step, row
         self._cloud, self._random_state = cloud, generator.bit_generator.state
         self._ends = first_and_last(X[: self.n_samples_seen_])  # a callback may stop it
-        self._has_warned_of_noise = collapses.warn()
+        collapses.warn()
+        self._has_warned_of_noise = warn_of_noise(cloud, sampling)
 
     def _begin(self):
         """Return the initial state, before any row."""
@@ -722,7 +723,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = self._cloud, self._continued()
         observes = hasattr(model.model, "observe")
-        collapses = Collapses(sampling, self._has_warned_of_noise)
+        collapses = Collapses()
         for i, row in enumerate(rows_of(X, inputs, model.model)):
             first = cloud is None  # nothing to forecast the row from
             if observes and first:
@@ -732,8 +733,10 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             cloud = step.cloud
             if observes and not first:
                 model = self._called_model(model.model.observe(X[i : i + 1]))
+        collapses.warn()
+        warned = warn_of_noise(cloud, sampling, self._has_warned_of_noise)
         return {
-            "_has_warned_of_noise": collapses.warn(),
+            "_has_warned_of_noise": warned,
             "_cloud": cloud,
             "model_": model.model,
             "_random_state": generator.bit_generator.state,
@@ -800,13 +803,14 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         model, sampling = self._called_model(), self._sampling()
         cloud, generator = self._cloud, self._continued(random_state)
         rows = rows_of(X, inputs, model.model)
-        collapses = Collapses(sampling, self._has_warned_of_noise)
+        collapses = Collapses()
         for _, row in zip(self._looks(X), rows, strict=False):
             step = advance(cloud, row, model, sampling, generator, self.underflow)
             collapses.note(step, row, cloud)
             cloud = step.cloud
             yield step, row
         collapses.warn()
+        warn_of_noise(cloud, sampling, self._has_warned_of_noise)
 
     def _looks(self, X):
         """Yield the index of each row, as a task for callbacks."""

@@ -13,7 +13,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from .._base import warn_user
 from .._kernels.filtering import sum_by_root
 from ._resampling import one_cell
 
@@ -22,6 +24,7 @@ MOST_CONCENTRATED = 0.1  # sum of squared weights of ancestors at which a block 
 # square root of the number of rows: an average over many rows is precise. Larger
 # variances are usually underestimated.
 LARGE, PER_ROOT = 2.0, 0.2
+ENOUGH = 100  # least number of particles for a warning: with fewer, all are noisy
 EVEN = 3.0  # the estimate is of independent noise, and evenly spread noise has less
 
 
@@ -51,15 +54,40 @@ def log_likelihood_variance(cloud):
     return cloud.lineage.variance + _block(cloud.lineage, cloud.weights)[1]
 
 
-def is_noisy(cloud, sampling):
-    """Whether the log-likelihood of a cloud varies much between seeds.
+def warn_of_noise(cloud, sampling, has_warned=False):
+    """Warn, once per stream, if the log-likelihood varies much between seeds.
 
-    cloud : Cloud; sampling : Bootstrap or QuasiMonteCarlo.
+    Parameters
+    ----------
+    cloud : Cloud
+        The cloud after the last row.
+    sampling : Bootstrap or QuasiMonteCarlo
+        Sampling scheme of the filter.
+    has_warned : bool, default=False
+        Whether there was a warning earlier in the stream.
+
+    Returns
+    -------
+    has_warned : bool
+        Whether there has been a warning now.
     """
+    if has_warned or len(cloud.weights) < ENOUGH:
+        return has_warned
     limit = max(LARGE, PER_ROOT * math.sqrt(cloud.time + 1))
     if cloud.particles.shape[1] <= sampling.even_up_to:
         limit *= EVEN
-    return log_likelihood_variance(cloud) > limit
+    variance = log_likelihood_variance(cloud)
+    if variance <= limit:
+        return False
+    warn_user(
+        "The log-likelihood has an estimated standard deviation of "
+        f"{variance**0.5:.1f} between seeds, and is on average too low by half the "
+        "variance or more: do not compare models by it. The states may be right. Use "
+        "more particles, a proposal, or, if the state has few coordinates, "
+        'method="sqmc".',
+        ConvergenceWarning,
+    )
+    return True
 
 
 def _block(lineage, weights):

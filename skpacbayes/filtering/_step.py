@@ -8,12 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import warn_user
 from .._stream import has_doubled
 from ._cloud import Cloud, Step, forecast, moments, unweighted, weigh
-from ._likelihood_noise import (
-    is_noisy,
-    log_likelihood_variance,
-    new_block,
-    traced_lineage,
-)
+from ._likelihood_noise import new_block, traced_lineage
 from ._tempering import tempered
 
 FEWEST = 1.5  # effective sample size below which one particle dominates
@@ -23,7 +18,6 @@ FEWEST = 1.5  # effective sample size below which one particle dominates
 EDGES = (3.0, 2.6), (10.0, 3.2)
 MOST_STAGES = 8  # of tempering, each of which moves particles a step only
 ENOUGH = 50  # least number of particles for a warning
-ENOUGH_FOR_LIKELIHOOD = 100  # for that of its noise, which fewer always have
 # A column of the state that hardly moves is looked for whenever the number of rows has
 # doubled, from FIRST_LOOK on. It is lost where its values are those of fewer particles
 # of row 0 than ROOTS, by their weights; but of three or more, which tell it from
@@ -110,10 +104,7 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
 class Collapses:
     """Rows of zero likelihood, and rows that leave few values, for warnings."""
 
-    def __init__(self, sampling, has_warned=False):
-        """`has_warned`: whether the stream was warned of a noisy log-likelihood."""
-        self._sampling, self._has_warned = sampling, has_warned
-        self._last = None  # the cloud after the rows
+    def __init__(self):
         self._times, self._n, self._vanished, self._constant = [], 0, [], None
         self._far = []  # rows that took many stages of tempering
 
@@ -123,7 +114,6 @@ class Collapses:
         before : the cloud before the step, or None.
         """
         cloud = step.cloud
-        self._last = cloud
         looks = has_doubled(cloud.time, cloud.time + 1) and cloud.time >= FIRST_LOOK - 1
         if looks and before is not None and self._constant is None:
             self._constant = lost_constant(before, step)
@@ -138,10 +128,7 @@ class Collapses:
             self._n = len(cloud.weights)
 
     def warn(self):
-        """Warn if there were such rows, and there are enough particles.
-
-        Returns whether the stream has been warned of a noisy log-likelihood.
-        """
+        """Warn if there were such rows, and there are enough particles."""
         if self._constant is not None:
             column, count, time = self._constant
             warn_user(
@@ -178,21 +165,6 @@ class Collapses:
                 "try a wider log_likelihood, or more particles.",
                 ConvergenceWarning,
             )
-        enough = self._last is not None and (
-            len(self._last.weights) >= ENOUGH_FOR_LIKELIHOOD
-        )
-        if not self._has_warned and enough and is_noisy(self._last, self._sampling):
-            self._has_warned = True
-            deviation = log_likelihood_variance(self._last) ** 0.5
-            warn_user(
-                "The log-likelihood has an estimated standard deviation of "
-                f"{deviation:.1f} between seeds, and is on average too low by half the "
-                "variance or more: do not compare models by it. The states may be "
-                "right. Use more particles, a proposal, or, if the state has few "
-                'coordinates, method="sqmc".',
-                ConvergenceWarning,
-            )
-        return self._has_warned
 
 
 def named(times):
