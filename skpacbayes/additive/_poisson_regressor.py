@@ -324,9 +324,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         problem = self._paired(problem, first)
         if not np.ptp(rows.targets):  # else the prior alone would select, from zeros
             problem = problem._replace(ranks=np.zeros_like(problem.ranks))
-        temperature, weights, growth = self._temperature(problem, rng)
-        total = float(rows.weights.sum())
-        exponents = weights * (temperature / total)
+        temperature, exponents, growth = self._temperature(problem, rng)
         chains = []
         for seed in rng.spawn(self.n_chains):
             chain = self._chain(problem, exponents, seed)
@@ -338,6 +336,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         means = self._means_and_variances(rows.X)[0]
         n_functions = found.posterior.inclusion().sum()
         dispersion = dispersion_of(rows, means, n_functions)
+        total = float(rows.weights.sum())
         self._computed = found._replace(
             dispersion=dispersion, total_weight=total, growth=growth
         )
@@ -352,12 +351,12 @@ class SparseAdditiveGibbsPoissonRegressor(
         predict = self._predicted if usual else None
         warn_of_fit(
             self,
-            rows._replace(weights=weights),
+            rows,
             None if are_counts(rows) else sample_weight,
             problem.among,
             predict,
             np.positive,  # variances of counts are their means
-            noise=total / temperature if growth else max(dispersion, 1.0),
+            exponents=exponents,
         )
         return self
 
@@ -451,13 +450,13 @@ class SparseAdditiveGibbsPoissonRegressor(
         return self._chain_of(PoissonChain, problem, exponents, self.slab_scale**2, rng)
 
     def _temperature(self, problem, rng):
-        """Return the inverse temperature, and weights of the rows of the same sum.
+        """Return the inverse temperature, and what it is the sum of.
 
         Returns
         -------
         inverse_temperature : float
-        weights : ndarray of shape (n_samples,)
-            Those given, less for rows of a larger dispersion than others.
+        exponents : ndarray of shape (n_samples,)
+            Exponents of the likelihoods of the rows.
         growth : float
             See `dispersion_growth_`.
         """
@@ -466,7 +465,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         if self.inverse_temperature == "likelihood":
             return float(total), weights, 0.0
         if self.inverse_temperature != "auto":
-            return float(self.inverse_temperature), weights, 0.0
+            temperature = float(self.inverse_temperature)
+            return temperature, weights * (temperature / total), 0.0
         pilot = self._chain(problem, weights, rng)
         dispersions, growth, n_runs = 1.0, 0.0, 0
         while n_runs < N_PILOTS + (growth > 0):
@@ -485,11 +485,8 @@ class SparseAdditiveGibbsPoissonRegressor(
             growth = growth_of_dispersion(problem, means, n_functions)
             if growth:
                 dispersions = 1.0 + growth * exposures(problem) * means
-        if not growth:
-            return float(total / dispersions), weights, 0.0
-        weights = weights / dispersions
-        temperature = weights.sum()
-        return float(temperature), weights * (total / temperature), growth
+        exponents = weights / dispersions
+        return float(exponents.sum()), exponents, growth
 
     def _variation(self, means):
         """Return the variances of counts of these means, over the means."""

@@ -293,6 +293,32 @@ def test_dispersion_that_grows_with_the_mean_is_told_from_constant(kind):
         assert_allclose(same, found, rtol=1e-9)
 
 
+@pytest.mark.parametrize("level", [1e2, 1e5, 1e8, 1e10])
+def test_dispersion_of_counts_of_any_size(level):
+    """Constant dispersions are told from growing ones, small and large."""
+    rng = np.random.default_rng(2)
+    means = level * np.exp(rng.normal(size=300))
+    for constant in (0.0, 2.0, level / 20):
+        rates = means if constant == 0 else rng.gamma(means / constant, constant)
+        rows = Rows(None, rng.poisson(rates).astype(float), np.ones(300))
+        assert growth_of_dispersion(rows, means, 0.0) == 0
+    for growth in (0.5, 20 / level):
+        rates = means * rng.gamma(1 / growth, growth, size=300)
+        rows = Rows(None, rng.poisson(rates).astype(float), np.ones(300))
+        assert_allclose(growth_of_dispersion(rows, means, 0.0), growth, rtol=0.33)
+
+
+def test_rows_that_count_less_are_not_taken_for_unequal_weights():
+    """The dispersion gives nearly all of the weight to thirty rows of small counts."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 2))
+    X[:, 0] = rng.random(600) < 0.95
+    means = np.exp(7.0 * X[:, 0] - 1.5)
+    y = rng.poisson(means * rng.gamma(1.0, 1.0, size=600))
+    model = made().fit(X, y, sample_weight=np.full(600, 0.9))  # warnings are errors
+    assert model.dispersion_growth_ > 0.5
+
+
 @pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
 def test_deviations_of_small_and_of_large_counts(kind):
     """Squared errors are the variances in both halves; noise selects no variable.
