@@ -20,6 +20,7 @@ from ._dispersion import (
     exposures,
     growth_of_dispersion,
     warn_of_dispersion,
+    warn_of_far_count,
 )
 from ._doubts import warn_of_fit
 from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
@@ -342,6 +343,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         )
         if self.inverse_temperature == "likelihood":
             warn_of_dispersion(dispersion, error_of_dispersion(rows, means))
+        else:
+            warn_of_far_count(rows, means, growth, dispersion)
         if not rows.targets.any():
             warn_user(
                 f"All of the {len(rows.X)} counts are zero: no variable is selected, "

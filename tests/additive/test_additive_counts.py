@@ -24,7 +24,11 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRegressor,
 )
 from skpacbayes.additive._conditional_draws import slice_draw
-from skpacbayes.additive._dispersion import dispersion_of, growth_of_dispersion
+from skpacbayes.additive._dispersion import (
+    dispersion_of,
+    growth_of_dispersion,
+    warn_of_far_count,
+)
 from skpacbayes.additive._drawn_base import Rows
 from skpacbayes.additive._poisson_regressor import PoissonChain
 from skpacbayes.additive._rated_chain import ModelSpace
@@ -317,6 +321,25 @@ def test_rows_that_count_less_are_not_taken_for_unequal_weights():
     y = rng.poisson(means * rng.gamma(1.0, 1.0, size=600))
     model = made().fit(X, y, sample_weight=np.full(600, 0.9))  # warnings are errors
     assert model.dispersion_growth_ > 0.5
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
+def test_one_far_count_is_told_of(kind):
+    """Without it there is no warning of 20 tables; warnings are errors."""
+    rng = np.random.default_rng(3)
+    for number in range(20):
+        means = np.exp(1.0 + 0.8 * rng.normal(size=200))
+        y = overdispersed(kind, means, rng)[0].astype(float)
+        rows = Rows(None, y, np.ones(200))
+        growth = growth_of_dispersion(rows, means, 0.0)
+        warn_of_far_count(rows, means, growth, dispersion_of(rows, means, 0.0))
+        y[number] = 10_000.0
+        growth = growth_of_dispersion(rows, means, 0.0)
+        with pytest.warns(UserWarning, match="One count, 10000 where .* is expected"):
+            warn_of_far_count(rows, means, growth, dispersion_of(rows, means, 0.0))
+    X = rng.integers(2, size=(200, 3))  # no effect can follow one row
+    with pytest.warns(UserWarning, match="of the dispersion: effects may be hidden"):
+        made().fit(X, y)
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
