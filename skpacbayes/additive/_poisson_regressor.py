@@ -27,9 +27,9 @@ from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._interactions import _Interactions
 from ._rated_chain import MOVES, RatedChain
 
-# Number of short runs that estimate the dispersion, but for one more if it grows with
-# the mean, and of sweeps of each, at most those of the chains.
-N_PILOTS, PILOT_SWEEPS = 2, 100
+# Largest number of short runs that estimate the dispersion, and of sweeps of each, at
+# most those of the chains; change of the log inverse temperature that ends the runs.
+MOST_PILOTS, PILOT_SWEEPS, SETTLED = 6, 100, 0.1
 # Of the chain.
 # Least r / m. A larger value makes the two likelihoods closer, but the chain slower,
 # since rates of larger shapes depend more strongly on the scores.
@@ -471,10 +471,10 @@ class SparseAdditiveGibbsPoissonRegressor(
             temperature = float(self.inverse_temperature)
             return temperature, weights * (temperature / total), 0.0
         pilot = self._chain(problem, weights, rng)
-        dispersions, growth, n_runs = 1.0, 0.0, 0
-        while n_runs < N_PILOTS + (growth > 0):
-            n_runs += 1
-            pilot.temper(weights / dispersions)
+        exponents, growth = weights, 0.0
+        for _ in range(MOST_PILOTS):
+            before, grew = exponents.sum(), growth > 0
+            pilot.temper(exponents)
             pilot.settle()
             n_sweeps = min(PILOT_SWEEPS, self.n_iter)
             means, n_functions = 0.0, 0.0
@@ -488,7 +488,10 @@ class SparseAdditiveGibbsPoissonRegressor(
             growth = growth_of_dispersion(problem, means, n_functions)
             if growth:
                 dispersions = 1.0 + growth * exposures(problem) * means
-        exponents = weights / dispersions
+            exponents = weights / dispersions
+            change = abs(math.log(exponents.sum() / before))
+            if change < SETTLED and grew == (growth > 0):
+                break
         return float(exponents.sum()), exponents, growth
 
     def _variation(self, means):
