@@ -401,7 +401,8 @@ def test_counts_without_an_event_or_with_large_numbers():
     assert np.isfinite(large.predict(X)).all()
     one = np.zeros(len(X))
     one[0] = 1000.0
-    with pytest.warns(UserWarning, match="One count, 1000 where"):
+    influence = pytest.warns(UserWarning, match="larger in rows with a large influence")
+    with influence, pytest.warns(UserWarning, match="One count, 1000 where"):
         lonely = made().fit(X, one)
     mean, std = lonely.predict(X, return_std=True)
     assert np.isfinite(mean).all()
