@@ -11,8 +11,10 @@ from .._base import warn_user
 WHOLE = 1e-6  # relative tolerance within which a count is an integer
 DISPERSED = 1.2  # dispersion from which counts are overdispersed
 N_ERRORS = 5.0  # and standard errors of the dispersion above 1
+MOST_OF_ONE = 0.8  # share of one count in the squared residuals from which it is far
 LEAST_GAIN = 5.0  # of log likelihood, of a dispersion that grows with the mean
-LEAST, MOST = 1e-6, 1e4  # of its growth, and of a constant dispersion minus 1
+# Of the dispersion minus 1 of a mean count, the largest relative to one plus this mean.
+LEAST, MOST = 1e-3, 1e4
 
 
 def are_counts(rows):
@@ -89,23 +91,34 @@ def growth_of_dispersion(rows, means, n_functions):
         return 0.0
     counts, expected = exposed * rows.targets, exposed * means
 
+    mean = repeated @ expected / repeated.sum()
+
+    def least(misfit):
+        """Return the dispersion minus 1 of a mean count of least misfit, and that."""
+        found = minimize_scalar(
+            lambda log_excess: misfit(math.exp(log_excess)),
+            bounds=(math.log(LEAST), math.log(MOST * (1 + mean))),
+            method="bounded",
+        )
+        return math.exp(found.x), found.fun
+
     constant, growing = (
-        _least(
-            lambda scale, shapes=shapes: (
-                -(repeated @ negative_binomial(counts, expected, shapes / scale))
+        least(
+            lambda excess, unit=unit: (
+                -(repeated @ negative_binomial(counts, expected, unit / excess))
             )
         )[1]
-        for shapes in (expected, np.ones(len(counts)))
+        for unit in (expected, np.full(len(counts), mean))
     )
     if not constant - growing > LEAST_GAIN:
         return 0.0
     squares = (counts - expected) ** 2 / expected * (repeated.sum() / freedom)
 
-    def misfit(growth):
-        dispersions = 1.0 + growth * expected
+    def misfit(excess):
+        dispersions = 1.0 + excess * (expected / mean)
         return repeated @ (np.log(dispersions) + squares / dispersions)
 
-    return _least(misfit)[0]
+    return least(misfit)[0] / mean
 
 
 def negative_binomial(counts, means, shapes):
@@ -113,16 +126,6 @@ def negative_binomial(counts, means, shapes):
     log_ratios = np.log1p(shapes / means)
     rising = gammaln(counts + shapes) - gammaln(shapes)
     return rising - counts * log_ratios - shapes * np.log1p(means / shapes)
-
-
-def _least(misfit):
-    """Return the argument between LEAST and MOST of least misfit, and the misfit."""
-    found = minimize_scalar(
-        lambda log_argument: misfit(math.exp(log_argument)),
-        bounds=(math.log(LEAST), math.log(MOST)),
-        method="bounded",
-    )
-    return math.exp(found.x), found.fun
 
 
 def error_of_dispersion(rows, means):
@@ -145,9 +148,39 @@ def warn_of_dispersion(dispersion, error):
     error : float
         Its standard error for Poisson counts.
     """
-    if dispersion > max(DISPERSED, 1.0 + N_ERRORS * error):
+    if _is_clear(dispersion, error):
         warn_user(
             f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
             "without effect may be selected, and intervals are too narrow. Set "
             "inverse_temperature='auto'."
         )
+
+
+def warn_of_far_count(rows, means, growth, dispersion):
+    """Warn if the counts are clearly overdispersed, but nearly all by one of them.
+
+    Parameters
+    ----------
+    rows, means
+        See :func:`dispersion_of`.
+    growth : float
+        See :func:`growth_of_dispersion`.
+    dispersion : float
+        The estimated dispersion.
+    """
+    repeated, exposed = repetitions(rows), exposures(rows)
+    counts, expected = exposed * rows.targets, exposed * means
+    squares = (counts - expected) ** 2 / expected / (1.0 + growth * expected)
+    far = squares.argmax()
+    share = squares[far] / (repeated @ squares)
+    if share > MOST_OF_ONE and _is_clear(dispersion, error_of_dispersion(rows, means)):
+        warn_user(
+            f"One count, {counts[far]:.6g} where {expected[far]:.2g} is expected, "
+            f"makes up {share:.0%} of the dispersion: effects may be hidden, or follow "
+            "this count. Check it, or leave out its row."
+        )
+
+
+def _is_clear(dispersion, error):
+    """Return whether counts are clearly overdispersed."""
+    return dispersion > max(DISPERSED, 1.0 + N_ERRORS * error)

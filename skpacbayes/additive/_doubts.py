@@ -27,7 +27,15 @@ NEAR_RANGE = 0.9  # lengths of a range, from the limits of far rows back to it
 
 
 def warn_of_fit(
-    estimator, rows, sample_weight, products, predict=None, variances=None, noise=1.0
+    estimator,
+    rows,
+    sample_weight,
+    products,
+    predict=None,
+    variances=None,
+    *,
+    noise=1.0,
+    exponents=None,
 ):
     """Warn of what makes a fit doubtful.
 
@@ -48,7 +56,9 @@ def warn_of_fit(
     variances : callable, default=None
         Variances of targets of given means, see :func:`warn_of_noise`.
     noise : float, default=1.0
-        Variance of the noise, or dispersion.
+        Variance of the noise.
+    exponents : ndarray of shape (n_samples,), default=None
+        Weights of the rows over their dispersions. None: their weights.
     """
     (X, y, weights), found = rows, estimator._answer()
     plausible = sample_weight is None or warn_of_weights(weights)
@@ -71,7 +81,7 @@ def warn_of_fit(
         warn_of_noise(
             X,
             y,
-            weights,
+            weights if exponents is None else exponents,
             predict,
             found,
             estimator._categorical(),

@@ -20,15 +20,16 @@ from ._dispersion import (
     exposures,
     growth_of_dispersion,
     warn_of_dispersion,
+    warn_of_far_count,
 )
 from ._doubts import warn_of_fit
 from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._interactions import _Interactions
 from ._rated_chain import MOVES, RatedChain
 
-# Number of short runs that estimate the dispersion, but for one more if it grows with
-# the mean, and of sweeps of each, at most those of the chains.
-N_PILOTS, PILOT_SWEEPS = 2, 100
+# Largest number of short runs that estimate the dispersion, and of sweeps of each, at
+# most those of the chains; change of the log inverse temperature that ends the runs.
+MOST_PILOTS, PILOT_SWEEPS, SETTLED = 6, 100, 0.1
 # Of the chain.
 # Least r / m. A larger value makes the two likelihoods closer, but the chain slower,
 # since rates of larger shapes depend more strongly on the scores.
@@ -324,9 +325,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         problem = self._paired(problem, first)
         if not np.ptp(rows.targets):  # else the prior alone would select, from zeros
             problem = problem._replace(ranks=np.zeros_like(problem.ranks))
-        temperature, weights, growth = self._temperature(problem, rng)
-        total = float(rows.weights.sum())
-        exponents = weights * (temperature / total)
+        temperature, exponents, growth = self._temperature(problem, rng)
         chains = []
         for seed in rng.spawn(self.n_chains):
             chain = self._chain(problem, exponents, seed)
@@ -338,11 +337,14 @@ class SparseAdditiveGibbsPoissonRegressor(
         means = self._means_and_variances(rows.X)[0]
         n_functions = found.posterior.inclusion().sum()
         dispersion = dispersion_of(rows, means, n_functions)
+        total = float(rows.weights.sum())
         self._computed = found._replace(
             dispersion=dispersion, total_weight=total, growth=growth
         )
         if self.inverse_temperature == "likelihood":
             warn_of_dispersion(dispersion, error_of_dispersion(rows, means))
+        else:
+            warn_of_far_count(rows, means, growth, dispersion)
         if not rows.targets.any():
             warn_user(
                 f"All of the {len(rows.X)} counts are zero: no variable is selected, "
@@ -352,12 +354,12 @@ class SparseAdditiveGibbsPoissonRegressor(
         predict = self._predicted if usual else None
         warn_of_fit(
             self,
-            rows._replace(weights=weights),
+            rows,
             None if are_counts(rows) else sample_weight,
             problem.among,
             predict,
             np.positive,  # variances of counts are their means
-            noise=total / temperature if growth else max(dispersion, 1.0),
+            exponents=exponents,
         )
         return self
 
@@ -451,13 +453,13 @@ class SparseAdditiveGibbsPoissonRegressor(
         return self._chain_of(PoissonChain, problem, exponents, self.slab_scale**2, rng)
 
     def _temperature(self, problem, rng):
-        """Return the inverse temperature, and weights of the rows of the same sum.
+        """Return the inverse temperature, and what it is the sum of.
 
         Returns
         -------
         inverse_temperature : float
-        weights : ndarray of shape (n_samples,)
-            Those given, less for rows of a larger dispersion than others.
+        exponents : ndarray of shape (n_samples,)
+            Exponents of the likelihoods of the rows.
         growth : float
             See `dispersion_growth_`.
         """
@@ -466,12 +468,13 @@ class SparseAdditiveGibbsPoissonRegressor(
         if self.inverse_temperature == "likelihood":
             return float(total), weights, 0.0
         if self.inverse_temperature != "auto":
-            return float(self.inverse_temperature), weights, 0.0
+            temperature = float(self.inverse_temperature)
+            return temperature, weights * (temperature / total), 0.0
         pilot = self._chain(problem, weights, rng)
-        dispersions, growth, n_runs = 1.0, 0.0, 0
-        while n_runs < N_PILOTS + (growth > 0):
-            n_runs += 1
-            pilot.temper(weights / dispersions)
+        exponents, growth = weights, 0.0
+        for _ in range(MOST_PILOTS):
+            before, grew = exponents.sum(), growth > 0
+            pilot.temper(exponents)
             pilot.settle()
             n_sweeps = min(PILOT_SWEEPS, self.n_iter)
             means, n_functions = 0.0, 0.0
@@ -485,11 +488,11 @@ class SparseAdditiveGibbsPoissonRegressor(
             growth = growth_of_dispersion(problem, means, n_functions)
             if growth:
                 dispersions = 1.0 + growth * exposures(problem) * means
-        if not growth:
-            return float(total / dispersions), weights, 0.0
-        weights = weights / dispersions
-        temperature = weights.sum()
-        return float(temperature), weights * (total / temperature), growth
+            exponents = weights / dispersions
+            change = abs(math.log(exponents.sum() / before))
+            if change < SETTLED and grew == (growth > 0):
+                break
+        return float(exponents.sum()), exponents, growth
 
     def _variation(self, means):
         """Return the variances of counts of these means, over the means."""

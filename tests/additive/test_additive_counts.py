@@ -24,7 +24,11 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRegressor,
 )
 from skpacbayes.additive._conditional_draws import slice_draw
-from skpacbayes.additive._dispersion import dispersion_of, growth_of_dispersion
+from skpacbayes.additive._dispersion import (
+    dispersion_of,
+    growth_of_dispersion,
+    warn_of_far_count,
+)
 from skpacbayes.additive._drawn_base import Rows
 from skpacbayes.additive._poisson_regressor import PoissonChain
 from skpacbayes.additive._rated_chain import ModelSpace
@@ -293,6 +297,51 @@ def test_dispersion_that_grows_with_the_mean_is_told_from_constant(kind):
         assert_allclose(same, found, rtol=1e-9)
 
 
+@pytest.mark.parametrize("level", [1e2, 1e5, 1e8, 1e10])
+def test_dispersion_of_counts_of_any_size(level):
+    """Constant dispersions are told from growing ones, small and large."""
+    rng = np.random.default_rng(2)
+    means = level * np.exp(rng.normal(size=300))
+    for constant in (0.0, 2.0, level / 20):
+        rates = means if constant == 0 else rng.gamma(means / constant, constant)
+        rows = Rows(None, rng.poisson(rates).astype(float), np.ones(300))
+        assert growth_of_dispersion(rows, means, 0.0) == 0
+    for growth in (0.5, 20 / level):
+        rates = means * rng.gamma(1 / growth, growth, size=300)
+        rows = Rows(None, rng.poisson(rates).astype(float), np.ones(300))
+        assert_allclose(growth_of_dispersion(rows, means, 0.0), growth, rtol=0.33)
+
+
+def test_rows_that_count_less_are_not_taken_for_unequal_weights():
+    """The dispersion gives nearly all of the weight to thirty rows of small counts."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 2))
+    X[:, 0] = rng.random(600) < 0.95
+    means = np.exp(7.0 * X[:, 0] - 1.5)
+    y = rng.poisson(means * rng.gamma(1.0, 1.0, size=600))
+    model = made().fit(X, y, sample_weight=np.full(600, 0.9))  # warnings are errors
+    assert model.dispersion_growth_ > 0.5
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
+def test_one_far_count_is_told_of(kind):
+    """Without it there is no warning of 20 tables; warnings are errors."""
+    rng = np.random.default_rng(3)
+    for number in range(20):
+        means = np.exp(1.0 + 0.8 * rng.normal(size=200))
+        y = overdispersed(kind, means, rng)[0].astype(float)
+        rows = Rows(None, y, np.ones(200))
+        growth = growth_of_dispersion(rows, means, 0.0)
+        warn_of_far_count(rows, means, growth, dispersion_of(rows, means, 0.0))
+        y[number] = 10_000.0
+        growth = growth_of_dispersion(rows, means, 0.0)
+        with pytest.warns(UserWarning, match="One count, 10000 where .* is expected"):
+            warn_of_far_count(rows, means, growth, dispersion_of(rows, means, 0.0))
+    X = rng.integers(2, size=(200, 3))  # no effect can follow one row
+    with pytest.warns(UserWarning, match="of the dispersion: effects may be hidden"):
+        made().fit(X, y)
+
+
 @pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
 def test_deviations_of_small_and_of_large_counts(kind):
     """Squared errors are the variances in both halves; noise selects no variable.
@@ -352,7 +401,8 @@ def test_counts_without_an_event_or_with_large_numbers():
     assert np.isfinite(large.predict(X)).all()
     one = np.zeros(len(X))
     one[0] = 1000.0
-    with pytest.warns(UserWarning, match="larger in rows with a large influence"):
+    influence = pytest.warns(UserWarning, match="larger in rows with a large influence")
+    with influence, pytest.warns(UserWarning, match="One count, 1000 where"):
         lonely = made().fit(X, one)
     mean, std = lonely.predict(X, return_std=True)
     assert np.isfinite(mean).all()
