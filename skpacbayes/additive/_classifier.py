@@ -12,9 +12,12 @@ from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
+from ._conditional_draws import most_probable_slab
 from ._doubts import warn_of_fit
 from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
 from ._interactions import _Interactions
+
+PILOT_SWEEPS = 150  # of the short run that finds the slab's scale, at most `n_iter`
 
 
 class SparseAdditiveGibbsClassifier(
@@ -53,9 +56,10 @@ class SparseAdditiveGibbsClassifier(
         prior probability, so that fewer are selected.
     slab_scale : "auto" or float, default="auto"
         Prior standard deviation of a coefficient, in log odds; the k-th function of a
-        variable has standard deviation 1 / k. "auto": 1 for two classes; for more
-        classes it is drawn by the chains, with the prior 1 plus an exponential variable
-        of mean 1.
+        variable has standard deviation 1 / k. "auto": with the prior 1 plus an
+        exponential variable of mean 1, the most probable value in a short run for two
+        classes; for more classes it is drawn by the chains. Under "pac" it is 1, as the
+        prior must not depend on the rows.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         lambda, the weight of the mean log loss. "likelihood": the total weight of the
         rows, which gives the posterior of logistic regression. "pac", for two classes:
@@ -302,17 +306,15 @@ class SparseAdditiveGibbsClassifier(
         total = rows.weights.sum()
         temperature = self._temperature(total)
         exponents = rows.weights * (temperature / total)
-        variance = self._slab_variance(rows)
         rng = self._generator()
+        seeds = rng.spawn(self.n_chains)
+        variance = self._slab_variance(problem, exponents, rng)
 
         def first(problem):
             return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 
         problem = self._paired(problem, first)
-        chains = [
-            self._chain(problem, exponents, variance, seed)
-            for seed in rng.spawn(self.n_chains)
-        ]
+        chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
         self._run(chains)
         self._computed = self._fitted(problem, chains, temperature, rng)
         self._risk = None
@@ -499,11 +501,16 @@ class SparseAdditiveGibbsClassifier(
                 "'pac', under which the prior must not depend on the rows."
             )
 
-    def _slab_variance(self, rows):
+    def _slab_variance(self, problem, exponents, rng):
         """Return the prior variance of a coefficient; None if the chains draw it."""
         if self.slab_scale != "auto":
             return self.slab_scale**2
-        return None if rows.targets.ndim == 2 else 1.0
+        if problem.targets.ndim == 2:
+            return None
+        if self.inverse_temperature == "pac":
+            return 1.0
+        pilot = self._chain(problem, exponents, 1.0, rng.spawn(1)[0])
+        return most_probable_slab(pilot, min(PILOT_SWEEPS, self.n_iter)) ** 2
 
     def _temperature(self, total):
         """Return the inverse temperature for a total weight of the rows."""

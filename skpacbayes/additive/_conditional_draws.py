@@ -139,6 +139,38 @@ def draw_slab(chains, rng):
         chain.prior = chain.prior.rescaled(variance)
 
 
+def most_probable_slab(chain, n_sweeps):
+    """Return the most probable slab scale, by a short run of a chain.
+
+    Stochastic EM [1]_: after each sweep, the scale maximises its posterior, with the
+    prior of `log_slab_prior`, given averages of the draws so far, recent ones mostly.
+    It is 1 where the coefficients are smaller than that, or there are none.
+
+    Parameters
+    ----------
+    chain : RatedChain
+        The chain, whose scale is changed.
+    n_sweeps : int
+        Number of sweeps.
+
+    References
+    ----------
+    .. [1] B. Delyon, M. Lavielle and E. Moulines (1999). Convergence of a stochastic
+       approximation version of the EM algorithm. Annals of Statistics 27.
+    """
+    averages = np.zeros(2)  # of the number of coefficients, and of their squares' sum
+    for sweep in range(1, n_sweeps + 1):
+        chain.sweep()
+        coefficients = chain.draw.coefficients
+        current = np.array([len(coefficients), coefficients @ coefficients])
+        averages += (current - averages) * min(1.0, 2 / sweep)
+        count, square = averages
+        # Where the derivative of -count log s - square / (2 s^2) - s is zero.
+        scale = max(1.0, np.roots([1.0, count, 0.0, -square]).real.max())
+        chain.prior = chain.prior.rescaled(scale**2)
+    return float(scale)
+
+
 def multiply(chains, log_likelihood, rng, *, with_slab=False):
     """Multiply the draws of chains by a common factor, drawn given all else.
 
