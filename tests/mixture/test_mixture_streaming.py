@@ -153,7 +153,7 @@ def test_all_rows_count_at_any_time():
 
 
 def test_looking_does_not_change_the_stream():
-    (X,) = normal_rows(40, 0)
+    (X,) = normal_rows(30, 0)
     watched = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     blind = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     for row in X:
@@ -378,7 +378,7 @@ def test_a_stream_sorted_by_group_finds_the_groups(name, window):
 def test_a_sorted_stream_without_a_window_finds_the_groups(name):
     """A new group takes the nearest component, whose settled rows are then freed."""
     shares = []
-    for seed in range(400, 406):
+    for seed in range(400, 403):
         X, group, _ = three_groups(name, np.random.default_rng(seed))
         options = {"block_size": 100, "window": 0, "n_init": 1, "random_state": 0}
         if name == "student":
