@@ -97,11 +97,13 @@ STREAMS = {
         normal_rows,
     ),
     "auto": Stream(
-        lambda: Gaussian("auto", max_components=3, **MANY_BLOCKS),
+        lambda: Gaussian("auto", max_components=3, n_init=1, **MANY_BLOCKS),
         normal_rows,
         missing=True,
     ),
-    "counts": Stream(lambda: Multinomial(2, **MANY_BLOCKS), count_rows, sparse=True),
+    "counts": Stream(
+        lambda: Multinomial(2, n_init=1, **MANY_BLOCKS), count_rows, sparse=True
+    ),
 }
 
 
@@ -431,7 +433,7 @@ def sorted_student_groups(seed):
     And the score of its fit to all rows.
     """
     rng = np.random.default_rng(seed)
-    K, d, n = (int(rng.integers(*ends)) for ends in [(2, 5), (2, 4), (1000, 2000)])
+    K, d, n = (int(rng.integers(*ends)) for ends in [(2, 5), (2, 4), (600, 1000)])
     centers = 8 * rng.normal(size=(K, d))
     X = centers[np.sort(rng.integers(0, K, n))] + rng.standard_t(4, size=(n, d))
     mixture = TemperedVBMixture(Student(4.0), K, n_init=1, random_state=0)
