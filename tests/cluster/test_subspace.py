@@ -290,7 +290,7 @@ def test_many_clusters_of_few_rows_are_in_doubt():
         SubspaceMixture("auto", n_init=2, random_state=0).fit(rows)
 
 
-@pytest.mark.parametrize(("unit", "error"), [(1.0, 0.0), (1e4, 0.0), (1.0, 0.3)])
+@pytest.mark.parametrize(("unit", "error"), [(1e4, 0.0), (1.0, 0.3)])
 def test_auto_warns_of_features_that_nearly_repeat_each_other(unit, error):
     """One normal column, thirty times, is cut into slices."""
     rng = np.random.default_rng(0)
