@@ -254,7 +254,7 @@ def test_score_is_the_mean_log_density_and_of_each_row_alone():
 @pytest.mark.parametrize(
     ("parameter", "values", "coarsest"),
     [
-        ("inverse_temperature", [0.003, 0.03, 0.3, 30.0], 30.0),
+        ("inverse_temperature", [0.003, 0.01, 0.1, 1.0, 30.0], 30.0),
         ("cluster_penalty", [0.0, 3.0, 1e6], None),
     ],
 )
