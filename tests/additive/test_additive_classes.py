@@ -340,11 +340,11 @@ def test_ranker_score_is_the_area_under_the_curve():
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
 def test_ranker_takes_whole_weights_for_rows_repeated(loss):
     """The posterior is the same, its random numbers are not."""
-    X, y = rows(120)
-    weights = np.random.default_rng(0).integers(0, 4, size=120)
+    X, y = rows()
+    weights = np.random.default_rng(0).integers(0, 4, size=200)
     ranker = made(SparseAdditiveGibbsRanker, loss=loss, n_iter=200, burn_in=60)
     ranker.fit(X, y, sample_weight=weights)
-    places = np.random.default_rng(1).permutation(np.repeat(np.arange(120), weights))
+    places = np.random.default_rng(1).permutation(np.repeat(np.arange(200), weights))
     repeated = clone(ranker).fit(X[places], y[places])
     scores = repeated.decision_function(X)
     assert np.corrcoef(ranker.decision_function(X), scores)[0, 1] > 0.99
