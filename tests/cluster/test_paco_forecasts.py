@@ -58,9 +58,9 @@ def test_each_row_costs_its_loss_at_the_forecast_that_it_meets(setting, loss):
 
 @pytest.mark.parametrize("prior", ["uniform", "student"])
 def test_first_forecast_is_a_draw_from_the_prior(prior):
-    """200 draws; each test fails a correct sampler with probability 1e-5."""
+    """400 draws; each test fails a correct sampler with probability 1e-5."""
     numbers, shares = [], []
-    for seed in range(200):
+    for seed in range(400):
         model = regret(refresh=2, prior=prior, random_state=seed, prior_scale=1e4)
         model.partial_fit(X[:1])
         draw = model.draw_
@@ -73,7 +73,7 @@ def test_first_forecast_is_a_draw_from_the_prior(prior):
     counts = np.bincount(numbers, minlength=7)[1:]
     tail = 3  # numbers expected fewer than five times go together
     observed = np.append(counts[:tail], counts[tail:].sum())
-    wanted = 200 * np.append(law[:tail], law[tail:].sum())
+    wanted = 400 * np.append(law[:tail], law[tail:].sum())
     assert chisquare(observed, wanted).pvalue > 1e-5
     assert kstest(shares, "uniform").pvalue > 1e-5  # a scale of 1e4: uniform as well
 
@@ -317,11 +317,11 @@ def groups(seed, n_new, *, sheared, n_rows):
     [({}, 1e6), ({"loss": "manhattan"}, 1e-3), ({"shape": "tied"}, 1e6)],
 )
 def test_a_new_group_is_found_at_the_end_of_a_stream(setting, unit):
-    """Its rows are 3 or 6 % of the stream, which the chain meets after each 8 %."""
+    """Its rows are 1.5 or 3 % of the stream, which the chain meets after each 9 %."""
     n_new = 60 if "loss" in setting else 30  # as many as `fit` needs
-    rows = unit * groups(0, n_new, sheared="shape" in setting, n_rows=1000)
-    model = PACOClusterer(random_state=0, **setting).fit(rows[:500])
-    assert model.partial_fit(rows[500:-n_new]).n_clusters_ == 4
+    rows = unit * groups(0, n_new, sheared="shape" in setting, n_rows=2000)
+    model = PACOClusterer(random_state=0, **setting).fit(rows[:1500])
+    assert model.partial_fit(rows[1500:-n_new]).n_clusters_ == 4
     whole = copy.deepcopy(model).partial_fit(rows[-n_new:])
     assert whole.n_clusters_ == 5
     for row in rows[-n_new:]:
