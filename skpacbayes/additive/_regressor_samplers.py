@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 from scipy.special import logsumexp
 
 from ._chain import Chain
@@ -66,10 +66,9 @@ class BallChain(DrawingChain):
         state = self.state
         before, accepted = int(state.current), state.accepted.copy()
         self._run(self.rng.random((1, 4)), self._no_record, self.windows)
-        normal = self.rng.standard_normal(state.n_functions)
-        draws = solve_triangular(
-            state.factor, state.solution + normal, lower=True, trans=1
-        )
+        draws = state.solution + self.rng.standard_normal(state.n_functions)
+        if len(draws):  # L' draws
+            draws = dtrtrs(state.factor.T, draws)[0]
         log_density = -math.inf
         if abs(draws).sum() <= self.prior.radius:
             log_density = 0.5 * self.prior.ridge * (draws @ draws)

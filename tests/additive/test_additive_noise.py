@@ -183,7 +183,9 @@ def test_intervals_of_few_rows_allow_for_the_estimate_of_the_noise(n_rows, n_fea
         X = rng.uniform(-1, 1, size=(n_rows + 200, n_features))
         effect = (0.0 * X[:, 0], 2.0 * X[:, 0], np.cos(3 * X[:, 0]))[seed % 3]
         y = effect + 0.4 * rng.normal(size=len(X))
-        model = SparseAdditiveGibbsRegressor(n_iter=200, burn_in=50, random_state=0)
+        model = SparseAdditiveGibbsRegressor(
+            n_iter=200, burn_in=50, n_chains=1, random_state=0
+        )
         model.fit(X[:n_rows], y[:n_rows])
         mean, std = model.predict(X[n_rows:], return_std=True)
         errors = abs(y[n_rows:] - mean) / (1.645 * std)

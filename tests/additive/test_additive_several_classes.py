@@ -30,7 +30,7 @@ from skpacbayes.plotting import PartialEffectsDisplay
 
 BETA, VARIANCE, INTERCEPT_VARIANCE = 0.4, 1.5, 100.0
 N_CLASSES = 3
-NODES, LOG_HERMITE = np.polynomial.hermite_e.hermegauss(11)
+NODES, LOG_HERMITE = np.polynomial.hermite_e.hermegauss(7)
 LOG_HERMITE = np.log(LOG_HERMITE)
 # Two contrasts of the intercepts: the likelihood does not depend on their mean.
 CONTRASTS = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2.0], [6.0]])

@@ -254,8 +254,8 @@ def test_score_is_the_mean_log_density_and_of_each_row_alone():
 @pytest.mark.parametrize(
     ("parameter", "values", "coarsest"),
     [
-        ("inverse_temperature", [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 30.0], 30.0),
-        ("cluster_penalty", [0.0, 1.0, 3.0, 10.0, 1e6], None),
+        ("inverse_temperature", [0.003, 0.01, 0.1, 1.0, 30.0], 30.0),
+        ("cluster_penalty", [0.0, 3.0, 1e6], None),
     ],
 )
 @pytest.mark.parametrize(("model", "n_clusters"), [(2, 4), (3, 4), (4, 7)])
@@ -267,10 +267,10 @@ def test_grid_search_chooses_the_number_of_clusters(
     The choice is exact on most draws, not on all: see the benchmark.
     """
     X, _ = make_paco_model(model, 150, random_state=0)
-    search = GridSearchCV(paco(), {parameter: values}, cv=3).fit(X)
+    search = GridSearchCV(paco(n_iter=20), {parameter: values}, cv=3).fit(X)
     assert abs(search.best_estimator_.n_clusters_ - n_clusters) <= 1
     numbers = [
-        paco(**{parameter: value}).fit(X).n_clusters_
+        paco(n_iter=20, **{parameter: value}).fit(X).n_clusters_
         for value in (values[0], values[-1])
     ]
     assert numbers[0] != numbers[1]  # there is something to choose

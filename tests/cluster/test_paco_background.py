@@ -5,12 +5,14 @@ it the fitted noise, come from 1,000 rows: scales are off by up to 4 %, which ch
 rate of .01 by a quarter.
 """
 
+import functools
 import math
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from designs import every_two
 from scipy.special import chdtri
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -59,12 +61,12 @@ def learnt(X, stream, rng):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4)])
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.05, 0.1])
-def test_rows_of_no_cluster_are_told_from_those_of_clusters(
-    share, stream, unit, origin
-):
+@pytest.mark.parametrize(
+    ("share", "stream", "place"),
+    every_two([0.0, 0.01, 0.05, 0.1], [False, True], [(1.0, 0.0), (1e-3, 1e4)]),
+)
+def test_rows_of_no_cluster_are_told_from_those_of_clusters(share, stream, place):
+    unit, origin = place
     rng = np.random.default_rng([1, int(100 * share)])
     X, noise = clusters("normal", 1000, rng), far_noise(share, rng)
     model = learnt(origin + unit * np.vstack([X, noise]), stream, rng)
@@ -195,22 +197,30 @@ def test_groups_of_three_rows_are_no_background(seed):
     assert PACOClusterer(n_iter=20, random_state=0).fit(X).background_share_ == 0
 
 
+@functools.cache
+def numbers_near(n_stray, radius):
+    """Numbers of rows near each row, itself included, a row for each background."""
+    rng = np.random.default_rng(n_stray)
+    numbers = []
+    for _ in range(4000 if n_stray == 20 else 400):
+        rows = rng.uniform(size=(n_stray, 2))
+        gaps = np.abs(rows[:, None] - rows)
+        near = (np.minimum(gaps, 1.0 - gaps) ** 2).sum(axis=2) <= radius**2
+        numbers.append(near.sum(axis=1))
+    return np.array(numbers)
+
+
 @pytest.mark.parametrize("n_stray", [20, 200])
 @pytest.mark.parametrize("n_own", [2, 3, 5])
 def test_chance_groups_are_counted(n_own, n_stray):
     """The expected number of rows with so many near them, against a simulation.
 
     On a torus, so that no row is near an edge. The mean of the numbers in 4,000
-    backgrounds is within five standard errors, and the Poisson process is off by a
-    share of 1 / n_stray for each neighbour.
+    backgrounds, or 400 of more rows, is within five standard errors, and the Poisson
+    process is off by a share of 1 / n_stray for each neighbour.
     """
-    rng, radius = np.random.default_rng([n_own, n_stray]), 0.1
-    numbers = []
-    for _ in range(4000 if n_stray == 20 else 400):
-        rows = rng.uniform(size=(n_stray, 2))
-        gaps = np.abs(rows[:, None] - rows)
-        near = (np.minimum(gaps, 1.0 - gaps) ** 2).sum(axis=2) <= radius**2
-        numbers.append((near.sum(axis=1) >= n_own).sum())
+    radius = 0.1
+    numbers = (numbers_near(n_stray, radius) >= n_own).sum(axis=1)
     scales = np.array([radius**2 / chdtri(2, 0.01)])
     sizes = np.array([float(n_own)]), np.array([float(n_stray)])
     expected = chance_groups(*sizes, scales, math.inf, 0.0, 2)[0]
@@ -220,10 +230,18 @@ def test_chance_groups_are_counted(n_own, n_stray):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4), (1e3, 0.0)])
 @pytest.mark.parametrize(
-    ("n_features", "times"),  # of many rows, a part is searched
-    [(1, 1), (2, 1), (3, 1), (6, 1), (1, 10), (2, 10), (3, 10)],
+    ("n_features", "times", "unit", "origin"),  # of many rows, a part is searched
+    [
+        (1, 1, 1.0, 0.0),
+        (2, 1, 1.0, 0.0),
+        (3, 1, 1.0, 0.0),
+        (3, 1, 1e-3, 1e4),
+        (6, 1, 1e3, 0.0),
+        (1, 10, 1e-3, 1e4),
+        (2, 10, 1.0, 0.0),
+        (3, 10, 1e3, 0.0),
+    ],
 )
 def test_far_rows_are_no_clusters(n_features, times, unit, origin):
     """Outliers are background, also two that are near each other by chance."""
@@ -253,15 +271,14 @@ FAR = {
 }
 
 
-@pytest.mark.parametrize("far", FAR)
 @pytest.mark.parametrize(
-    ("n_features", "n_rows", "n_far", "unit", "origin"),
+    ("far", "n_features", "n_rows", "n_far", "unit", "origin"),
     [
-        (1, 4000, 400, 1.0, 0.0),
-        (2, 400, 40, 1e-3, 1e4),
-        (3, 400, 40, 1.0, 0.0),
-        (3, 4000, 120, 1e3, 1e4),
-        (6, 400, 40, 1.0, 0.0),
+        ("normal", 3, 4000, 120, 1e3, 1e4),
+        ("student", 1, 4000, 400, 1.0, 0.0),
+        *((far, 2, 400, 40, 1e-3, 1e4) for far in FAR),
+        *((far, 3, 400, 40, 1.0, 0.0) for far in FAR),
+        ("uniform", 6, 400, 40, 1.0, 0.0),
     ],
 )
 def test_many_far_rows_are_background_or_one_cluster_that_is_named(
@@ -350,8 +367,7 @@ def test_flat_clusters_are_not_background(k, n_rows, n_features):
     assert model.background_share_ == 0
 
 
-@pytest.mark.parametrize("gap", [5.0, 5.66])
-@pytest.mark.parametrize("n_sides", [5, 8])
+@pytest.mark.parametrize(("n_sides", "gap"), [(5, 5.0), (5, 5.66), (8, 5.0)])
 def test_many_clusters_are_no_background(n_sides, gap):
     """One cluster and a background of most rows have nearly the evidence of a grid."""
     corners = gap * np.indices((n_sides, n_sides)).reshape(2, -1).T

@@ -111,8 +111,7 @@ def test_a_column_of_sums_hides_no_group(make, seed):
     assert adjusted_rand_score(y, model.labels_) > 0.85
 
 
-@pytest.mark.parametrize("stretch", [1.0, 10.0])
-@pytest.mark.parametrize("unit", [1e-3, 1e3])
+@pytest.mark.parametrize(("unit", "stretch"), [(1e-3, 1.0), (1e3, 10.0)])
 def test_overlapping_normal_groups_are_not_fewer_clusters_of_another_shape(
     unit, stretch
 ):

@@ -48,29 +48,29 @@ def messages_of(X, **parameters):
 
 @pytest.mark.parametrize(("make", "unit"), [(ring, 1e-150), (walk, 1.0)])
 def test_clusters_that_move_are_named(make, unit):
-    assert messages_of(unit * make(480, 0))
-    assert not messages_of(unit * np.random.default_rng(0).permutation(make(480, 0)))
+    assert messages_of(unit * make(320, 0))
+    assert not messages_of(unit * np.random.default_rng(0).permutation(make(320, 0)))
 
 
 def test_clusters_of_the_manhattan_loss_that_move_are_named():
-    assert messages_of(walk(480, 1), loss="manhattan")
+    assert messages_of(walk(320, 1), loss="manhattan")
 
 
 def test_a_longer_stream_than_the_summary_holds():
-    assert messages_of(ring(480, 1), summary_size=50)
+    assert messages_of(ring(320, 1), summary_size=50)
 
 
 def test_clusters_that_appear_later_do_not_move():
     for seed in range(3):
-        assert not messages_of(arriving(480, seed))
+        assert not messages_of(arriving(320, seed))
 
 
 def test_a_stream_that_forgets_is_not_named():
-    assert not messages_of(walk(480, 0), forgetting="auto")
+    assert not messages_of(walk(320, 0), forgetting="auto")
 
 
 def test_a_stream_after_fit():
-    X = ring(480, 2)
+    X = ring(320, 2)
     model = PACOClusterer(n_iter=20, refresh=40, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

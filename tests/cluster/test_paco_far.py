@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from designs import every_two
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -81,16 +82,16 @@ def test_a_cluster_may_lose_its_rows_among_all_rows():
         assert "describe the data almost as well" in messages
 
 
-@pytest.mark.parametrize("unit", [1e-3, 1.0])
-@pytest.mark.parametrize("spread", [0.05, 1.0])
-@pytest.mark.parametrize("n_others", [0, 3])
-@pytest.mark.parametrize("n_features", [2, 4])
+@pytest.mark.parametrize(
+    ("n_features", "n_others", "spread", "unit"),
+    every_two([2, 4], [0, 3], [0.05, 1.0], [1e-3, 1.0]),
+)
 def test_a_small_group_of_many_rows_is_found_or_named(
     n_features, n_others, spread, unit
 ):
-    """Seven of 40,000 rows; without them, other far rows are not named."""
+    """Seven of 20,000 rows; without them, other far rows are not named."""
     rng = np.random.default_rng([n_features, n_others])
-    X = rng.normal(size=(40_000, n_features))
+    X = rng.normal(size=(20_000, n_features))
     X[:, 0] += 8.0 * rng.integers(2, size=len(X))
     directions = rng.normal(size=(8, n_features))
     directions *= 50.0 / np.linalg.norm(directions, axis=1)[:, None]

@@ -1,6 +1,7 @@
 """`PACOClusterer` on bad, extreme and odd input: an answer or a clear error, no NaN."""
 
 import copy
+import functools
 import pickle
 
 import numpy as np
@@ -95,8 +96,14 @@ def assert_sound(model, X):
 @pytest.mark.parametrize("unit", [1e-290, 1e160, 1e298])
 def test_an_extreme_unit_changes_no_number_and_overflows_nowhere(unit, way):
     rows, _ = make_paco_model(3, 100, random_state=0)  # warnings are errors
-    numbers = {fitted(paco(), rows * u, way).n_clusters_ for u in (1.0, unit)}
-    assert len(numbers) == 1
+    found = fitted(paco(), rows * unit, way).n_clusters_
+    assert found == number_in_unit_one(way)
+
+
+@functools.cache
+def number_in_unit_one(way):
+    rows, _ = make_paco_model(3, 100, random_state=0)
+    return fitted(paco(), rows, way).n_clusters_
 
 
 @pytest.mark.filterwarnings("ignore:all max_clusters=6 clusters are in use")
@@ -256,10 +263,16 @@ def test_an_endless_penalty_leaves_one_cluster():
     assert_sound(model, X)
 
 
+@functools.cache
+def streamed(refresh, stop):
+    """Model of the first rows, which no test changes."""
+    return paco(refresh=refresh).partial_fit(X[:stop])
+
+
 @pytest.mark.parametrize("call", ["fit", "partial_fit", "sufficient_statistics"])
 @pytest.mark.parametrize("place", [0, 20, 39])
 def test_nan_changes_nothing(call, place):
-    model = paco(refresh=3).partial_fit(X)
+    model = copy.deepcopy(streamed(refresh=3, stop=40))
     before = state_of(model)
     bad = X.copy()
     bad[place, 1] = np.nan
@@ -271,8 +284,9 @@ def test_nan_changes_nothing(call, place):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("call", ["fit", "partial_fit", "absorb"])
 def test_an_interruption_changes_nothing(monkeypatch, call, error):
-    model = paco(refresh=5).partial_fit(X[:12])
-    expected = copy.deepcopy(model).partial_fit(X[12:])
+    model, expected = (
+        copy.deepcopy(streamed(refresh=5, stop=stop)) for stop in (12, 40)
+    )
     argument = model.sufficient_statistics(X) if call == "absorb" else X
     before, n_calls = state_of(model), []
 
@@ -352,10 +366,9 @@ def test_no_certificate_before_the_chain_has_run():
 
 
 @pytest.mark.parametrize("shape", ["auto", "round", "diagonal", "tied"])
-@pytest.mark.parametrize("seed", range(2))
-def test_a_stream_may_stay_at_one_place_for_long(shape, seed):
+def test_a_stream_may_stay_at_one_place_for_long(shape):
     """Its mean is the place up to rounding: of one place no shape is learnt."""
-    places = np.random.default_rng(seed).normal(size=(4, 3))
+    places = np.random.default_rng(0).normal(size=(4, 3))
     stream = PACOClusterer(shape=shape, random_state=0)
     assert stream.partial_fit(np.repeat(places[:1], 60, axis=0)).n_clusters_ == 1
     stream.partial_fit(np.repeat(places[1:], 60, axis=0))

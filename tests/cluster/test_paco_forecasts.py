@@ -302,7 +302,7 @@ def test_an_unfitted_estimator_refuses_narrow_statistics():
 # A new group.
 
 
-def groups(seed, n_new, *, sheared, n_rows=2000):
+def groups(seed, n_new, *, sheared, n_rows):
     """Rows of four groups in random order, then `n_new` of a fifth one."""
     rng = np.random.default_rng(seed)
     centers = 12.0 * np.array([(0, 0), (1, 0), (0, 1), (1, 1), (2, 0)])
@@ -317,11 +317,11 @@ def groups(seed, n_new, *, sheared, n_rows=2000):
     [({}, 1e6), ({"loss": "manhattan"}, 1e-3), ({"shape": "tied"}, 1e6)],
 )
 def test_a_new_group_is_found_at_the_end_of_a_stream(setting, unit):
-    """Its rows are 1.5 or 3 % of the stream, which the chain meets after each 10 %."""
+    """Its rows are 1.5 or 3 % of the stream, which the chain meets after each 9 %."""
     n_new = 60 if "loss" in setting else 30  # as many as `fit` needs
-    rows = unit * groups(0, n_new, sheared="shape" in setting)
-    model = PACOClusterer(random_state=0, **setting)
-    assert model.partial_fit(rows[:-n_new]).n_clusters_ == 4
+    rows = unit * groups(0, n_new, sheared="shape" in setting, n_rows=2000)
+    model = PACOClusterer(random_state=0, **setting).fit(rows[:1500])
+    assert model.partial_fit(rows[1500:-n_new]).n_clusters_ == 4
     whole = copy.deepcopy(model).partial_fit(rows[-n_new:])
     assert whole.n_clusters_ == 5
     for row in rows[-n_new:]:
@@ -332,10 +332,10 @@ def test_a_new_group_is_found_at_the_end_of_a_stream(setting, unit):
 
 @pytest.mark.filterwarnings("ignore:n_clusters_=")
 def test_a_share_of_rows_that_no_cluster_explains_is_no_new_group(monkeypatch):
-    """Of 20 chains to come, none runs before its turn."""
+    """Of 10 chains to come, none runs before its turn."""
     rng = np.random.default_rng(3)
-    rows = groups(3, 0, sheared=False, n_rows=3000)
-    noise = rng.random(3000) < 0.05
+    rows = groups(3, 0, sheared=False, n_rows=1500)
+    noise = rng.random(1500) < 0.05
     rows[noise] = rng.uniform(-20, 40, size=(noise.sum(), 2))
     positions = []
     refresh = PACOClusterer._refresh
@@ -345,9 +345,9 @@ def test_a_share_of_rows_that_no_cluster_explains_is_no_new_group(monkeypatch):
         refresh(self)
 
     monkeypatch.setattr(PACOClusterer, "_refresh", recording)
-    PACOClusterer(random_state=0).partial_fit(rows)
+    PACOClusterer(n_iter=20, random_state=0).partial_fit(rows)
     late = np.array([position for position in positions if position >= 500])
-    assert len(late) > 15
+    assert len(late) > 10
     assert_array_equal(np.diff(late), np.floor(0.1 * (late[:-1] - 200)))
 
 

@@ -220,7 +220,7 @@ def test_judges_agree_on_a_line():
             "ordered": ordered,
             "inverse_temperature": 0.5,
         }
-        law, error = law_by_draws(GROUPS[:, None], rng, **setting)
+        law, error = law_by_draws(GROUPS[:, None], rng, n_draws=100_000, **setting)
         gaps = law.sum(axis=1) - cluster_number_law(GROUPS, **setting)
         assert (np.abs(gaps) <= Z * np.sqrt((error**2).sum(axis=1))).all()
 
@@ -328,9 +328,9 @@ def test_law_of_the_centers(prior, loss):
         "ordered": ordered,
     }
     chain, posterior, laws = run_chain(GROUPS, 100, **setting)
-    losses = np.empty(5000)
+    losses = np.empty(3500)
     for i in range(len(losses)):
-        posterior.run(chain, laws, 20)
+        posterior.run(chain, laws, 25)
         chain.trace = chain.trace[:0]
         losses[i] = posterior.loss(chain.draw)
     batches = losses.reshape(N_BATCHES, -1).mean(axis=1)
@@ -364,7 +364,7 @@ def test_law_in_the_plane_and_in_space(n_features, loss, prior, ordered):
         "prior_scale": 0.4,
         "ordered": ordered,
     }
-    law, error = law_by_draws(X, rng, n_draws=300_000, **setting)
+    law, error = law_by_draws(X, rng, n_draws=100_000, **setting)
     chain, _, _ = run_chain(X, 2 * N_ITER, **setting)
     joint = 3 * (chain.trace[:, 0] - 1) + chain.trace[:, 1] - 1
     assert_same_law(joint[:, None] == np.arange(9), law.ravel(), error.ravel())

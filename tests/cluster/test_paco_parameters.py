@@ -242,7 +242,10 @@ def refresh():
 def forgetting():
     """Groups that are gone are forgotten."""
     rows = np.vstack([X, X[:40] + np.array([60.0, 0.0])])
-    numbers = [paco(forgetting=rate).partial_fit(rows).n_clusters_ for rate in (0, 0.1)]
+    numbers = [
+        paco(forgetting=rate, refresh=20).partial_fit(rows).n_clusters_
+        for rate in (0, 0.1)
+    ]
     assert numbers[0] > numbers[1]
 
 

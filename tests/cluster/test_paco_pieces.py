@@ -92,17 +92,17 @@ def test_merged_rows_are_no_modes():
 
 
 def pairs(n_rows, apart, seed):
-    """40 places far from each other, each with two groups side by side."""
+    """20 places far from each other, each with two groups side by side."""
     rng = np.random.default_rng(seed)
-    places = 20.0 * np.argwhere(np.ones((8, 5)))
-    y = rng.integers(80, size=n_rows)
+    places = 20.0 * np.argwhere(np.ones((5, 4)))
+    y = rng.integers(40, size=n_rows)
     centers = places[y // 2] + apart * np.outer(y % 2, [1, 0])
     return centers + rng.normal(size=(n_rows, 2)), y
 
 
 @pytest.mark.parametrize(
     ("n_rows", "apart", "stream"),
-    [(800, 5.0, False), (1400, 4.5, False), (2000, 4.0, True)],
+    [(400, 5.0, False), (700, 4.5, False), (1000, 4.0, True)],
 )
 def test_pairs_of_groups_are_not_counted_as_one_in_silence(n_rows, apart, stream):
     X = pairs(n_rows, apart, 1)[0]
@@ -111,4 +111,4 @@ def test_pairs_of_groups_are_not_counted_as_one_in_silence(n_rows, apart, stream
         model = PACOClusterer(refresh=n_rows // 2, random_state=0)
         model = model.partial_fit(X) if stream else model.fit(X)
     messages = " ".join(str(one.message) for one in caught)
-    assert abs(model.n_clusters_ - 80) <= 1 or "two modes" in messages
+    assert abs(model.n_clusters_ - 40) <= 1 or "two modes" in messages

@@ -23,7 +23,7 @@ def in_a_batch(X, weights=None):
 
 
 def in_a_stream(X):
-    estimator = PACOClusterer(random_state=0, refresh=25)
+    estimator = PACOClusterer(random_state=0, refresh=50)
     for part in np.array_split(X, 6):
         estimator.partial_fit(part)
     return estimator
@@ -78,9 +78,10 @@ def test_counts_along_a_stream_are_one_cluster():
     assert in_a_stream(1e4 + counts(300, 1.0, 2, 3)).n_clusters_ == 1
 
 
-@pytest.mark.parametrize("learn", [in_a_batch, in_a_stream])
-@pytest.mark.parametrize("unit", [1e-3, -1e3])
-@pytest.mark.parametrize("change", [np.log1p, np.sqrt])
+@pytest.mark.parametrize(
+    ("learn", "unit", "change"),
+    every_two([in_a_batch, in_a_stream], [1e-3, -1e3], [np.log1p, np.sqrt]),
+)
 def test_functions_of_counts_are_not_cut_at_their_values(learn, unit, change):
     """The gaps of log(1 + count) are .69, .41, .29, ...; those of measures are 0."""
     rng = np.random.default_rng(6)
@@ -192,7 +193,7 @@ def late_columns(kind, n, rng):
 )
 def test_columns_of_few_values_are_known_as_such_when_they_come_late(kind, way, place):
     """In any unit and about any origin; the other columns have the groups."""
-    rng, n = np.random.default_rng(3), 900
+    rng, n = np.random.default_rng(3), 600
     y = rng.integers(3, size=n)
     X = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[y] + rng.normal(size=(n, 2))
     shift, unit = place
@@ -257,7 +258,7 @@ def test_values_that_a_later_unit_makes_equal_are_none(small, large):
     rng = np.random.default_rng(0)
     few = small * rng.integers(3, size=(120, 2))
     wide = rng.normal(size=120) * np.repeat([small, large], 60)
-    model = PACOClusterer(summary_size=50, n_iter=5, random_state=0)
+    model = PACOClusterer(summary_size=50, refresh=20, n_iter=5, random_state=0)
     for part in np.array_split(np.column_stack([wide, few]), 6):
         model.partial_fit(part)
     assert np.isfinite(model.cluster_centers_).all()

@@ -4,6 +4,7 @@ In between they warn of another number of clusters than the one checked last. At
 and 80 rows they warn only if larger numbers describe few rows better.
 """
 
+import copy
 import itertools
 import warnings
 
@@ -46,10 +47,9 @@ def test_a_group_that_is_cut_is_named_whenever_the_rows_double():
     assert len(warned_at(X, 225)[0]) == 2
 
 
-@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e3, 1e4)])
-def test_another_number_than_the_one_checked_is_checked(unit, origin):
+def test_another_number_than_the_one_checked_is_checked():
     """A group that comes after the check at 200 rows, and is cut into pieces."""
-    rng = np.random.default_rng(3)
+    rng, unit, origin = np.random.default_rng(3), 1e3, 1e4
     early, late = rng.normal(size=(210, 2)), 3.0 * banana(170, seed=3) + [25.0, 0.0]
     model = PACOClusterer(n_iter=50, refresh=10, random_state=0)
     model.partial_fit(origin + unit * early)
@@ -78,12 +78,13 @@ def test_of_several_chains_in_a_call_the_last_one_warns():
     rng = np.random.default_rng(0)
     early = rng.normal(size=(200, 2)) + rng.choice([0, 8], size=(200, 1))
     late = rng.normal((16, -4), size=(60, 2))
-    for rows in ([early, late], [np.vstack([early, late])]):
-        model = PACOClusterer(random_state=0, n_iter=50)
-        for block in rows:  # a warning would be an error
+    begun = PACOClusterer(random_state=0, n_iter=50).partial_fit(early[:199])
+    for blocks in ([early[199:], late], [np.vstack([early[199:], late])]):
+        model = copy.deepcopy(begun)
+        for block in blocks:  # a warning would be an error
             model.partial_fit(block)
         assert model.n_clusters_ == 3
-    model = PACOClusterer(random_state=0, n_iter=50).partial_fit(early[:199])
+    model = begun
     with pytest.warns(ConvergenceWarning, match="of which 1 are a single row"):
         model.partial_fit(late[:1])
 

@@ -118,9 +118,12 @@ def test_groups_of_shares_that_are_cut_are_told_of(kind, covariance_type, unit):
     assert bool(said) == cut == (mixture.n_components_ > 2)
 
 
-@pytest.mark.parametrize("offset", [1e4, 1e8, 1e12])
-@pytest.mark.parametrize("n_features", [1, 3])
-@pytest.mark.parametrize("kind", ["normal", "full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize(
+    ("kind", "n_features", "offset"),
+    every_two(
+        ["normal", "full", "tied", "diag", "spherical"], [1, 3], [1e4, 1e8, 1e12]
+    ),
+)
 def test_an_offset_makes_no_shares(kind, n_features, offset):
     """Sums of rows far from zero are nearly equal, relative to their size."""
     rng = np.random.default_rng(21)

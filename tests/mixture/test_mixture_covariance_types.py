@@ -322,19 +322,18 @@ def test_a_group_with_tails_or_correlated_columns_is_not_told_of_others(kind):
     """Components may differ in their widths, or divide the group: neither is told."""
     options = {"max_components": 6, "n_init": 1, "random_state": 0}
     mixture = TemperedVBGaussianMixture("auto", covariance_type=kind, **options)
-    for seed in range(2):
-        rng = np.random.default_rng([34, seed])
-        tails = rng.normal(size=(150, 10)) / np.sqrt(rng.chisquare(8, (150, 1)) / 8)
-        mixed = rng.normal(size=(100, 30)) @ rng.normal(size=(30, 30))
-        for X in (tails, mixed):
-            found = messages_of(mixture, X)
-            assert not any("n_components='auto' chose" in each for each in found)
+    rng = np.random.default_rng([34, 0])
+    tails = rng.normal(size=(150, 10)) / np.sqrt(rng.chisquare(8, (150, 1)) / 8)
+    mixed = rng.normal(size=(100, 30)) @ rng.normal(size=(30, 30))
+    for X in (tails, mixed):
+        found = messages_of(mixture, X)
+        assert not any("n_components='auto' chose" in each for each in found)
 
 
 def test_few_rows_of_full_covariances_alone_do_not_warn():
     """One group, and three with covariances of their own."""
     options = {"max_components": 6, "n_init": 1, "random_state": 0}
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng([32, seed])
         one = rng.normal(size=(150, 6)) @ rng.normal(size=(6, 6))
         three = [

@@ -35,10 +35,15 @@ def fit(X, n_components, kind, **parameters):
         return mixture.fit(X)
 
 
-@pytest.mark.parametrize("factors", [0, 3])
 @pytest.mark.parametrize(
-    ("kind", "n_samples", "n_features", "n_components"),
-    [("full", 60, 40, 3), ("full", 90, 80, 3), ("tied", 40, 80, 2)],
+    ("kind", "n_samples", "n_features", "n_components", "factors"),
+    [
+        ("full", 60, 40, 3, 0),
+        ("full", 60, 40, 3, 3),
+        ("full", 90, 80, 3, 3),
+        ("tied", 40, 80, 2, 0),
+        ("tied", 40, 80, 2, 3),
+    ],
 )
 def test_updates_of_low_rank_are_the_same(
     kind, n_samples, n_features, n_components, factors, monkeypatch

@@ -97,11 +97,13 @@ STREAMS = {
         normal_rows,
     ),
     "auto": Stream(
-        lambda: Gaussian("auto", max_components=3, **MANY_BLOCKS),
+        lambda: Gaussian("auto", max_components=3, n_init=1, **MANY_BLOCKS),
         normal_rows,
         missing=True,
     ),
-    "counts": Stream(lambda: Multinomial(2, **MANY_BLOCKS), count_rows, sparse=True),
+    "counts": Stream(
+        lambda: Multinomial(2, n_init=1, **MANY_BLOCKS), count_rows, sparse=True
+    ),
 }
 
 
@@ -153,7 +155,7 @@ def test_all_rows_count_at_any_time():
 
 
 def test_looking_does_not_change_the_stream():
-    (X,) = normal_rows(40, 0)
+    (X,) = normal_rows(30, 0)
     watched = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     blind = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
     for row in X:
@@ -378,7 +380,7 @@ def test_a_stream_sorted_by_group_finds_the_groups(name, window):
 def test_a_sorted_stream_without_a_window_finds_the_groups(name):
     """A new group takes the nearest component, whose settled rows are then freed."""
     shares = []
-    for seed in range(400, 406):
+    for seed in range(400, 403):
         X, group, _ = three_groups(name, np.random.default_rng(seed))
         options = {"block_size": 100, "window": 0, "n_init": 1, "random_state": 0}
         if name == "student":
@@ -431,7 +433,7 @@ def sorted_student_groups(seed):
     And the score of its fit to all rows.
     """
     rng = np.random.default_rng(seed)
-    K, d, n = (int(rng.integers(*ends)) for ends in [(2, 5), (2, 4), (1000, 2000)])
+    K, d, n = (int(rng.integers(*ends)) for ends in [(2, 5), (2, 4), (600, 1000)])
     centers = 8 * rng.normal(size=(K, d))
     X = centers[np.sort(rng.integers(0, K, n))] + rng.standard_t(4, size=(n, d))
     mixture = TemperedVBMixture(Student(4.0), K, n_init=1, random_state=0)

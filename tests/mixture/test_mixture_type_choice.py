@@ -66,8 +66,9 @@ def test_types_with_fewer_numbers_may_be_the_best(criteria, expected):
     assert found == expected
 
 
-@pytest.mark.parametrize("n_samples", [21, 45, 90])
-@pytest.mark.parametrize("place", [0.0, 1e3])
+@pytest.mark.parametrize(
+    ("n_samples", "place"), [(21, 0.0), (21, 1e3), (45, 1e3), (90, 0.0)]
+)
 def test_few_rows_of_independent_columns(n_samples, place):
     """The bound of "full" is the largest, up to 30 rows, by what its prior has seen.
 
@@ -84,7 +85,7 @@ def test_few_rows_of_independent_columns(n_samples, place):
     assert min(wrong, 1 - wrong) < 0.05
 
 
-@pytest.mark.parametrize("n_samples", [21, 45, 90])
+@pytest.mark.parametrize("n_samples", [21, 90])
 def test_few_rows_of_correlated_columns(n_samples):
     """Independent columns would cost 10 nats a row."""
     assert fit(factors(n_samples, 30, seed=1)).covariance_type_ in ("full", "tied")
