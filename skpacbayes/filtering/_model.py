@@ -1,8 +1,10 @@
 """A user's model as the filter calls it: what its functions ask for, and checks."""
 
+import functools
 import inspect
 import math
 from numbers import Integral
+from types import MethodType
 
 import numpy as np
 
@@ -72,8 +74,12 @@ def _names_asked(model, name, has_inputs):
     first, allowed = FUNCTIONS[name]
     label = f"{type(model).__name__}.{name}"
     n_first = len(first.split(", "))
+    function = getattr(model, name)
     try:
-        parameters = list(inspect.signature(getattr(model, name)).parameters.values())
+        if type(function) is MethodType:
+            parameters = _parameters_of_method(function.__func__)
+        else:
+            parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # compiled, without a signature
         return ()
     kinds = [parameter.kind for parameter in parameters]
@@ -109,6 +115,13 @@ def _names_asked(model, name, has_inputs):
                 f"have: {', '.join(allowed)}."
             )
     return tuple(asks)
+
+
+@functools.lru_cache(maxsize=256)
+def _parameters_of_method(function):
+    """Return the parameters but `self`, once for the many models of a sampler."""
+    method = MethodType(function, object())
+    return list(inspect.signature(method).parameters.values())
 
 
 OVERWRITING = ("initial", "transition")  # they are given arrays of their own
@@ -320,10 +333,10 @@ def _moved_noise(noise, location, scale):
     n_noise = noise.shape[1]
     location, scale = _numbers(location), _numbers(scale)
     if scale.ndim < 3:
-        drawn = scale * noise
-        widths = np.broadcast_to(scale, (*scale.shape[:-1], n_noise)).reshape(
-            -1, n_noise
-        )
+        drawn, widths = scale * noise, scale
+        if scale.shape[-1:] != (n_noise,):
+            widths = np.broadcast_to(scale, (*scale.shape[:-1], n_noise))
+        widths = widths.reshape(-1, n_noise)
     else:
         if scale.shape[1:] != (n_noise, n_noise) or np.triu(scale, 1).any():
             raise ValueError("matrices should be square and lower triangular")

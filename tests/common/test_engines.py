@@ -31,7 +31,7 @@ CASES = [pytest.param(name, {}, id=name) for name in ESTIMATORS] + [
     pytest.param(name, {**settings, "n_jobs": 2}, id=f"{name}-{settings}")
     for name, settings in SEVERAL.items()
 ]
-ONE_SPLIT = [(np.arange(30), np.arange(30, 60))]
+ONE_SPLIT = [(np.arange(20), np.arange(20, 40))]
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # chains of twenty sweeps
 

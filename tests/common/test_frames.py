@@ -86,8 +86,8 @@ def test_what_a_fit_asks_itself_needs_no_names(name, method, by):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "X does not have valid feature names")
         learnt = learn(cheap(name), method, table, y)
-        answers(learnt, table)
-        learnt.score(table, y)
+        answers(learnt, table[:40])
+        learnt.score(table[:40], y[:40])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,7 +106,7 @@ def test_columns_may_have_any_name(name, kind):
 @pytest.mark.parametrize("kind", [*KINDS, "array", "list"])
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_words_are_refused_by_column(name, method, kind):
-    columns = {"dose": X[:, 0], "town": ["1.5", "Oslo", *["Rome"] * 58]}
+    columns = {"dose": X[:, 0], "town": ["1.5", "Oslo", *["Rome"] * 38]}
     if kind in KINDS:
         table, column = frame(kind, columns), "town"
     else:
@@ -121,7 +121,7 @@ def test_words_are_refused_by_column(name, method, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["ClusteredParticleFilter", "OnlineVIRegressor"])
 def test_dates_are_refused_by_column(name, kind):
-    days = np.datetime64("2020-01-01") + np.arange(60)
+    days = np.datetime64("2020-01-01") + np.arange(40)
     table = frame(kind, {"dose": X[:, 0], "day": days.astype("datetime64[us]")})
     with pytest.raises(
         ValueError, match=r"Column 'day' of X has .*2020.* needs numbers"
@@ -131,7 +131,7 @@ def test_dates_are_refused_by_column(name, kind):
 
 def test_periods_are_refused_by_column():
     pandas = pytest.importorskip("pandas")
-    months = pandas.period_range("2020-01", periods=60, freq="M")
+    months = pandas.period_range("2020-01", periods=40, freq="M")
     table = pandas.DataFrame({"dose": X[:, 0], "month": months})
     with pytest.raises(ValueError, match="Column 'month' of X has Period"):
         cheap("OnlineVIRegressor").fit(table, Y)
@@ -154,11 +154,11 @@ def test_a_mask_is_refused_where_it_hides_something(name, method):
     for ours, theirs in zip(answers(learnt, nothing_hidden), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     hidden = np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) % 7 == 0)
-    with pytest.raises(ValueError, match="18 masked values"):
+    with pytest.raises(ValueError, match="12 masked values"):
         learn(cheap(name), method, hidden, Y)
     for question in ("predict", "score_samples", "transform", "inverse_transform"):
         if hasattr(learnt, question):
-            with pytest.raises(ValueError, match="18 masked values"):
+            with pytest.raises(ValueError, match="12 masked values"):
                 getattr(learnt, question)(hidden)
 
 
@@ -217,8 +217,8 @@ def test_an_array_that_numpy_does_not_read_is_passed_by_its_user(
 def test_a_missing_label_is_named(name, method):
     """None and its kin among words, dates or objects, in `y` and in `classes`."""
     pandas = pytest.importorskip("pandas")
-    words = np.array(["healthy", "ill"] * 30, dtype=object)
-    days = np.array(["2020-01-01", "2020-01-02"] * 30, dtype="datetime64[D]")
+    words = np.array(["healthy", "ill"] * 20, dtype=object)
+    days = np.array(["2020-01-01", "2020-01-02"] * 20, dtype="datetime64[D]")
     for labels, missing in (
         (words, None),
         (words, np.nan),

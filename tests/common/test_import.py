@@ -1,6 +1,7 @@
 """Importing the package: cheap, possible anywhere, and in one direction."""
 
 import ast
+import functools
 import importlib
 import json
 import os
@@ -129,11 +130,17 @@ def test_import_where_nothing_is_writable(read_only_package):
     assert not cached
 
 
+@functools.cache
+def parsed(module):
+    """The syntax tree of a file of the package, which tests do not change."""
+    return ast.parse(FILES[module].read_text(encoding="utf-8"))
+
+
 def imports(module):
     """Absolute names of what a file of the package imports."""
     package = module if FILES[module].stem == "__init__" else module.rpartition(".")[0]
     package = package.removesuffix(".__init__")
-    for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -149,7 +156,7 @@ def imports(module):
 @pytest.mark.parametrize("module", sorted(FILES))
 def test_names_of_a_file_are_given_once(module):
     """A second constant of the same name changes what uses the first one."""
-    body = ast.parse(FILES[module].read_text(encoding="utf-8")).body
+    body = parsed(module).body
     defined = [one.name for one in body if isinstance(one, ast.FunctionDef)]
     defined += [one.name for one in body if isinstance(one, ast.ClassDef)]
     for one in body:

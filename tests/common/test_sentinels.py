@@ -47,7 +47,7 @@ ONLINE = [
     OnlineVIRegressor(random_state=0),
     OnlineVIRegressor(loss="poisson", random_state=0),
 ]
-CLUSTERS = PACOClusterer(n_iter=30, random_state=0)
+CLUSTERS = PACOClusterer(n_iter=30, refresh=50, random_state=0)
 TABLE = ABCPosteriorKDE(random_state=0, n_validation=20)
 STATES = DirichletProcessHMM(n_iter=4, burn_in=2, n_atoms=2, random_state=0)
 STREAMS = [*ONLINE, CLUSTERS, TABLE, STATES]

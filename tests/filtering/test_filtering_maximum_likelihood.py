@@ -91,7 +91,7 @@ def test_a_search_leaves_where_the_likelihood_is_flat():
     best = minimize_scalar(
         lambda u: -exact_log_likelihood(X, np.exp(u)), bounds=(-4, 2), method="bounded"
     )
-    found = learner({NAME: gamma(2, scale=5e-4)}).fit(X)
+    found = learner({NAME: gamma(2, scale=5e-4)}, n_repeats=4).fit(X)
     assert found.converged_
     error = found.standard_errors_[NAME]
     assert_allclose(found.parameters_[NAME], np.exp(best.x), atol=0.2 * error)
@@ -129,7 +129,7 @@ def test_few_particles_do_not_pass_in_silence():
 def test_a_level_that_does_not_move_is_a_bound():
     X = still_rows()
     with pytest.warns(UserWarning, match="does not decrease towards an end of the"):
-        found = learner().fit(X)
+        found = learner(n_repeats=4).fit(X)
     assert not found.converged_
     assert found.standard_errors_[NAME] == np.inf
 

@@ -11,8 +11,15 @@ every_covariance = pytest.mark.parametrize("covariance_type", ["diag", "full"])
 
 
 def markov(n_states=2, **parameters):
+    """Return a cheap model whose emissions are given: their choice takes longest."""
     cheap = {"n_iter": 60, "burn_in": 50, "n_chains": 1, "random_state": 0}
-    return DirichletProcessHMM(n_states, **(cheap | parameters))
+    given = {"emission": "per_state"}
+    return DirichletProcessHMM(n_states, **(given | cheap | parameters))
+
+
+def choosing(n_states=2, **parameters):
+    """Return a cheap model that chooses its emissions, as by default."""
+    return markov(n_states, **({"emission": "auto"} | parameters))
 
 
 def two_states(n_samples=200, distance=6.0, stay=0.95, n_features=1, seed=0):

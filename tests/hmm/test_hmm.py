@@ -84,7 +84,8 @@ def test_labels_are_kept_through_the_chains():
     """All draws of all chains call the same state by the same name."""
     X, _ = two_states()
     few = {"n_iter": 40, "burn_in": 40}
-    model = markov(n_chains=8, n_atoms=1, random_state=2, **few).fit(X)
+    given = {"emission": "auto", "random_state": 2}
+    model = markov(n_chains=8, n_atoms=1, **given, **few).fit(X)
     locations = model._answer().draws.locations[..., 0]
     assert len(locations) == 320
     assert len(np.unique(np.sign(locations[:, 1] - locations[:, 0]))) == 1

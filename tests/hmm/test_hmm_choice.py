@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from hmm_rows import agreement, markov, two_states
+from hmm_rows import agreement, two_states
+from hmm_rows import choosing as markov
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, t
 from sklearn.base import clone

@@ -184,7 +184,7 @@ def test_parameters_in_other_units(emission, covariance_type):
 
 def test_partial_fit_refuses_another_model():
     X, _ = two_states(50)
-    model = markov(n_iter=10, burn_in=10).partial_fit(X)
+    model = markov(emission="auto", n_iter=10, burn_in=10).partial_fit(X)
     model.set_params(emission="per_state")
     with pytest.raises(
         ValueError, match=r"emission changed from 'auto' to 'per_state'"

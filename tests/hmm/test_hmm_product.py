@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 from hmm_reference import Paths, invariant_law, largest_score
-from hmm_rows import agreement, markov
+from hmm_rows import agreement
+from hmm_rows import choosing as markov
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.integrate import quad

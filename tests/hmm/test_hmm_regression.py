@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hmm_rows import markov, short_runs
+from hmm_rows import choosing as markov
+from hmm_rows import short_runs
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.signal import lfilter

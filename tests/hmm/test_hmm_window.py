@@ -107,7 +107,7 @@ def test_any_cut_gives_the_same_state():
 
 def test_memory_is_bounded_and_chains_run_each_half_window():
     X, states = rows_of(n=600)
-    model = DirichletProcessHMM(2, window=100, **FEW)
+    model = DirichletProcessHMM(2, window=100, emission="per_state", **FEW)
     runs, sizes, right = [], [], []
     for t in range(600):
         model.partial_fit(X[t : t + 1])

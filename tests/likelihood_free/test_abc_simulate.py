@@ -194,7 +194,7 @@ def test_display_is_smooth_up_to_the_bounds_and_marks_the_interval():
 def second_round(first_prior, observed, n=1500, **parameters):
     """Return the posterior of a first round, and the table of a second."""
     first = simulate(first_prior, noisy, n, random_state=0, **parameters)
-    posterior = ABCPosteriorKDE(random_state=0).fit(first)
+    posterior = ABCPosteriorKDE(n_validation=100, random_state=0).fit(first)
     found = simulate(
         first_prior,
         noisy,
@@ -231,10 +231,9 @@ def test_a_second_round_reaches_what_a_wide_prior_hides():
     prior = [uniform(-200, 400), uniform(-200, 400)]
     _, found = second_round(prior, observed)
     assert_array_equal(found.bounds, [[-200, 200], [-200, 200]])
-    second = ABCPosteriorKDE(adjustment=None, random_state=0).fit(found)
-    alone = ABCPosteriorKDE(adjustment=None, random_state=0).fit(
-        simulate(prior, noisy, 3000, random_state=0)
-    )
+    plain = {"adjustment": None, "n_validation": 100, "random_state": 0}
+    second = ABCPosteriorKDE(**plain).fit(found)
+    alone = ABCPosteriorKDE(**plain).fit(simulate(prior, noisy, 3000, random_state=0))
     (after,), (before,) = (
         e.predict(observed, return_std=True)[1] for e in (second, alone)
     )
