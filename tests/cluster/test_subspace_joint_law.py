@@ -22,7 +22,7 @@ from skpacbayes.cluster._subspace_chain import (
 )
 
 N_SAMPLES, N_FEATURES, N_CLUSTERS, CONCENTRATION = 6, 2, 2, 0.8
-N_CHAINS, N_SWEEPS, N_PRIOR = 16, 150, 4_000
+N_CHAINS, N_SWEEPS, N_PRIOR = 16, 300, 8_000
 
 
 def draw_parameters(chain):
@@ -120,7 +120,7 @@ def test_rows_and_parameters_have_the_joint_law(shared):
 
 
 def test_an_error_in_the_sweep_would_show(monkeypatch):
-    """A prior scale of the background that is off by a third."""
-    scale = 4 / 3 * BACKGROUND_SCALE
+    """A prior scale of the background that is off by a fifth."""
+    scale = 1.2 * BACKGROUND_SCALE
     monkeypatch.setattr(_subspace_chain, "BACKGROUND_SCALE", scale)
     assert largest_deviation(shared=True) > 7

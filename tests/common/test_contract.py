@@ -28,8 +28,7 @@ FILTERS: dict = {
     "SMC2": {
         "estimator": ClusteredParticleFilter(
             LocalLevel(), n_clusters=None, n_particles=128
-        ),
-        "n_draws": 3,
+        )
     },
 }
 CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}, where the checks are slow
