@@ -154,7 +154,7 @@ def test_a_filter_without_a_model_has_no_parameters(learner):
 def test_inputs_of_the_wrong_form(learner):
     """The error is about the inputs, not about a value of the parameters."""
     X, inputs = rows(), np.ones((25, 1))
-    with pytest.raises(ValueError, match="^inputs has 24 rows, but X has 25"):
+    with pytest.raises(ValueError, match=r"^inputs has 24 rows, but X has 25"):
         learner.fit(X, inputs=inputs[1:])
-    with pytest.raises(ValueError, match="^Input inputs contains NaN"):
+    with pytest.raises(ValueError, match=r"^Input inputs contains NaN"):
         learner.fit(X, inputs=np.nan * inputs)
