@@ -18,6 +18,16 @@ FEWEST_ANCESTORS = 30  # least effective number of ancestors at a row
 FEWEST_IN_PATHS = 3
 N_CHECKED = 200  # particles at which a transition is checked to add its noise
 ROWS_CHECKED = 8  # rows at which a density of the model is checked, besides row 1
+# Why the density of a transition is unknown, and what to do.
+FEWER_NORMALS = (
+    "fewer normals than states, so that its transition has no density",
+    "Smooth fewer rows or more particles, or give each state noise of its own.",
+)
+NOT_ADDITIVE = (
+    "its noise is not added to a function of the state",
+    "Give the model log_transition(x, x_next, t), or smooth fewer rows or more "
+    "particles.",
+)
 
 
 def smoothed(run, rows, model, generator):
@@ -172,10 +182,10 @@ def _refuse_few_ancestors(run, densities, model):
             places = run[t + 1].ancestors[places]
         size = 1.0 / np.square(np.bincount(places, weights)).sum()
         if size < FEWEST_ANCESTORS:
+            fewer = model.n_noise < run[t].cloud.particles.shape[1]
+            reason, advice = FEWER_NORMALS if fewer else NOT_ADDITIVE
             raise ValueError(
-                f"{model.name} has no log_transition, its noise is not added to a "
-                f"function of the state, and only {size:.0f} particles (effective) of "
-                f"the first of {stop - t} rows have descendants: too few to smooth by. "
-                "Give the model log_transition(x, x_next, t), or smooth fewer rows or "
-                "more particles."
+                f"{model.name} has no log_transition, {reason}, and only {size:.0f} "
+                f"particles (effective) of the first of {stop - t} rows have "
+                f"descendants: too few to smooth by. {advice}"
             )

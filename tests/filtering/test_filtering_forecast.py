@@ -265,6 +265,27 @@ def test_smoothing_without_a_density_is_right_or_refused():
         fitted.smooth(X[5:])
 
 
+class Autoregression(BaseEstimator):
+    """Of order two: the second state is the first at the row before."""
+
+    n_noise = 1
+
+    def initial(self, z):
+        return np.hstack([z, z])
+
+    def transition(self, x, z, t):
+        return np.column_stack([1.2 * x[:, :1] - 0.5 * x[:, 1:] + z, x[:, :1]])
+
+    def log_likelihood(self, x, y, t):
+        return norm.logpdf(y[0], x[:, 0], 0.7)
+
+
+def test_a_transition_without_a_density_is_named():
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    with pytest.raises(ValueError, match="fewer normals than states"):
+        tracker(Autoregression(), n_particles=500).fit_smooth(X)
+
+
 class Driven(BaseEstimator):
     """A level moved by the time, the row before and an input, from row 2 on."""
 
