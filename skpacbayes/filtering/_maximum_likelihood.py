@@ -189,6 +189,7 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         ranges = {name: _distribution(name, x) for name, x in self.parameters.items()}
         check_priors(self.estimator, ranges, "parameters")
         X = self._rows(X, reset=True)
+        self._checked_inputs(inputs, len(X), begin=True)
         target = Target(self.estimator, ranges, X, inputs)
         ascent = Ascent(target, self.n_repeats, self.n_jobs, self._generator())
         iterations = zip(

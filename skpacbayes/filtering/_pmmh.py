@@ -162,6 +162,7 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         """
         check_priors(self.estimator, self.priors)
         X = self._rows(X, reset=True)
+        self._checked_inputs(inputs, len(X), begin=True)
         generators = self._generator().spawn(self.n_chains)
         target = Target(self.estimator, self.priors, X, inputs)
         chains = [ParameterChain(target, generator) for generator in generators]

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from ._cloud import moments
-from ._density import transition_density
+from ._density import check_log_transition, transition_density
 from ._step import ENOUGH, named
 
 N_MOVES = 4  # number of Metropolis moves per state of a trajectory
@@ -17,6 +17,17 @@ FEWEST_ANCESTORS = 30  # least effective number of ancestors at a row
 # often more than one deviation off, or the deviation below half of the true one.
 FEWEST_IN_PATHS = 3
 N_CHECKED = 200  # particles at which a transition is checked to add its noise
+ROWS_CHECKED = 8  # rows at which a density of the model is checked, besides row 1
+# Why the density of a transition is unknown, and what to do.
+FEWER_NORMALS = (
+    "fewer normals than states, so that its transition has no density",
+    "Smooth fewer rows or more particles, or give each state noise of its own.",
+)
+NOT_ADDITIVE = (
+    "its noise is not added to a function of the state",
+    "Give the model log_transition(x, x_next, t), or smooth fewer rows or more "
+    "particles.",
+)
 
 
 def smoothed(run, rows, model, generator):
@@ -126,20 +137,24 @@ def _densities_of_moves(run, rows, model):
     includes the likelihood of that row if it depends on the state before; None for rows
     where it is unknown.
     """
+    # at random: rows at equal distances would miss what depends on the season
+    checked = np.random.default_rng(0).permutation(len(run) - 1)[:ROWS_CHECKED]
     densities = [
-        _density_of_moves(step.cloud, row, model)
-        for step, row in zip(run[:-1], rows[1:], strict=True)
+        _density_of_moves(step.cloud, row, model, i in checked)
+        for i, (step, row) in enumerate(zip(run[:-1], rows[1:], strict=True))
     ]
     _refuse_few_ancestors(run, densities, model)
     return densities
 
 
-def _density_of_moves(cloud, row, model):
+def _density_of_moves(cloud, row, model, checked):
     """Return the log density of moves of particles into the next row, or None."""
     past, time = {"y_prev": cloud.row, "u": row.inputs}, cloud.time + 1
     n = min(N_CHECKED, len(cloud.weights))
-    some = _at(np.cumsum(cloud.weights), (np.arange(n) + 0.5) / n)
-    transition = transition_density(model, cloud.particles[some], time, past)
+    some = cloud.particles[_at(np.cumsum(cloud.weights), (np.arange(n) + 0.5) / n)]
+    if checked:
+        check_log_transition(model, some, time, past)
+    transition = transition_density(model, some, time, past)
     if transition is None:
         return None
     weighs_moves = "x_prev" in model.asks["log_likelihood"] and not row.silent
@@ -167,10 +182,10 @@ def _refuse_few_ancestors(run, densities, model):
             places = run[t + 1].ancestors[places]
         size = 1.0 / np.square(np.bincount(places, weights)).sum()
         if size < FEWEST_ANCESTORS:
+            fewer = model.n_noise < run[t].cloud.particles.shape[1]
+            reason, advice = FEWER_NORMALS if fewer else NOT_ADDITIVE
             raise ValueError(
-                f"{model.name} has no log_transition, its noise is not added to a "
-                f"function of the state, and only {size:.0f} particles (effective) of "
-                f"the first of {stop - t} rows have descendants: too few to smooth by. "
-                "Give the model log_transition(x, x_next, t), or smooth fewer rows or "
-                "more particles."
+                f"{model.name} has no log_transition, {reason}, and only {size:.0f} "
+                f"particles (effective) of the first of {stop - t} rows have "
+                f"descendants: too few to smooth by. {advice}"
             )

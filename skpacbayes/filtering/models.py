@@ -27,7 +27,9 @@ Optional members of a model:
   and warn if rows are not drawn by the density of `log_likelihood`.
 - ``log_transition(x, x_next, t)``: log density of moving from each row of `x` to that
   of `x_next`, up to a constant, for smoothing if the noise is not additive. It is
-  checked against `transition` when the filter learns.
+  checked against `transition` at row 1, and at a few rows that are smoothed.
+- ``one_to_one = False``: several values of the noise lead to one state, as at a wall
+  that reflects; `log_transition`, the sum of their densities, is not checked.
 - ``proposal(x, y, t)``: location and scale of the noise given row `t`: particles move
   by ``location + scale * z`` and are weighted accordingly. Both are (n_noise,),
   (n_particles, n_noise), or the scale lower triangular matrices, (1 or n_particles,

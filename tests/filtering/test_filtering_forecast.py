@@ -265,6 +265,67 @@ def test_smoothing_without_a_density_is_right_or_refused():
         fitted.smooth(X[5:])
 
 
+class Autoregression(BaseEstimator):
+    """Of order two: the second state is the first at the row before."""
+
+    n_noise = 1
+
+    def initial(self, z):
+        return np.hstack([z, z])
+
+    def transition(self, x, z, t):
+        return np.column_stack([1.2 * x[:, :1] - 0.5 * x[:, 1:] + z, x[:, :1]])
+
+    def log_likelihood(self, x, y, t):
+        return norm.logpdf(y[0], x[:, 0], 0.7)
+
+
+def test_a_transition_without_a_density_is_named():
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    with pytest.raises(ValueError, match="fewer normals than states"):
+        tracker(Autoregression(), n_particles=500).fit_smooth(X)
+
+
+class Driven(BaseEstimator):
+    """A level moved by the time, the row before and an input, from row 2 on."""
+
+    n_noise = 1
+
+    def __init__(self, forgets=None):
+        self.forgets = forgets  # what log_transition leaves out, or None
+
+    def initial(self, z):
+        return z
+
+    def transition(self, x, z, t, y_prev, u):
+        return 0.8 * x + np.sin(t - 1) + 0.5 * y_prev[0] + u[0] + 0.5 * z
+
+    def log_transition(self, x, x_next, t, y_prev, u):
+        given = {"t": t, "y_prev": y_prev, "u": u}
+        if self.forgets is not None:
+            given[self.forgets] = {"t": 1, "y_prev": [0.0], "u": [0.0]}[self.forgets]
+        centers = self.transition(x, 0.0, **given)
+        return norm.logpdf(x_next, centers, 0.5)[:, 0]
+
+    def log_likelihood(self, x, y, t):
+        return norm.logpdf(y[0], x[:, 0], 3.0)
+
+
+@pytest.mark.parametrize("forgets", [None, "t", "y_prev", "u"])
+def test_a_log_transition_that_is_right_at_row_1_only(forgets):
+    rng = np.random.default_rng(0)
+    X, inputs = rng.normal(size=(2, 40, 1))
+    X[0] = inputs[:2] = 0.0
+    fitted = tracker(Driven(forgets), n_particles=200).fit(X[:2], inputs=inputs[:2])
+    if forgets is None:
+        assert np.isfinite(fitted.smooth(X[2:], inputs=inputs[2:])[0]).all()
+        return
+    with pytest.raises(ValueError, match="log_transition is not the log density"):
+        fitted.smooth(X[2:], inputs=inputs[2:])
+    with pytest.raises(ValueError, match="log_transition is not the log density"):
+        fitted.fit_smooth(X, inputs=inputs)
+
+
 class Turning(BaseEstimator):
     """An angle, of which the cosine and the sine are observed."""
 

@@ -9,6 +9,7 @@ from skpacbayes.filtering import (
     SMC2,
     ClusteredParticleFilter,
     ParticleMarginalMetropolis,
+    ParticleMaximumLikelihood,
 )
 from skpacbayes.filtering._priors import from_line, to_line
 from skpacbayes.filtering.models import LocalLevel, StochasticVolatility
@@ -139,3 +140,21 @@ def test_a_filter_without_a_model_has_no_parameters(learner):
     priors = {"model__transition_variance": stats.gamma(2)}
     with pytest.raises(ValueError, match="model=None: give the estimator a model"):
         learner(ClusteredParticleFilter(), priors).fit(rows())
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        sampler(),
+        SMC2(tracker(), PRIOR),
+        ParticleMaximumLikelihood(tracker(), {"model__transition_variance": (0.1, 1)}),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_inputs_of_the_wrong_form(learner):
+    """The error is about the inputs, not about a value of the parameters."""
+    X, inputs = rows(), np.ones((25, 1))
+    with pytest.raises(ValueError, match=r"^inputs has 24 rows, but X has 25"):
+        learner.fit(X, inputs=inputs[1:])
+    with pytest.raises(ValueError, match=r"^Input inputs contains NaN"):
+        learner.fit(X, inputs=np.nan * inputs)
