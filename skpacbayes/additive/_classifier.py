@@ -56,10 +56,10 @@ class SparseAdditiveGibbsClassifier(
         prior probability, so that fewer are selected.
     slab_scale : "auto" or float, default="auto"
         Prior standard deviation of a coefficient, in log odds; the k-th function of a
-        variable has standard deviation 1 / k. "auto": with the prior 1 plus an
-        exponential variable of mean 1, the most probable value in a short run for two
-        classes; for more classes it is drawn by the chains. Under "pac" it is 1, as the
-        prior must not depend on the rows.
+        variable has standard deviation 1 / k. "auto": for two classes the most probable
+        value in a short run, with the prior 1 plus an exponential variable of mean 1/4;
+        for more classes it is drawn by the chains, with mean 1. Under "pac" it is 1, as
+        the prior must not depend on the rows.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         lambda, the weight of the mean log loss. "likelihood": the total weight of the
         rows, which gives the posterior of logistic regression. "pac", for two classes:
@@ -135,7 +135,8 @@ class SparseAdditiveGibbsClassifier(
     inverse_temperature_ : float
         Inverse temperature.
     slab_scale_ : float
-        Prior standard deviation of a coefficient: given, or the mean of the draws.
+        Prior standard deviation of a coefficient: given, found in a short run, or, with
+        more than two classes, the mean of the draws.
     acceptance_rate_ : float
         Share of the moves to other models that were accepted.
     r_hat_ : float

@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import SelectFromModel
-from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.metrics import get_scorer, log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
 from skpacbayes.additive import (
@@ -169,6 +169,27 @@ def test_separable_classes(kind):
     assert (model.predict(X) == y).mean() > 0.95
     assert roc_auc_score(y, model.decision_function(X)) > 0.99
     assert np.isfinite(model.coefficients_).all()
+
+
+@pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1e3)])
+def test_the_slab_is_wide_where_classes_are_separable(shift, unit):
+    """Log loss of new rows: lower than with a scale of 1, which shrinks log odds."""
+    ratios = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(700, 5))
+        y = X[:, 0] + X[:, 1] > 0
+        X = shift + unit * X
+        models = [
+            made(SparseAdditiveGibbsClassifier, **given).fit(X[:200], y[:200])
+            for given in ({}, {"slab_scale": 1.0})
+        ]
+        assert models[0].slab_scale_ > 1.5
+        losses = [log_loss(y[200:], m.predict_proba(X[200:])) for m in models]
+        ratios.append(losses[0] / losses[1])
+    assert max(ratios) < 0.9
+    pac = made(SparseAdditiveGibbsClassifier, inverse_temperature="pac")
+    assert pac.fit(X[:200], y[:200]).slab_scale_ == 1.0
 
 
 @BOTH

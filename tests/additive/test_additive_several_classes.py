@@ -320,7 +320,7 @@ def test_the_scale_of_the_slab_follows_the_classes(wine):
     assert wide.slab_scale_ > narrow.slab_scale_ >= 1.0
     assert narrow.inclusion_probabilities_.max() < 0.5
     assert made(max_order=2, slab_scale=2.0).fit(X, y).slab_scale_ == 2.0
-    assert made(max_order=2).fit(X, y > 0).slab_scale_ == 1.0
+    assert made(max_order=2).fit(X, shuffled > 0).slab_scale_ == 1.0
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
