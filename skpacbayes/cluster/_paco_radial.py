@@ -86,7 +86,7 @@ def log_densities_at(distances, weights, n_features):
     for _ in range(_MAX_ITER):
         parts = log_components((logs[:, None] - means) ** 2, variances, math.inf, 1)
         parts += np.log(shares)
-        densities = log_sums(parts)
+        densities = np.logaddexp.reduce(parts, axis=1)
         parts = np.exp(parts - densities[:, None]) * weights[:, None]
         masses = np.maximum(parts.sum(axis=0), 1e-300)
         shares, means = masses / total, logs @ parts / masses
@@ -95,17 +95,3 @@ def log_densities_at(distances, weights, n_features):
     half = n_features / 2
     log_area = math.log(2) + half * math.log(math.pi) - math.lgamma(half)
     return densities - log_area - n_features * logs
-
-
-def log_sums(logs):
-    """Return the logs of the sums of the exponentials of each row, of few columns.
-
-    The values of SciPy's `logsumexp` of finite numbers, bit for bit, in a fifth of the
-    time.
-    """
-    columns = np.ascontiguousarray(logs.T)
-    largest = columns.max(axis=0)
-    at_largest = columns == largest
-    n_largest = at_largest.sum(axis=0, dtype=float)
-    others = np.where(at_largest, 0.0, np.exp(columns - largest)).sum(axis=0)
-    return np.log1p(others / n_largest) + np.log(n_largest) + largest

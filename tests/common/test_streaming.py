@@ -117,7 +117,7 @@ def filtering(**parameters):
     return Stream(
         lambda: skpacbayes.ClusteredParticleFilter(**(cheap | parameters)),
         rows_with_gaps,
-        saturated=200,
+        saturated=500,
         weights=False,
         missing=True,
         **(FEW_MOMENTS if parameters else {}),
@@ -172,12 +172,12 @@ def markov(**parameters):
 STREAMS = {
     # The summary is full after 20 rows: from then on rows are merged.
     # The chain runs after each of the first rows, and reads mixtures from row 20 on.
-    "PACOClusterer": Stream(paco(), groups, length=28, saturated=200, traced=False),
+    "PACOClusterer": Stream(paco(), groups, length=28, saturated=400, traced=False),
     "PACOClusterer, forgetting": Stream(
         paco(forgetting="auto"),
         groups,
         length=28,
-        saturated=100,
+        saturated=200,
         places=("shifted",),
         **FEW_MOMENTS,
     ),
@@ -201,7 +201,7 @@ STREAMS = {
         paco(**REGRET),
         groups,
         length=40,
-        saturated=200,
+        saturated=400,
         places=("small",),
         **FEW_MOMENTS,
     ),
