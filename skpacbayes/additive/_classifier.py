@@ -58,8 +58,8 @@ class SparseAdditiveGibbsClassifier(
         Prior standard deviation of a coefficient, in log odds; the k-th function of a
         variable has standard deviation 1 / k. "auto": for two classes the most probable
         value in a short run, with the prior 1 plus an exponential variable of mean 1/4;
-        for more classes it is drawn by the chains, with mean 1. Under "pac" it is 1, as
-        the prior must not depend on the rows.
+        for more classes it is drawn by the chains, and this mean is 1. Under "pac" it
+        is 1, as the prior must not depend on the rows.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         lambda, the weight of the mean log loss. "likelihood": the total weight of the
         rows, which gives the posterior of logistic regression. "pac", for two classes:
@@ -309,12 +309,13 @@ class SparseAdditiveGibbsClassifier(
         exponents = rows.weights * (temperature / total)
         rng = self._generator()
         seeds = rng.spawn(self.n_chains)
-        variance = self._slab_variance(problem, exponents, rng)
 
         def first(problem):
+            variance = self._slab_variance(problem, exponents, rng)
             return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 
         problem = self._paired(problem, first)
+        variance = self._slab_variance(problem, exponents, rng)
         chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
         self._run(chains)
         self._computed = self._fitted(problem, chains, temperature, rng)

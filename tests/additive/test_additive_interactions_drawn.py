@@ -191,6 +191,21 @@ def test_a_pair_without_effects_of_its_variables_is_found(kind, interactions):
         assert model.pairs_[model.pair_probabilities_ > 0.9].tolist() == [[0, 1]]
 
 
+@pytest.mark.parametrize("interactions", ["auto", [(0, 1)]], ids=str)
+def test_the_slab_is_wide_where_a_pair_separates_the_classes(interactions):
+    """Log loss of new rows: lower than with a scale of 1; noise has that scale."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(900, 4))
+    y = X[:, 0] * X[:, 1] > 0
+    losses = []
+    for given in ({}, {"slab_scale": 1.0}):
+        model = classifier(interactions=interactions, **given).fit(X[:250], y[:250])
+        losses.append(-np.log(model.predict_proba(X[250:])[range(650), 1 * y[250:]]))
+    assert np.mean(losses[0]) < 0.9 * np.mean(losses[1])
+    noise = rng.permutation(y[:250])
+    assert classifier(interactions=interactions).fit(X[:250], noise).slab_scale_ == 1
+
+
 @KINDS
 def test_constant_columns_take_no_place_among_the_candidates(kind):
     X, y = labelled(kind)
