@@ -183,12 +183,13 @@ class SparseAdditiveGibbsPoissonRegressor(
     features. The Poisson posterior is then too narrow, and includes variables without
     effect. "auto" divides lambda by the dispersion, as quasi-Poisson regression
     multiplies its variances by it [3]_. The dispersion is Pearson's statistic over its
-    degrees of freedom, corrected for small means [4]_, at least 1, from short runs.
+    degrees of freedom, corrected for small means [4]_, at least 1, from short runs, at
+    most six, which end when it hardly changes.
     If negative binomial counts with variances m (1 + a m) are likelier in these runs
     than those with m (1 + a), the weight of each row is divided by its own 1 + a m, and
     `inverse_temperature_` is the sum: else rows of large means would select variables
-    by their noise. Then a maximises a pseudo-likelihood [5]_.
-    "likelihood" warns if it is clearly above 1.
+    by their noise. Then a maximises a pseudo-likelihood [5]_. "likelihood" warns if the
+    dispersion is clearly above 1.
 
     If all targets are equal, no variable is in the model.
 
