@@ -39,6 +39,12 @@ def exposures(rows):
     return rows.weights / repetitions(rows)
 
 
+def observations(rows, means):
+    """Return the repetitions, the counts and the expected counts of the rows."""
+    exposed = exposures(rows)
+    return repetitions(rows), exposed * rows.targets, exposed * means
+
+
 def dispersion_of(rows, means, n_functions):
     """Estimate the dispersion of counts [1]_.
 
@@ -85,12 +91,10 @@ def growth_of_dispersion(rows, means, n_functions):
     .. [1] M. Davidian and R. J. Carroll (1987). Variance function estimation. Journal
        of the American Statistical Association 82.
     """
-    repeated, exposed = repetitions(rows), exposures(rows)
+    repeated, counts, expected = observations(rows, means)
     freedom = repeated.sum() - 1 - n_functions
     if freedom < 1 or not rows.targets.any():
         return 0.0
-    counts, expected = exposed * rows.targets, exposed * means
-
     mean = repeated @ expected / repeated.sum()
 
     def least(misfit):
@@ -102,15 +106,15 @@ def growth_of_dispersion(rows, means, n_functions):
         )
         return math.exp(found.x), found.fun
 
-    constant, growing = (
-        least(
-            lambda excess, unit=unit: (
+    def unlikely(unit):
+        """Return minus the largest log likelihood, for shapes of unit / excess."""
+        return least(
+            lambda excess: (
                 -(repeated @ negative_binomial(counts, expected, unit / excess))
             )
         )[1]
-        for unit in (expected, np.full(len(counts), mean))
-    )
-    if not constant - growing > LEAST_GAIN:
+
+    if not unlikely(expected) - unlikely(mean) > LEAST_GAIN:  # constant, growing
         return 0.0
     squares = (counts - expected) ** 2 / expected * (repeated.sum() / freedom)
 
@@ -168,8 +172,7 @@ def warn_of_far_count(rows, means, growth, dispersion):
     dispersion : float
         The estimated dispersion.
     """
-    repeated, exposed = repetitions(rows), exposures(rows)
-    counts, expected = exposed * rows.targets, exposed * means
+    repeated, counts, expected = observations(rows, means)
     squares = (counts - expected) ** 2 / expected / (1.0 + growth * expected)
     far = squares.argmax()
     share = squares[far] / (repeated @ squares)
