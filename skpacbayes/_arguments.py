@@ -51,8 +51,8 @@ def as_levels(quantiles, *, ends):
     return levels
 
 
-def check_count(name, value):
-    """Raise ValueError unless the value is an integer of at least 1."""
+def check_count(name, value, least=1):
+    """Raise ValueError unless the value is an integer of at least `least`."""
     counts = isinstance(value, Integral) and not isinstance(value, bool)
-    if not counts or value < 1:
-        raise ValueError(f"{name}={value!r} should be an integer of at least 1.")
+    if not counts or value < least:
+        raise ValueError(f"{name}={value!r} should be an integer of at least {least}.")

@@ -32,6 +32,7 @@ from ._dirichlet_process_forecast import (
     states_now,
 )
 from ._dirichlet_process_inputs import InputUnits
+from ._dirichlet_process_number import Numbers, checked_numbers, number_of_states
 from ._dirichlet_process_online import Online
 from ._dirichlet_process_product_answers import (
     category_probabilities,
@@ -776,6 +777,54 @@ class DirichletProcessHMM(
             logs = np.quantile(logs, quantiles, axis=0)
         density = np.exp(np.swapaxes(logs - log_volume, -1, -2))
         return density if state is None else density[..., state]
+
+    @_small_is_zero
+    def n_states_posterior(
+        self, n_states=None, *, n_iter=100, n_repeats=4, random_state=None
+    ):
+        """Return the posterior distribution of the number of states.
+
+        The prior is uniform on the numbers compared; emissions and covariances are of
+        the kind of the fit. The time is that of several fits (see Notes of the class).
+
+        Parameters
+        ----------
+        n_states : array-like of shape (n_numbers,) or None, default=None
+            Numbers to compare. None: 1, 2, ..., until two successive numbers are less
+            than 1/1000 as probable as the most probable one, or up to 12.
+        n_iter : int, default=100
+            Number of draws given each set of rows.
+        n_repeats : int, default=4
+            Number of estimates of each evidence, which are averaged.
+        random_state : int, RandomState instance or None, default=None
+            Seed. None: the `random_state` of the estimator.
+
+        Returns
+        -------
+        posterior : NumberOfStates
+            A named tuple: `n_states`, `probabilities`, `log_evidence` and
+            `log_evidence_std`, each of shape (n_numbers,), and `isolated_rows`. The
+            evidence is the marginal likelihood, in nats and the units of X, of all rows
+            but these, given these; the standard errors are of its differences from that
+            of the most probable number.
+
+        Raises
+        ------
+        ValueError
+            If a number is not an integer from 1 to 1 / `min_transition`, or is given
+            twice.
+        """
+        check_count("n_iter", n_iter)
+        check_count("n_repeats", n_repeats, least=2)
+        most = int(1 / self.min_transition) if self.min_transition else np.inf
+        if n_states is not None:
+            n_states = checked_numbers(n_states, most)
+        seed = self.random_state if random_state is None else random_state
+        seed = int(check_random_state(seed).randint(2**31 - 1))
+        found, series = self._answer(), self._series
+        settings = Settings.of(self, series.rows, series.inputs is not None)
+        numbers = Numbers(series, settings, found, n_iter, n_repeats, seed)
+        return number_of_states(numbers, n_states)
 
     @_small_is_zero
     def duration_probabilities(self, n_steps):

@@ -59,7 +59,7 @@ class Chain(GibbsChain):
         more = 0.5 * (model.n_features if model.full else 1)
         self._table = gammaln(halves + more) - gammaln(halves)
 
-    def _densities(self, uniforms):
+    def densities_given(self, uniforms):
         return densities_of(self.rows, self.parameters, self.model, uniforms)
 
     def _draw_parameters(self, atoms):

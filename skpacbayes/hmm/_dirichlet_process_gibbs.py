@@ -49,8 +49,8 @@ def more_starts_for(rows, model, others, states, rng):
 class GibbsChain:
     """Gibbs sampler of states, atoms and parameters, given rows.
 
-    A class of emissions defines `_densities`, `_draw_parameters`, `_begin` and, where
-    needed, `_prepare`.
+    A class of emissions defines `densities_given`, `_draw_parameters`, `_begin` and,
+    where needed, `_prepare`.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class GibbsChain:
         k = self.model.n_states
         for _ in range(n_sweeps):
             shares = np.bincount(chain.states, minlength=k) + 1.0
-            highest, densities, _ = chain._densities(None)
+            highest, densities, _ = chain.densities_given(None)
             densities = (shares / shares.sum()) @ densities
             of_mixtures.add(highest + np.log(densities))
             scores.add(chain.sweep())
@@ -126,7 +126,7 @@ class GibbsChain:
     def _draw_states(self):
         """Draw the numbers of stages, then states and atoms given the parameters."""
         uniforms = self.rng.random((2, len(self.rows)))
-        highest, densities, atoms = self._densities(uniforms[0])
+        highest, densities, atoms = self.densities_given(uniforms[0])
         steps, filtered, evidence = self._filtered(densities)
         n = len(steps.states)
         moves, firsts = np.empty((n, n)), np.empty(n)

@@ -90,7 +90,7 @@ def emissions(states, draw, model, rng):
 class ProductChain(GibbsChain):
     """Gibbs sampler for columns of several kinds."""
 
-    def _densities(self, uniforms):
+    def densities_given(self, uniforms):
         return densities_of(self.rows, self.parameters, uniforms)
 
     def _draw_parameters(self, atoms):

@@ -1,0 +1,161 @@
+"""The posterior distribution of the number of states."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from .._arguments import check_count
+from .._base import warn_user
+from .._chains import in_threads
+from .._validation import refuse_hidden
+from ._dirichlet_process_evidence import isolated_rows, log_evidence
+from ._dirichlet_process_selection import CandidatesOf, chain_of
+
+_N_LOWER = 2  # successive improbable numbers that end the search
+_IMPROBABLE = np.log(1000.0)  # nats below the most probable number
+_DOUBTFUL = 2.0  # standard errors of a lead from which there is no warning
+
+
+class NumberOfStates(NamedTuple):
+    """Posterior distribution of the number of states, with a uniform prior.
+
+    `n_states` (n_numbers,): the numbers compared; `probabilities` (n_numbers,);
+    `log_evidence` (n_numbers,): logs of the marginal likelihoods of the rows but for
+    the `isolated_rows`, which are given, in nats and in the units of X;
+    `log_evidence_std` (n_numbers,): standard errors of the differences of
+    `log_evidence` from that of the most probable number, by repetitions, whose own is
+    0; `isolated_rows` (n_isolated,): indices of these rows among those kept.
+    """
+
+    n_states: np.ndarray
+    probabilities: np.ndarray
+    log_evidence: np.ndarray
+    log_evidence_std: np.ndarray
+    isolated_rows: np.ndarray
+
+
+def checked_numbers(n_states, largest):
+    """Return numbers of states as a list, or raise ValueError."""
+    refuse_hidden(n_states, "n_states")
+    numbers = np.ravel(n_states).tolist()
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"n_states={n_states!r} should be different numbers.")
+    for number in numbers:
+        check_count("n_states", number)
+        if number > largest:
+            raise ValueError(
+                f"n_states={number} should be at most 1 / min_transition = {largest}."
+            )
+    return numbers
+
+
+class Numbers:
+    """Estimates of the evidence of numbers of states, each repeated.
+
+    Parameters
+    ----------
+    series : Series
+        The rows.
+    settings : Settings
+        Models of each number.
+    found : Posterior
+        The fit, whose kind of emissions and covariances all numbers have.
+    n_iter, n_repeats : int
+        Draws given each set of rows, and estimates for each number.
+    seed : int
+        Seed of all random numbers.
+    """
+
+    def __init__(self, series, settings, found, n_iter, n_repeats, seed):
+        self.series, self.settings, self.found = series, settings, found
+        self.n_iter, self.seed = n_iter, seed
+        self.tried = CandidatesOf(series, np.random.default_rng(seed))
+        rng = np.random.default_rng((seed, 1))
+        model = self.model(found.model.n_states)
+        rows = self.tried.learnt(model).rows
+        chain = chain_of(rows, model, rng, self._start(model))
+        self.isolated = isolated_rows(chain, n_iter)
+        others = np.setdiff1d(np.arange(len(series)), self.isolated)
+        self.orders = [
+            np.concatenate([self.isolated, rng.permutation(others)])
+            for _ in range(n_repeats)
+        ]
+
+    def model(self, n_states):
+        """Return the model with a number of states, like the fitted one."""
+        fitted, models = self.found.model, self.settings.models(n_states)
+        alike = [model for model in models if model.full == fitted.full] or models
+        same = [model for model in alike if model.emission == fitted.emission]
+        return (same or alike)[-1]
+
+    def _start(self, model):
+        """Return parameters of the fit, or of a short chain of another model."""
+        found = self.found
+        if model != found.model:
+            return self.tried[model].chain.parameters
+        units = self.tried.learnt(model).units
+        return found.chains.states[0][0].follow(found.units, units)
+
+    def estimates(self, n_states):
+        """Return estimates of the log evidence, (n_repeats,)."""
+        model, calls = self.model(n_states), []
+        learnt, start = self.tried.learnt(model), self._start(model)
+        for number, order in enumerate(self.orders):
+            rng = np.random.default_rng((self.seed, n_states, number))
+            given = order, len(self.isolated), self.n_iter, rng
+            calls.append((log_evidence, self.series, learnt, model, start, *given))
+        found = np.array(in_threads(self.settings.n_jobs, calls))
+        return found - np.delete(learnt.log_volume, self.isolated).sum()
+
+
+def number_of_states(numbers, given):
+    """Return the posterior distribution of the number of states.
+
+    `numbers`: a `Numbers`; `given`: the numbers of states to compare, or None for 1, 2,
+    ... until two successive ones are improbable.
+    """
+    if given is None:
+        given, estimates = _path(numbers)
+    else:
+        estimates = [numbers.estimates(number) for number in given]
+    estimates = np.array(estimates)
+    means = estimates.mean(axis=1)
+    best, n_repeats = int(means.argmax()), estimates.shape[1]
+    errors = (estimates - estimates[best]).std(axis=1, ddof=1) / np.sqrt(n_repeats)
+    found = NumberOfStates(
+        np.array(given), softmax(means), means, errors, numbers.isolated
+    )
+    _warn_of_errors(found, best)
+    return found
+
+
+def _path(numbers):
+    """Return numbers of states, from one, and the estimates of their log evidence."""
+    estimates, highest, n_lower = [], -np.inf, 0
+    least = numbers.found.model.n_states
+    for n_states in range(1, max(numbers.settings.largest, least) + 1):
+        estimates.append(numbers.estimates(n_states))
+        reached = estimates[-1].mean()
+        highest = max(highest, reached)
+        n_lower = n_lower + 1 if reached < highest - _IMPROBABLE else 0
+        if n_lower >= _N_LOWER and n_states > least:
+            break
+    return range(1, n_states + 1), estimates
+
+
+def _warn_of_errors(found, best):
+    """Warn if another number may be the most probable one, by the standard errors."""
+    leads = found.log_evidence[best] - found.log_evidence
+    unclear = (leads < _DOUBTFUL * found.log_evidence_std) & (
+        found.log_evidence_std > 1
+    )
+    unclear[best] = False
+    if unclear.any():
+        rival = int(np.flatnonzero(unclear)[leads[unclear].argmin()])
+        warn_user(
+            f"The evidence of {found.n_states[best]} states is higher than that of "
+            f"{found.n_states[rival]} by {leads[rival]:.1f} nats, with a standard "
+            f"error of {found.log_evidence_std[rival]:.1f}: their probabilities are "
+            "unreliable. Increase n_iter or n_repeats."
+        )
