@@ -2,8 +2,8 @@
 
 `DirichletProcessHMM("auto")` chooses a number by predictive scores;
 `n_states_posterior` compares marginal likelihoods, each estimated four times. How the
-rows are revealed was chosen on nine of the families of `_hmm_families.FAMILIES`, with
-other rows; nothing was chosen on the families of these tables.
+rows are revealed was chosen on families of `_hmm_families.FAMILIES`, with other rows;
+nothing was chosen on the families of these tables.
 
     python benchmarks/bench_hmm_number.py [--quick]
 """
@@ -35,7 +35,7 @@ def compared(X, k, seed, **parameters):
         warnings.simplefilter("always", UserWarning)
         found = fit.n_states_posterior()
     share = dict(zip(found.n_states.tolist(), found.probabilities, strict=True))
-    rivals = share and found.probabilities > 1e-3
+    rivals = found.probabilities > 1e-3
     return [
         *(len(X), k, fit.n_states_, found.n_states[found.probabilities.argmax()]),
         *(f"{share.get(number, 0.0):.3f}" for number in (k, fit.n_states_)),
@@ -51,11 +51,11 @@ def main():
     report = Report("hmm_number", quick=quick)
     table = []
     for title in list(CONFIRMING | LATER)[: 2 if quick else None]:
-        X, _, _, _, k = simulated(title, 0, n_train=500 if quick else 1000)
+        X, _, _, _, k = simulated(title, 0, n_train=600)
         table.append([title, *compared(X, k, 0)])
     for title in list(MIXED)[: 0 if quick else None]:
         family = Mixed(title)
-        X, _ = family.draw(1000, (0, 0))
+        X, _ = family.draw(600, (0, 0))
         table.append(
             [title, *compared(X, len(family.states), 0, emission=family.kinds)]
         )

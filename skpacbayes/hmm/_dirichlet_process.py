@@ -304,11 +304,12 @@ class DirichletProcessHMM(
     rows are revealed in a random order, in sets that grow by a factor of 1.4; the
     others are missing values. A chain draws given each set, and the ratio of the
     marginal likelihoods of two successive sets is estimated by Bennett's method [11]_
-    from likelihoods at the draws of both, with states and atoms summed out. A row that
-    no other row predicts, for which the variance of the log density over the draws is
-    above 0.4, would dominate the error of the estimate: such rows come first in the
-    order, and the evidence is that of the others given these. With diagonal covariances
-    it costs about 4 `n_repeats` `n_iter` sweeps over all rows for each number.
+    from likelihoods at the draws of both, with states and atoms summed out. A far row
+    would dominate the error of the estimate. So the evidence is that of the rows given
+    those that the rows revealed before them do not predict, in a first run with the
+    fitted number: the variance of their log density over the draws is above 9. These
+    `isolated_rows` come first in the order. Each number costs about 6 `n_repeats`
+    `n_iter` sweeps over all rows.
 
     Within a stream `n_iter`, `burn_in`, `thin` and `n_jobs` may change; they take
     effect when the chains are next run.
@@ -819,7 +820,7 @@ class DirichletProcessHMM(
             `log_evidence_std`, each of shape (n_numbers,), and `isolated_rows`. The
             evidence is the marginal likelihood, in nats and the units of X, of all rows
             but these, given these; the standard errors are of its differences from that
-            of the most probable number.
+            of the most probable number, by the repetitions.
 
         Raises
         ------

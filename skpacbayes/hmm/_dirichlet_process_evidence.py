@@ -13,6 +13,7 @@ References
 """
 
 import copy
+import itertools
 
 import numpy as np
 from scipy.optimize import brentq
@@ -20,17 +21,60 @@ from scipy.special import expit
 
 from ._dirichlet_process_durations import Steps
 from ._dirichlet_process_inputs import filtered_rows
-from ._dirichlet_process_score import PredictiveScore
 from ._dirichlet_process_selection import chain_of
 
 _GROWTH = 1.4  # largest ratio of the sizes of successive sets
 _DROPPED = 0.25  # dropped sweeps given a set, as a share of those that are kept
-_ISOLATED = 0.4  # variance of the log density of a row that no other row predicts
+_UNPREDICTED = 9.0  # variance of the log density of a row that others do not predict
 _MARGIN = 40.0  # nats beyond all log ratios between which their estimate is looked for
 
 
-def log_evidence(series, learnt, model, parameters, order, n_given, n_iter, rng):
+def log_evidence(*model_and_rows, n_given, n_iter, rng):
     """Estimate the log evidence of rows given the first ones in an order.
+
+    Parameters
+    ----------
+    *model_and_rows : tuple
+        First arguments of `revealed_sets`.
+    n_given : int
+        Number of first rows that are given.
+    n_iter : int
+        Number of draws given each set of rows.
+    rng : numpy.random.Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    log_evidence : float
+        The estimate, in nats, for rows in standard units.
+    """
+    found = 0.0
+    sets = revealed_sets(*model_and_rows, n_given, n_iter, rng)
+    for larger, smaller in itertools.pairwise(sets):
+        gains = (larger.gains(own.draws, smaller) for own in (smaller, larger))
+        found += log_ratio(*gains)
+    return found
+
+
+def unpredicted_rows(*model_and_rows, n_iter, rng):
+    """Return the rows that those before them in an order do not predict.
+
+    The variance of the log density of such a row over the draws given these is large:
+    an atom without rows has to be near the row by chance. An estimate of the evidence
+    of the row would have a large error.
+    """
+    found = []
+    sets = revealed_sets(*model_and_rows, 0, n_iter, rng)
+    for larger, smaller in itertools.pairwise(sets):
+        new = np.flatnonzero(smaller.hidden & ~larger.hidden)
+        pairs = (larger.log_densities(draw, smaller) for draw in smaller.draws)
+        variances = np.var([ours[new] for ours, _ in pairs], axis=0)
+        found.append(new[variances > _UNPREDICTED])
+    return np.concatenate(found)
+
+
+def revealed_sets(series, learnt, model, parameters, order, n_given, n_iter, rng):
+    """Yield sets of rows with draws given them, from all rows to the first ones.
 
     Parameters
     ----------
@@ -45,28 +89,23 @@ def log_evidence(series, learnt, model, parameters, order, n_given, n_iter, rng)
     order : ndarray of shape (n_rows,)
         Order in which the rows are revealed.
     n_given : int
-        Number of first rows that are given.
+        Number of rows of the smallest set.
     n_iter : int
-        Number of draws given each set of rows, and of sweeps before the first.
+        Number of draws given each set, and of dropped sweeps given all rows.
     rng : numpy.random.Generator
         Source of random numbers.
 
-    Returns
-    -------
-    log_evidence : float
-        The estimate, in nats, for rows in standard units.
+    Yields
+    ------
+    revealed : Revealed
+        A set of rows, and the draws.
     """
-    found, larger, n_dropped = 0.0, None, n_iter
+    n_dropped = n_iter
     for size in sizes_of(len(order), n_given):
         revealed = Revealed(series, learnt, order[:size])
         revealed.sample(model, parameters, n_dropped, n_iter, rng)
         parameters, n_dropped = revealed.draws[-1], int(_DROPPED * n_iter)
-        if larger is not None:
-            found += log_ratio(
-                *(larger.gains(own.draws, revealed) for own in (revealed, larger))
-            )
-        larger = revealed
-    return found
+        yield revealed
 
 
 def sizes_of(n_rows, n_given=0):
@@ -100,16 +139,23 @@ class Revealed:
 
     def gains(self, draws, subset):
         """Return log-likelihoods of these rows over those of a subset, at draws."""
-        hidden, chain, found = subset.hidden, copy.copy(self.chain), []
-        for draw in draws:
-            chain.parameters, steps = draw, Steps.of(draw, chain.model)
-            highest, densities, _ = chain.densities_given(None)
-            _, evidence = filtered_rows(densities, steps, self.rows, draw)
-            densities[:, hidden] = 1.0
-            _, of_subset = filtered_rows(densities, steps, self.rows, draw)
-            gain = highest[hidden].sum() + np.log(evidence / of_subset).sum()
-            found.append(gain)
-        return np.array(found)
+        pairs = (self.log_densities(draw, subset) for draw in draws)
+        return np.array([(ours - others).sum() for ours, others in pairs])
+
+    def log_densities(self, draw, subset):
+        """Return log densities of rows given those before: of this set, of a subset.
+
+        Both are zero for rows outside the set.
+        """
+        chain, steps = copy.copy(self.chain), Steps.of(draw, self.chain.model)
+        chain.parameters = draw
+        highest, densities, _ = chain.densities_given(None)
+        _, evidence = filtered_rows(densities, steps, self.rows, draw)
+        densities[:, subset.hidden] = 1.0
+        _, of_subset = filtered_rows(densities, steps, self.rows, draw)
+        found = np.log([evidence, of_subset]) + highest
+        found[1, subset.hidden] -= highest[subset.hidden]
+        return found
 
 
 def log_ratio(forward, backward):
@@ -124,17 +170,3 @@ def log_ratio(forward, backward):
 
     both = np.concatenate([forward, backward])
     return brentq(excess, both.min() - _MARGIN, both.max() + _MARGIN)
-
-
-def isolated_rows(chain, n_iter):
-    """Return the rows that no other row predicts, the most isolated first.
-
-    The variance of the log density of such a row over the draws is large: most draws
-    have an atom for this row alone, at a place that depends on the row.
-    """
-    score = PredictiveScore(len(chain.rows))
-    for _ in range(n_iter):
-        score.add(chain.sweep())
-    variances = score.corrections()
-    order = np.argsort(-variances, kind="stable")
-    return order[: np.count_nonzero(variances > _ISOLATED)]

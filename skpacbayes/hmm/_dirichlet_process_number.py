@@ -9,8 +9,8 @@ from .._arguments import check_count
 from .._base import warn_user
 from .._chains import in_threads
 from .._validation import refuse_hidden
-from ._dirichlet_process_evidence import isolated_rows, log_evidence
-from ._dirichlet_process_selection import CandidatesOf, chain_of
+from ._dirichlet_process_evidence import log_evidence, unpredicted_rows
+from ._dirichlet_process_selection import CandidatesOf
 
 _N_LOWER = 2  # successive improbable numbers that end the search
 _IMPROBABLE = np.log(1000.0)  # nats below the most probable number
@@ -25,7 +25,8 @@ class NumberOfStates(NamedTuple):
     the `isolated_rows`, which are given, in nats and in the units of X;
     `log_evidence_std` (n_numbers,): standard errors of the differences of
     `log_evidence` from that of the most probable number, by repetitions, whose own is
-    0; `isolated_rows` (n_isolated,): indices of these rows among those kept.
+    0; `isolated_rows` (n_isolated,): indices, among the rows that are kept, of those
+    that the rows revealed before them do not predict.
     """
 
     n_states: np.ndarray
@@ -71,16 +72,13 @@ class Numbers:
         self.series, self.settings, self.found = series, settings, found
         self.n_iter, self.seed = n_iter, seed
         self.tried = CandidatesOf(series, np.random.default_rng(seed))
+        self.n_repeats = n_repeats
         rng = np.random.default_rng((seed, 1))
-        model = self.model(found.model.n_states)
-        rows = self.tried.learnt(model).rows
-        chain = chain_of(rows, model, rng, self._start(model))
-        self.isolated = isolated_rows(chain, n_iter)
-        others = np.setdiff1d(np.arange(len(series)), self.isolated)
-        self.orders = [
-            np.concatenate([self.isolated, rng.permutation(others)])
-            for _ in range(n_repeats)
-        ]
+        order = rng.permutation(len(series))
+        given = *self._fitted(found.model.n_states), order
+        self.isolated = unpredicted_rows(series, *given, n_iter=n_iter, rng=rng)
+        others = order[~np.isin(order, self.isolated)]
+        self.order = np.concatenate([self.isolated, others])
 
     def model(self, n_states):
         """Return the model with a number of states, like the fitted one."""
@@ -89,22 +87,28 @@ class Numbers:
         same = [model for model in alike if model.emission == fitted.emission]
         return (same or alike)[-1]
 
-    def _start(self, model):
-        """Return parameters of the fit, or of a short chain of another model."""
-        found = self.found
+    def _fitted(self, n_states):
+        """Return rows in the form of a model, the model, and parameters of a chain."""
+        model, found = self.model(n_states), self.found
+        learnt = self.tried.learnt(model)
         if model != found.model:
-            return self.tried[model].chain.parameters
-        units = self.tried.learnt(model).units
-        return found.chains.states[0][0].follow(found.units, units)
+            return learnt, model, self.tried[model].chain.parameters
+        start = found.chains.states[0][0]
+        return learnt, model, start.follow(found.units, learnt.units)
 
     def estimates(self, n_states):
         """Return estimates of the log evidence, (n_repeats,)."""
-        model, calls = self.model(n_states), []
-        learnt, start = self.tried.learnt(model), self._start(model)
-        for number, order in enumerate(self.orders):
-            rng = np.random.default_rng((self.seed, n_states, number))
-            given = order, len(self.isolated), self.n_iter, rng
-            calls.append((log_evidence, self.series, learnt, model, start, *given))
+        learnt, *model_and_start = self._fitted(n_states)
+
+        def estimate(number):
+            return log_evidence(
+                *(self.series, learnt, *model_and_start, self.order),
+                n_given=len(self.isolated),
+                n_iter=self.n_iter,
+                rng=np.random.default_rng((self.seed, n_states, number)),
+            )
+
+        calls = [(estimate, number) for number in range(self.n_repeats)]
         found = np.array(in_threads(self.settings.n_jobs, calls))
         return found - np.delete(learnt.log_volume, self.isolated).sum()
 

@@ -113,8 +113,8 @@ def estimates(model, X, n_given, n_iter=100):
         rng = np.random.default_rng((7, seed))
         start = chain_of(learnt.rows, prior, rng).parameters
         order = np.r_[np.arange(n_given), n_given + rng.permutation(len(X) - n_given)]
-        given = order, n_given, n_iter, rng
-        found.append(log_evidence(series, learnt, prior, start, *given))
+        given = {"n_given": n_given, "n_iter": n_iter, "rng": rng}
+        found.append(log_evidence(series, learnt, prior, start, order, **given))
     return np.array(found), learnt
 
 

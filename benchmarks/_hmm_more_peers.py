@@ -1,0 +1,101 @@
+"""Further peers of the hidden Markov model, where they are installed.
+
+dynamax and pomegranate learn by expectation maximisation; each has five starts, of
+which the likeliest is kept. Counts have dynamax's Poisson model as well.
+"""
+
+import importlib.util
+import itertools
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+N_STARTS = 5
+N_ITER = 100  # iterations of EM
+N_MIX = 3  # normals of a mixture
+
+
+class Dynamax:
+    """A model of dynamax with full covariances, or for counts."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def fit(self, X, k):
+        import jax.random
+        from dynamax.hidden_markov_model import (
+            GaussianHMM,
+            GaussianMixtureHMM,
+            PoissonHMM,
+        )
+
+        d = X.shape[1]
+        self.model = {
+            "GaussianHMM": lambda: GaussianHMM(k, d),
+            "GaussianMixtureHMM": lambda: GaussianMixtureHMM(k, N_MIX, d),
+            "PoissonHMM": lambda: PoissonHMM(k, d),
+        }[self.kind]()
+        best = -np.inf
+        for seed in range(N_STARTS):
+            key, start = jax.random.PRNGKey(seed), {}
+            if self.kind != "PoissonHMM":
+                start = {"method": "kmeans", "emissions": X}
+            parameters, properties = self.model.initialize(key, **start)
+            parameters, reached = self.model.fit_em(
+                parameters, properties, X, num_iters=N_ITER, verbose=False
+            )
+            if np.isfinite(reached[-1]) and float(reached[-1]) > best:
+                best, self.parameters = float(reached[-1]), parameters
+        return self
+
+    def score(self, X):
+        return float(self.model.marginal_log_prob(self.parameters, X)) / len(X)
+
+    def predict(self, X):
+        smoothed = self.model.smoother(self.parameters, X).smoothed_probs
+        return np.asarray(smoothed).argmax(axis=1)
+
+
+class Pomegranate:
+    """A dense model of pomegranate, whose emissions are mixtures of normals."""
+
+    def fit(self, X, k):
+        import torch
+        from pomegranate.distributions import Normal
+        from pomegranate.gmm import GeneralMixtureModel
+        from pomegranate.hmm import DenseHMM
+
+        best, rows = -np.inf, torch.tensor(X[None], dtype=torch.float32)
+        for seed in range(N_STARTS):
+            torch.manual_seed(seed)
+            groups = KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+            emissions = []
+            for j in range(k):
+                mixture = GeneralMixtureModel([Normal() for _ in range(N_MIX)])
+                own = torch.tensor(X[groups == j], dtype=torch.float32)
+                emissions.append(mixture.fit(own))
+            model = DenseHMM(
+                emissions,
+                edges=np.full((k, k), 0.1 / k) + 0.9 * np.eye(k),
+                starts=np.full(k, 1 / k),
+                ends=np.full(k, 1e-6),
+                max_iter=N_ITER,
+            )
+            model.fit(rows)
+            reached = float(model.log_probability(rows).sum())
+            if np.isfinite(reached) and reached > best:
+                best, self.model = reached, model
+        return self
+
+    def score(self, X):
+        rows = self._rows(X)
+        return float(self.model.log_probability(rows).sum()) / len(X)
+
+    def predict(self, X):
+        return np.asarray(self.model.predict(self._rows(X))[0])
+
+    @staticmethod
+    def _rows(X):
+        import torch
+
+        return torch.tensor(X[None], dtype=torch.float32)
