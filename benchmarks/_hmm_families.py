@@ -399,9 +399,17 @@ class Mixed:
         return nats / len(X), (filtered * ahead).argmax(axis=1)
 
 
+def two_modes_in_three(rng, n):
+    seed = int(rng.integers(2**31 - 1))
+    return make_hidden_markov("bimodal", n, n_features=3, random_state=seed)
+
+
+THREE_FEATURES = {"two modes, d = 3": (two_modes_in_three, 3)}
+
+
 def simulated(name, seed, n_train=1500, n_test=3000):
     """Rows and states to learn, rows and states to forecast, number of states."""
-    draw, k = (FAMILIES | CONFIRMING | LATER | DURATIONS)[name]
+    draw, k = (FAMILIES | CONFIRMING | LATER | DURATIONS | THREE_FEATURES)[name]
     X, states = draw(np.random.default_rng(seed), n_train + n_test)
     X = X.reshape(len(X), -1)
     return X[:n_train], states[:n_train], X[n_train:], states[n_train:], k

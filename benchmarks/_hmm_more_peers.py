@@ -4,9 +4,6 @@ dynamax and pomegranate learn by expectation maximisation; each has five starts,
 which the likeliest is kept. Counts have dynamax's Poisson model as well.
 """
 
-import importlib.util
-import itertools
-
 import numpy as np
 from sklearn.cluster import KMeans
 
