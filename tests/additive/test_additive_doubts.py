@@ -44,6 +44,18 @@ def rows(kind, n=150, seed=0):
 
 
 @KINDS
+@pytest.mark.filterwarnings("ignore:Rows that are neighbors")  # a third are clipped
+def test_a_range_in_another_unit_is_told_of(kind):
+    """The units are those of the rows times 100; a range of most rows is no mistake."""
+    X, y = rows(kind)
+    X = np.column_stack([X, np.full(len(X), 7.0)])  # a constant has no effect anyway
+    X[::10, 2] = np.nan
+    made(kind, feature_range=(-1.0, 1.0)).fit(X, y)
+    with pytest.warns(UserWarning, match="150 of 150 rows are outside of the feature_"):
+        made(kind, feature_range=(0.0, 1.0)).fit(500 + 100 * X, y)
+
+
+@KINDS
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_copies_of_a_variable_that_hide_it_are_told_of(kind, sign):
     """Each of six has a sixth of the probability: none would be selected."""
