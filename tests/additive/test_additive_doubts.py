@@ -43,6 +43,15 @@ def rows(kind, n=150, seed=0):
     return X, y if kind is SparseAdditiveGibbsRegressor else y > 0
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("of", [lambda x: 2 * x, np.square, np.sin, np.cos, np.tanh])
+def test_exact_functions_have_no_unequal_noise(of, seed):
+    """Residuals of targets without noise are errors of approximation, at the ends."""
+    X, _ = rows(SparseAdditiveGibbsRegressor, seed=seed)
+    model = made(SparseAdditiveGibbsRegressor).fit(X, of(X[:, 0] / 2))
+    assert model.get_support(indices=True).tolist() == [0]
+
+
 @KINDS
 @pytest.mark.filterwarnings("ignore:Rows that are neighbors")  # a third are clipped
 def test_a_range_in_another_unit_is_told_of(kind):
