@@ -62,6 +62,9 @@ def warn_of_fit(
     """
     (X, y, weights), found = rows, estimator._answer()
     plausible = sample_weight is None or warn_of_weights(weights)
+    if estimator.feature_range is not None:
+        categorical = estimator._categorical()
+        plausible &= warn_of_clipped_rows(X, estimator.feature_ranges_, categorical)
     warn_of_doubts(found, estimator.n_features_in_, products)
     # A linear model of weak effects may leave structure, too, and so do unmixed chains.
     few = not (found.full or found.n_variables_needed)
@@ -268,6 +271,33 @@ def warn_of_weights(weights):
         )
         return False
     return True
+
+
+def warn_of_clipped_rows(X, ranges, categorical):
+    """Warn if most rows are outside of the given range of a variable; return if not.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows of the fit.
+    ranges : ndarray of shape (n_features, 2)
+        Ends of the given ranges.
+    categorical : sequence of int
+        Categorical features, whose ranges are not used.
+    """
+    low, high = ranges.T
+    outside = ((low > X) | (high < X)).sum(axis=0)
+    inside = ((low <= X) & (high >= X)).sum(axis=0)  # NaN is neither
+    clipped = (outside > inside) & (np.fmin.reduce(X) < np.fmax.reduce(X))
+    clipped[list(categorical)] = False
+    if clipped.any():
+        feature = int((clipped * outside).argmax())
+        warn_user(
+            f"{outside[feature]} of {len(X)} rows are outside of the feature_range of "
+            f"feature {feature}, {low[feature]:.6g} to {high[feature]:.6g}: its effect "
+            "is constant there. Give a range of the values of the feature, in its unit."
+        )
+    return not clipped.any()
 
 
 def warn_of_far_rows(X, reach, n_rows, deviates):

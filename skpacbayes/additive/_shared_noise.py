@@ -16,6 +16,7 @@ from .._base import warn_user
 from ._posterior import SELECTED
 from ._residuals import FEW_WRONG, without_copies
 
+NOISELESS = 1e-5  # share of the variance below which residuals are not noise
 MOST_ROWS, FEWEST_ROWS = 2000, 20  # rows that are tested
 # Rows before each row that are compared.
 N_NEIGHBORS = 5
@@ -82,6 +83,8 @@ def warn_of_noise(
     means = predict(X).reshape(len(X), -1)
     if classes and (abs(y - means) > 0.5).any(axis=1).mean() <= FEW_WRONG:
         return  # as in warn_of_residuals
+    if variances is None and ((y - means) ** 2).mean() <= NOISELESS * y.var():
+        return  # residuals are errors of approximation
     scales = np.ones_like(means)
     if variances is not None:
         scales = np.sqrt(np.maximum(variances(means), SMALLEST))

@@ -43,6 +43,27 @@ def rows(kind, n=150, seed=0):
     return X, y if kind is SparseAdditiveGibbsRegressor else y > 0
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("of", [lambda x: 2 * x, np.square, np.sin, np.cos, np.tanh])
+def test_exact_functions_have_no_unequal_noise(of, seed):
+    """Residuals of targets without noise are errors of approximation, at the ends."""
+    X, _ = rows(SparseAdditiveGibbsRegressor, seed=seed)
+    model = made(SparseAdditiveGibbsRegressor).fit(X, of(X[:, 0] / 2))
+    assert model.get_support(indices=True).tolist() == [0]
+
+
+@KINDS
+@pytest.mark.filterwarnings("ignore:Rows that are neighbors")  # a third are clipped
+def test_a_range_in_another_unit_is_told_of(kind):
+    """The units are those of the rows times 100; a range of most rows is no mistake."""
+    X, y = rows(kind)
+    X = np.column_stack([X, np.full(len(X), 7.0)])  # a constant has no effect anyway
+    X[::10, 2] = np.nan
+    made(kind, feature_range=(-1.0, 1.0)).fit(X, y)
+    with pytest.warns(UserWarning, match="150 of 150 rows are outside of the feature_"):
+        made(kind, feature_range=(0.0, 1.0)).fit(500 + 100 * X, y)
+
+
 @KINDS
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_copies_of_a_variable_that_hide_it_are_told_of(kind, sign):
