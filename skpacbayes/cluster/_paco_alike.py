@@ -8,11 +8,16 @@ import numpy as np
 
 from ._paco_calibration import UNDECIDED, Splitting, close_sizes
 from ._paco_covariances import covariance_gain
+from ._paco_mixture import LEAST_GAIN
 from ._paco_path import Path, noise_scales
+from ._paco_pieces import axes_by_tails
 from ._paco_rows import Rows
 
 # Number of iterations of EM of a size that was not fitted to convergence.
 _MAX_ITER = 40
+# Exponents of the tails of other noise, from exponential to nearly uniform; and least
+# squared distance from a centre, over the variance.
+_EXPONENTS, _LEAST_SQUARE = (1.0, 1.5, 3.0, 4.0, 6.0, 10.0, 20.0), 1e-12
 
 
 def decided_by_noise(search, best):
@@ -23,9 +28,9 @@ def decided_by_noise(search, best):
     quasi-likelihood decides, in the coordinates in which the clusters of each number
     are round. The calibration does the same where clusters are round in the columns.
 
-    Other numbers are chosen only if the noise has the kurtosis of a normal one, and
-    covariances of their own do not describe the clusters better: otherwise pieces of
-    clusters would be found.
+    Other numbers are chosen only if neither other noise of the clusters of `best`, nor
+    covariances of their own, describe the rows better: otherwise pieces of clusters
+    would be found.
 
     Parameters
     ----------
@@ -53,10 +58,52 @@ def decided_by_noise(search, best):
     k = densest.n_clusters
     if k == best.n_clusters or not problem.normal(densest):
         return best
+    if not noise_is_normal(problem, best, densest):
+        return best
     if k > 1 and covariance_gain(problem, densest, densest.shape, 1.0) > 0:
         return best
     search.keep(densest)
     return densest
+
+
+def noise_is_normal(problem, best, other):
+    """Return whether rows of normal noise are likelier than `best` with other noise.
+
+    Along each coordinate, the noise of the clusters of `best` may fall as exp(-|x /
+    width|^exponent); with the shape "tied", along axes that differ in their tails.
+    Uniform clusters, for instance, are described as pieces by normal noise. All of the
+    log-likelihood counts, as the normalised quasi-likelihood takes the noise to be
+    exactly normal.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+    best, other : Mixture
+        Of one normal noise each.
+
+    Returns
+    -------
+    normal : bool
+    """
+    gaps = problem.points @ best.coordinates - best.centers[best.labels]
+    widths = problem.widths_in(best.coordinates)[:, None] / problem.d
+    if best.shape == "tied":
+        axes = axes_by_tails(gaps, problem.weights)
+        gaps = gaps @ (axes / np.linalg.norm(axes, axis=0))
+    squares = np.maximum(gaps**2 + widths, _LEAST_SQUARE * best.scales.min())
+    log_sizes, n_rows = np.log(squares) / 2, problem.n_rows
+
+    def log_likelihoods(exponent):
+        powers = problem.weights @ np.exp(exponent * log_sizes) / n_rows
+        log_widths = np.log(exponent * powers) / exponent
+        unit = 1 / exponent + math.log(2) + math.lgamma(1 + 1 / exponent)
+        return -n_rows * (unit + log_widths)
+
+    likeliest = np.max([log_likelihoods(p) for p in _EXPONENTS], axis=0)
+    gains = likeliest - log_likelihoods(2.0) - math.log(n_rows) / 2
+    gain = float(np.maximum(gains, 0.0).sum())
+    whole = [one.evidence_of(classified=False, share=1.0) for one in (best, other)]
+    return gain < LEAST_GAIN or whole[0] + gain < whole[1]
 
 
 def _log_likelihood(mixture):

@@ -117,7 +117,8 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     """Calibrate by the mixture of largest evidence.
 
     If one normal noise describes all clusters and the evidence of the mixtures is
-    close, the number of clusters is that of the largest normalised quasi-likelihood.
+    close, the number of clusters is that of the largest normalised quasi-likelihood,
+    unless fewer clusters with other noise describe the rows better.
     Otherwise rows are weighted by the inverse variance of their cluster, and rows in
     heavy tails weigh less. The inverse temperature is one at which the quasi-posterior
     prefers this number of clusters.
@@ -146,11 +147,14 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
         near = close_sizes(sizes, UNDECIDED, n_clusters, n_sizes)
         path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
         fits = noise_scales(path, rows, splitting, scale, near)
-        scale, n_clusters = fits[0].scale, fits[0].n_clusters
-        near = close_sizes(sizes, _ALMOST_AS_WELL, n_clusters, n_sizes)
-        rivals = rivals_of_noise(
-            [fit for fit in fits if fit.n_clusters in near], found, rows
-        )
+        k = fits[0].n_clusters
+        few = scale is not None or k <= n_clusters or k not in sizes
+        if few or found.is_normal(sizes[k]):  # else pieces of clusters
+            scale, n_clusters = fits[0].scale, k
+            near = close_sizes(sizes, _ALMOST_AS_WELL, k, n_sizes)
+            rivals = rivals_of_noise(
+                [fit for fit in fits if fit.n_clusters in near], found, rows
+            )
     else:
         labels, weights = mixture.robust_weights(rows.points, rows.spreads)
         weights = weights * (mixture.scales.min() / mixture.scales)[labels]
