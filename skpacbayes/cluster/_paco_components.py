@@ -1,4 +1,4 @@
-"""Groups of correlated columns, found by their leading principal components."""
+"""Groups of correlated columns, found along one axis or by principal components."""
 
 import math
 from functools import partial
@@ -7,6 +7,7 @@ import numpy as np
 
 from .._kernels.kmeans import WeightedPoints
 from ._paco_mixture import STUDENT_DOF
+from ._paco_pieces import axes_by_tails
 
 # Numbers of principal components that are tried, and least number of columns, and of
 # rows, for each of them.
@@ -18,6 +19,31 @@ _HALVED = 4
 # Number of times that EM starts, from a partition or that which it found; its number of
 # iterations; and the deficit in log evidence from which it does not start again.
 _ROUNDS, _MAX_ITER, _HOPELESS = 3, 15, 100.0
+
+
+def fit_groups_of_axis(search):
+    """Fit clusters of one covariance that start from groups along one axis.
+
+    Long groups side by side, once the rows are white, are longer than their distance,
+    so that distances between rows do not show them. They lower the kurtosis of the
+    axis across them: where it is below a normal one by two standard errors, k-means
+    finds groups along this axis, and EM in all columns starts there.
+
+    Parameters
+    ----------
+    search : Search
+        Keeps the mixtures.
+    """
+    problem = search.problem
+    weights, n_rows = problem.weights, problem.n_rows
+    gaps = problem.points - weights @ problem.points / n_rows
+    places = gaps @ axes_by_tails(gaps, weights)[:, :1]
+    squares = places[:, 0] ** 2
+    kurtosis = n_rows * (weights @ squares**2) / (weights @ squares) ** 2
+    if problem.d > 1 and kurtosis < 3 - 2 * math.sqrt(24 / n_rows):
+        kind = "tied", False, search.best().dof
+        rows, rng = WeightedPoints(places, weights), np.random.default_rng(0)
+        _fit_sizes(search, kind, partial(_labels, rows, rng))
 
 
 def fit_groups_of_components(search):

@@ -10,7 +10,7 @@ import numpy as np
 from ._paco_alike import noise_is_normal
 from ._paco_background import explaining_far_rows, fit_with_background
 from ._paco_choice import choose
-from ._paco_components import fit_groups_of_components
+from ._paco_components import fit_groups_of_axis, fit_groups_of_components
 from ._paco_covariances import fit_with_covariances, refit_with_covariances
 from ._paco_mixture import (
     EVIDENCE,
@@ -170,6 +170,7 @@ class Search:
             self.keep(self.problem.single(shapes[0]))
         self.descend_from_best()
         if self.best().n_clusters == 1 and "tied" in shapes:
+            fit_groups_of_axis(self)
             fit_groups_of_components(self)
         self.let_clusters_be_skewed()
         if self.skewed.any:
@@ -187,6 +188,7 @@ class Search:
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         if self.best().n_clusters == 1 and kind[0] == "tied":
+            fit_groups_of_axis(self)
             fit_groups_of_components(self)
         if kind[3]:
             self.let_clusters_be_skewed()
