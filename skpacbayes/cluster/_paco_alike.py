@@ -56,9 +56,7 @@ def decided_by_noise(search, best):
     several = [sizes[k] for k in near if k in sizes]
     densest = max(several, key=partial(_log_quasi_likelihood, problem))
     k = densest.n_clusters
-    if k == best.n_clusters or not problem.normal(densest):
-        return best
-    if not noise_is_normal(problem, best, densest):
+    if k == best.n_clusters or not noise_is_normal(problem, best, densest):
         return best
     if k > 1 and covariance_gain(problem, densest, densest.shape, 1.0) > 0:
         return best
@@ -68,6 +66,8 @@ def decided_by_noise(search, best):
 
 def noise_is_normal(problem, best, other):
     """Return whether rows of normal noise are likelier than `best` with other noise.
+
+    The noise of `other` must have the kurtosis of a normal one.
 
     Along each coordinate, the noise of the clusters of `best` may fall as exp(-|x /
     width|^exponent); with the shape "tied", along axes that differ in their tails.
@@ -85,6 +85,8 @@ def noise_is_normal(problem, best, other):
     -------
     normal : bool
     """
+    if not problem.normal(other):
+        return False
     gaps = problem.points @ best.coordinates - best.centers[best.labels]
     widths = problem.widths_in(best.coordinates)[:, None] / problem.d
     if best.shape == "tied":
