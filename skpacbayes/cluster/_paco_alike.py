@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from ._paco_calibration import UNDECIDED, Splitting, close_sizes
 from ._paco_covariances import covariance_gain
@@ -47,11 +48,12 @@ def decided_by_noise(search, best):
     problem, sizes = search.problem, dict(search.solutions[best.kind])
     near = close_sizes(sizes, UNDECIDED, best.n_clusters, search.most_clusters)
     near = range(near[0], min(near[-1] + 1, search.most_clusters) + 1)
-    for start in search.mixtures:
+    starts = [one for one in search.mixtures if one.shape == best.shape]
+    for start in (*starts, *_of_path(problem, best, near)):
         k = start.n_clusters
-        if start.shape == best.shape and k in near and k > 1:
+        if k in near and k > 1:
             fitted = problem.fit(start, *best.kind, _MAX_ITER)
-            if fitted is not None:
+            if fitted is not None and fitted.n_clusters == k:
                 sizes[k] = max(sizes.get(k, fitted), fitted, key=_log_likelihood)
     several = [sizes[k] for k in near if k in sizes]
     densest = max(several, key=partial(_log_quasi_likelihood, problem))
@@ -112,14 +114,28 @@ def _log_likelihood(mixture):
     return mixture.log_likelihoods[0]
 
 
+def _of_path(problem, best, near):
+    """Yield the k-means solutions in the coordinates of a mixture as mixtures."""
+    rows = _rows_in(problem, best)
+    rng, weights = np.random.default_rng(0), rows.weights
+    path = Path.find(rows.points, weights, near[-1], False, rng, [best.centers], near)
+    for k in near:
+        centers = path.centers[k - 1, :k]
+        labels = cdist(rows.points, centers, "sqeuclidean").argmin(axis=1)
+        yield problem.cut(best, np.unique(labels, return_inverse=True)[1])
+
+
+def _rows_in(problem, mixture):
+    """Return the points in the coordinates of a mixture."""
+    points = np.ascontiguousarray(problem.points @ mixture.coordinates)
+    rows = Rows.single(points, problem.weights)
+    return replace(rows, spreads=problem.widths_in(mixture.coordinates))
+
+
 def _log_quasi_likelihood(problem, mixture):
     """Return the log evidence of the normalised quasi-likelihood."""
-    k, points = mixture.n_clusters, problem.points @ mixture.coordinates
-    rows = Rows.single(np.ascontiguousarray(points), problem.weights)
-    rows = replace(rows, spreads=problem.widths_in(mixture.coordinates))
-    rng = np.random.default_rng(0)
-    path = Path.find(
-        rows.points, rows.weights, k, False, rng, [mixture.centers], near=[k]
-    )
+    rows, k = _rows_in(problem, mixture), mixture.n_clusters
+    rng, weights = np.random.default_rng(0), rows.weights
+    path = Path.find(rows.points, weights, k, False, rng, [mixture.centers], near=[k])
     splitting = Splitting(problem.d, math.nan, manhattan=False)
     return noise_scales(path, rows, splitting, sizes=[k])[0].evidence
