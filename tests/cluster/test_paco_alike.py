@@ -23,7 +23,7 @@ def fitted(X):
 def test_overlapping_groups_are_found_in_other_units(change):
     """Model 2 with 300 rows, whose number is right in its own units in 11 of 12 draws.
 
-    If the completed likelihood alone decides, one and none of these four draws are right.
+    By the completed likelihood alone, one and none of these four draws are right.
     """
     tables = (make_paco_model(2, 300, random_state=seed)[0] for seed in range(403, 407))
     found = [fitted(X @ np.array(SHEARS[change])).n_clusters_ for X in tables]
