@@ -116,26 +116,39 @@ def _log_likelihood(mixture):
 
 def _of_path(problem, best, near):
     """Yield the k-means solutions in the coordinates of a mixture as mixtures."""
-    rows = _rows_in(problem, best)
+    rows, centers = _rows_in(problem, best)
     rng, weights = np.random.default_rng(0), rows.weights
-    path = Path.find(rows.points, weights, near[-1], False, rng, [best.centers], near)
+    path = Path.find(rows.points, weights, near[-1], False, rng, [centers], near)
+    labels = np.empty(len(problem.points), dtype=np.int64)
     for k in near:
-        centers = path.centers[k - 1, :k]
-        labels = cdist(rows.points, centers, "sqeuclidean").argmin(axis=1)
+        squares = cdist(rows.points, path.centers[k - 1, :k], "sqeuclidean")
+        labels[problem.order] = squares.argmin(axis=1)
         yield problem.cut(best, np.unique(labels, return_inverse=True)[1])
 
 
 def _rows_in(problem, mixture):
-    """Return the points in the coordinates of a mixture."""
-    points = np.ascontiguousarray(problem.points @ mixture.coordinates)
-    rows = Rows.single(points, problem.weights)
-    return replace(rows, spreads=problem.widths_in(mixture.coordinates))
+    """Return the points in the coordinates of a mixture, and its centres.
+
+    With the shape "tied", neither the order of the points nor the axes depend on the
+    columns: the axes are those of the points' variance, to the side of the longer tail.
+    """
+    points, centers = problem.points @ mixture.coordinates, mixture.centers
+    weights, spreads = problem.weights, problem.widths_in(mixture.coordinates)
+    if mixture.shape == "tied":
+        mean = weights @ points / problem.n_rows
+        gaps = points - mean
+        axes = np.linalg.eigh((gaps * weights[:, None]).T @ gaps)[1]
+        axes = axes * np.where(weights @ (gaps @ axes) ** 3 < 0, -1.0, 1.0)
+        points, centers = points @ axes, centers @ axes
+    order = problem.order
+    rows = Rows.single(np.ascontiguousarray(points[order]), weights[order])
+    return replace(rows, spreads=spreads[order]), centers
 
 
 def _log_quasi_likelihood(problem, mixture):
     """Return the log evidence of the normalised quasi-likelihood."""
-    rows, k = _rows_in(problem, mixture), mixture.n_clusters
+    (rows, centers), k = _rows_in(problem, mixture), mixture.n_clusters
     rng, weights = np.random.default_rng(0), rows.weights
-    path = Path.find(rows.points, weights, k, False, rng, [mixture.centers], near=[k])
+    path = Path.find(rows.points, weights, k, False, rng, [centers], near=[k])
     splitting = Splitting(problem.d, math.nan, manhattan=False)
     return noise_scales(path, rows, splitting, sizes=[k])[0].evidence

@@ -44,10 +44,11 @@ def fit_groups_of_axis(search):
     kurtosis = n_rows * (weights @ places**4) / (weights @ places**2) ** 2
     if problem.d == 1 or kurtosis >= 3 - 2 * math.sqrt(24 / n_rows):
         return
-    rows, evidences, found = WeightedPoints(places[:, None], weights), {}, {}
+    order, evidences, found = problem.order, {}, {}  # the order of no coordinates
+    rows = WeightedPoints(np.ascontiguousarray(places[order, None]), weights[order])
     for k in range(2, _MOST + 1):
-        labels = np.unique(_labels(rows, rng, k), return_inverse=True)[1]
-        found[k] = labels
+        labels = found[k] = np.empty(len(places), dtype=np.int64)
+        labels[order] = np.unique(_labels(rows, rng, k), return_inverse=True)[1]
         evidences[k] = _evidence_along(places, weights, labels, merged)
     best = max(evidences, key=evidences.get)
     for k in (best - 1, best, best + 1):
