@@ -33,7 +33,7 @@ _MOST = 20.0
 # otherwise the noise of a large group would pay for a second centre.
 _FULL_SHARE = 1.5
 # Log odds from which the mixture decides the number of clusters.
-_UNDECIDED = 20.0
+UNDECIDED = 20.0
 # Log odds within which other numbers of clusters are named as rivals.
 _ALMOST_AS_WELL = 10.0
 # Least number of rows of a stream for lambda; with fewer rows lambda is that of this
@@ -117,7 +117,8 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     """Calibrate by the mixture of largest evidence.
 
     If one normal noise describes all clusters and the evidence of the mixtures is
-    close, the number of clusters is that of the largest normalised quasi-likelihood.
+    close, the number of clusters is that of the largest normalised quasi-likelihood,
+    unless fewer clusters with other noise describe the rows better.
     Otherwise rows are weighted by the inverse variance of their cluster, and rows in
     heavy tails weigh less. The inverse temperature is one at which the quasi-posterior
     prefers this number of clusters.
@@ -143,14 +144,17 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     weights = np.ones(len(rows.points))
     starts = [sizes[k].centers for k in sizes if k <= n_sizes]
     if (mixture.simple and not found.skewed) or scale is not None:
-        near = _close_sizes(sizes, _UNDECIDED, n_clusters, n_sizes)
+        near = close_sizes(sizes, UNDECIDED, n_clusters, n_sizes)
         path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
         fits = noise_scales(path, rows, splitting, scale, near)
-        scale, n_clusters = fits[0].scale, fits[0].n_clusters
-        near = _close_sizes(sizes, _ALMOST_AS_WELL, n_clusters, n_sizes)
-        rivals = rivals_of_noise(
-            [fit for fit in fits if fit.n_clusters in near], found, rows
-        )
+        k = fits[0].n_clusters
+        few = scale is not None or k <= n_clusters or k not in sizes
+        if few or found.is_normal(sizes[k]):  # else pieces of clusters
+            scale, n_clusters = fits[0].scale, k
+            near = close_sizes(sizes, _ALMOST_AS_WELL, k, n_sizes)
+            rivals = rivals_of_noise(
+                [fit for fit in fits if fit.n_clusters in near], found, rows
+            )
     else:
         labels, weights = mixture.robust_weights(rows.points, rows.spreads)
         weights = weights * (mixture.scales.min() / mixture.scales)[labels]
@@ -183,7 +187,7 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     return Calibration(weights, path, temperature, n_clusters, rivals)
 
 
-def _close_sizes(sizes, window, n_clusters, most):
+def close_sizes(sizes, window, n_clusters, most):
     """Return the range of `n_clusters` and the sizes of evidence within a `window`."""
     highest = max(one.evidence for one in sizes.values())
     close = [k for k in sizes if sizes[k].evidence > highest - window]

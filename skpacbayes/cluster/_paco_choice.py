@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from ._paco_alike import decided_by_noise
 from ._paco_background import with_background
 from ._paco_covariances import (
     covariance_gain,
@@ -65,6 +66,7 @@ def choose(search, shapes, all_kinds):
     more, n_modes = _instead_of_two_modes(search, best)
     if more is not best:
         best, kind = more, more.kind
+    best = decided_by_noise(search, best)
     return best, kind, several is not None, n_modes
 
 

@@ -1,4 +1,4 @@
-"""Groups of correlated columns, found by their leading principal components."""
+"""Groups of correlated columns, found along one axis or by principal components."""
 
 import math
 from functools import partial
@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 
 from .._kernels.kmeans import WeightedPoints
-from ._paco_mixture import STUDENT_DOF
+from ._paco_mixture import STUDENT_DOF, completed_evidence
+from ._paco_pieces import axes_by_tails
 
 # Numbers of principal components that are tried, and least number of columns, and of
 # rows, for each of them.
@@ -18,6 +19,55 @@ _HALVED = 4
 # Number of times that EM starts, from a partition or that which it found; its number of
 # iterations; and the deficit in log evidence from which it does not start again.
 _ROUNDS, _MAX_ITER, _HOPELESS = 3, 15, 100.0
+# Variance of groups along one axis, over that of all rows, that counts as none.
+_NO_VARIANCE = 1e-12
+
+
+def fit_groups_of_axis(search):
+    """Fit clusters of one covariance that start from groups along one axis.
+
+    Long groups side by side, once the rows are white, are longer than their distance,
+    so that distances between rows do not show them. They lower the kurtosis of the
+    axis across them: where it is below a normal one by two standard errors, k-means
+    finds groups along this axis, and EM in all columns starts there.
+
+    Parameters
+    ----------
+    search : Search
+        Keeps the mixtures.
+    """
+    problem, rng = search.problem, np.random.default_rng(0)
+    weights, n_rows = problem.weights, problem.n_rows
+    gaps = problem.points - weights @ problem.points / n_rows
+    axis = axes_by_tails(gaps, weights)[:, 0]
+    places, merged = gaps @ axis, axis @ problem.scatter @ axis / n_rows
+    kurtosis = n_rows * (weights @ places**4) / (weights @ places**2) ** 2
+    if problem.d == 1 or kurtosis >= 3 - 2 * math.sqrt(24 / n_rows):
+        return
+    order, evidences, found = problem.order, {}, {}  # the order of no coordinates
+    rows = WeightedPoints(np.ascontiguousarray(places[order, None]), weights[order])
+    for k in range(2, _MOST + 1):
+        labels = found[k] = np.empty(len(places), dtype=np.int64)
+        labels[order] = np.unique(_labels(rows, rng, k), return_inverse=True)[1]
+        evidences[k] = _evidence_along(places, weights, labels, merged)
+    best = max(evidences, key=evidences.get)
+    for k in (best - 1, best, best + 1):
+        if k in found:
+            search.keep(_fit(search, found[k], ("tied", False, search.best().dof)))
+
+
+def _evidence_along(places, weights, labels, merged):
+    """Return the log evidence of a partition of places of one normal noise.
+
+    `merged`: variance of the rows about the places.
+    """
+    masses, n_rows = np.bincount(labels, weights), weights.sum()
+    centers = np.bincount(labels, weights * places) / masses
+    variance = weights @ (places - centers[labels]) ** 2 / n_rows + merged
+    variance = max(variance, _NO_VARIANCE * (weights @ places**2) / n_rows)
+    entropy = float((masses / n_rows) @ np.log(masses / n_rows))
+    fit = n_rows * (entropy - (math.log(2 * math.pi * variance) + 1) / 2)
+    return completed_evidence(fit, entropy, len(masses), n_rows, 1, 1, 1.0)
 
 
 def fit_groups_of_components(search):

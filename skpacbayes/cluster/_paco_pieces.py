@@ -192,7 +192,7 @@ def pieces_of_clusters(points, weights, labels, n_clusters, common, rank=0):
     for members in clusters:
         masses = weights[members]
         gaps[members] = points[members] - masses @ points[members] / masses.sum()
-    axis = _light_axis(gaps, weights, rank) if common else None
+    axis = axes_by_tails(gaps, weights)[:, rank] if common else None
     above, sum_of_logs = np.zeros(len(points), dtype=bool), 0.0
     counts = np.zeros(3)
     for members in clusters:
@@ -212,13 +212,17 @@ def pieces_of_clusters(points, weights, labels, n_clusters, common, rank=0):
     return p_value, depth, above
 
 
-def _light_axis(gaps, weights, rank):
-    """Return an axis, in the order of their tails, lightest first; rows have mean 0."""
+def axes_by_tails(gaps, weights):
+    """Return axes in columns, in the order of their tails, lightest first.
+
+    The rows, `gaps`, have mean 0. The axes are those of their fourth moments where the
+    rows are white.
+    """
     values, vectors = np.linalg.eigh((gaps * weights[:, None]).T @ gaps)
     white = vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1] + 1e-300))
     rows = gaps @ white
     weighted = rows * (weights * (rows**2).sum(axis=1))[:, None]
-    return white @ np.linalg.eigh(weighted.T @ rows)[1][:, rank]
+    return white @ np.linalg.eigh(weighted.T @ rows)[1]
 
 
 def _two_means(places, weights):

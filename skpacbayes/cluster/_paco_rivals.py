@@ -27,10 +27,11 @@ class Found:
     by which its evidence is lower; `kind`: shape, own and dof of the mixture of largest
     evidence, and whether clusters of any size were skewed; `skewed`: whether its own
     clusters are, or have cores and halos; `densities`: a function that returns the
-    largest evidence of each size by the likelihood of the rows alone; `n_small`: number
-    of clusters of few rows that describe the rows better if their noise is exactly
-    normal, or 0; `n_modes`: number of clusters if those found have two modes each, or
-    0.
+    largest evidence of each size by the likelihood of the rows alone; `is_normal`: one
+    that returns whether one of `sizes`, of one normal noise, describes the rows better
+    than `mixture` with other noise; `n_small`: number of clusters of few rows that
+    describe the rows better if their noise is exactly normal, or 0; `n_modes`: number
+    of clusters if those found have two modes each, or 0.
     """
 
     mixture: Mixture
@@ -39,6 +40,7 @@ class Found:
     kind: tuple
     skewed: bool
     densities: Callable
+    is_normal: Callable
     n_small: int = 0
     n_modes: int = 0
 

@@ -7,9 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from ._paco_alike import noise_is_normal
 from ._paco_background import explaining_far_rows, fit_with_background
 from ._paco_choice import choose
-from ._paco_components import fit_groups_of_components
+from ._paco_components import fit_groups_of_axis, fit_groups_of_components
 from ._paco_covariances import fit_with_covariances, refit_with_covariances
 from ._paco_mixture import (
     EVIDENCE,
@@ -169,6 +170,7 @@ class Search:
             self.keep(self.problem.single(shapes[0]))
         self.descend_from_best()
         if self.best().n_clusters == 1 and "tied" in shapes:
+            fit_groups_of_axis(self)
             fit_groups_of_components(self)
         self.let_clusters_be_skewed()
         if self.skewed.any:
@@ -186,6 +188,7 @@ class Search:
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         if self.best().n_clusters == 1 and kind[0] == "tied":
+            fit_groups_of_axis(self)
             fit_groups_of_components(self)
         if kind[3]:
             self.let_clusters_be_skewed()
@@ -196,6 +199,7 @@ class Search:
         everything, separate = self.everything, best.log_joint is not None
         rivals, gain_of_noise = self.rivals(best), self.noise_of(best).gain(best)
         densities, n_small = partial(self.densities, best), self.n_small_clusters(best)
+        is_normal = partial(noise_is_normal, self.problem, best)
         of_best = best.kind
         sizes = self.solutions[kind if best.background or separate else of_best]
         sizes = sizes | self.covariances if separate else dict(sizes)
@@ -219,7 +223,8 @@ class Search:
             best = fit_with_covariances(everything, best, best.labels)
         kind = (*kind, self.skewed.any, best.background > 0)
         skewed = gain_of_noise > 0
-        return Found(best, sizes, rivals, kind, skewed, densities, n_small, n_modes)
+        of_noise = skewed, densities, is_normal
+        return Found(best, sizes, rivals, kind, *of_noise, n_small, n_modes)
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
