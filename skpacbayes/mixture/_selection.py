@@ -112,13 +112,14 @@ class Choice:
     def most_by_mergers(self, fit):
         """Return how much mergers can raise the criterion.
 
-        They save the divergences of components, and rows are described no better.
+        They save the divergences of all components but one, of which that of the merged
+        component is hardly less than the largest, and rows are described no better.
         """
         K, state = fit.n_components, fit.state
         saved, family = fit.mixture.weights_divergence(state), fit.mixture.family
         each = family.divergences(state.components)
         together = family.divergence(state.components)  # less, if some are shared
-        saved += min(each.sum() - each.min(), together)
+        saved += min(each.sum() - each.max(), together)
         return saved + self.surprise(K) - self.surprise(1)
 
     def best_of(self, paths, X, sample_weight):
