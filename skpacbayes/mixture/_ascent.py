@@ -235,22 +235,39 @@ class TemperedMixture:
     def best_prior(self, fit, X, sample_weight, tol):
         """Return the mixture with the best prior of its family for a fit, and a state.
 
-        The priors are compared at the statistics of the fit.
+        The priors are compared at the statistics of the fit, each of them once.
         """
         enough = self.enough(X, sample_weight, 10 * tol)
         mixture, state, statistics = fit.mixture, fit.state, fit.statistics
         best = mixture.bound(state, 0.0, statistics)
-        found = True
+        found, tried = True, {mixture.family.prior_choice}
         while found:
             found = False
             for family in mixture.family.alternatives():
-                other, own = mixture.with_family(family), state
-                other, own = other.reshaped(statistics, own, PRIOR_UPDATES)
-                bound = other.bound(own, 0.0, statistics)
+                choice = family.prior_choice
+                if choice in tried and choice != mixture.family.prior_choice:
+                    continue
+                tried.add(choice)
+                other = mixture.with_family(family)
+                bound, *other = other.compared(statistics, state, best + enough)
                 if bound > best + enough:
-                    best, mixture, state, found = bound, other, own, True
+                    best, (mixture, state), found = bound, other, True
                     break
         return mixture, state
+
+    def compared(self, statistics, state, to_beat):
+        """Return the bound of `reshaped`, with its mixture and its state.
+
+        The updates end where the bound can hardly exceed `to_beat`.
+        """
+        mixture, before = self, np.inf
+        for update in range(PRIOR_UPDATES):
+            mixture, state = mixture.reshaped(statistics, state, 1)
+            bound = mixture.bound(state, 0.0, statistics)
+            if update and bound + PRIOR_UPDATES * (bound - before) < to_beat:
+                break
+            before = bound
+        return bound, mixture, state
 
     def with_best_prior(self, fit, X, sample_weight, **to):
         """Return the fit, or a better one with an alternative prior of the family."""

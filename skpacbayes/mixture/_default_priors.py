@@ -182,13 +182,22 @@ class FollowsTheData:
         family.scale_factor = factor
         return family
 
+    @property
+    def prior_choice(self):
+        """The likeness, in which the alternatives differ."""
+        return self.likeness
+
     def alternatives(self):
-        """Return families whose components are more, or less, similar a priori."""
-        families = []
-        for likeness in (LIKENESS_STEP * self.likeness, self.likeness / LIKENESS_STEP):
-            if 1 <= likeness <= LARGEST_LIKENESS:
-                families.append(self.of_likeness(likeness))
-        return families
+        """Return families whose components are more, or less, similar a priori.
+
+        The least likeness is tried from any other: the bound may have a maximum there
+        and one at large likenesses, with smaller values in between.
+        """
+        own, least = self.likeness, 1.0
+        near = LIKENESS_STEP * own, own / LIKENESS_STEP
+        tried = [each for each in near if least <= each <= LARGEST_LIKENESS]
+        tried += [least] * (own > LIKENESS_STEP)
+        return [self.of_likeness(likeness) for likeness in tried]
 
     def of_likeness(self, likeness):
         """Return the family with another likeness, and the same prior mean of B."""

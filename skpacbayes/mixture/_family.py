@@ -33,6 +33,7 @@ class Family:
     linear = False  # E log q_k is linear in x, and `scorer` leaves out a function of x
     independent = False  # columns are independent given the component
     prior_penalty = 0.0  # part of `divergence` for parameters of the prior
+    prior_choice = None  # what differs between `alternatives`, if they have an order
     squared = False  # values are squared, and their squares must not overflow
     nominal = False  # values are categories without an order
     completes_rows = False  # missing values have a posterior; else they are left out

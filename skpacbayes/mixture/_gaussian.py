@@ -149,11 +149,15 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
     given. The scale of the prior of the inverse scales begins as a multiple of the
     covariance of all rows. For "full" and "tied" the bound also chooses its shape, less
     a penalty of n_features / 2 times the logarithm of the determinant that is lost:
-    where groups are apart, the covariance of all rows is too wide. With fewer rows than
-    3 `n_features`, the shape stays, and the correlations of the data are shrunk for the
+    where groups are apart, the covariance of all rows is too wide. The more degrees of
+    freedom the inverse scales have, the more precisely the components determine the
+    scale of their prior. As in a Laplace approximation, each of its n_features
+    (n_features + 1) / 2 numbers then costs half the logarithm of this precision,
+    relative to the fewest degrees of freedom. With fewer rows than 3 `n_features`, the
+    shape stays without a price, and the correlations of the data are shrunk for the
     prior, by the share with the least expected error [3]_: otherwise the covariance
-    could be singular. A variance of 1e-12 times that of a feature is added
-    to each row, which bounds the density of rows with equal values of a feature.
+    could be singular. A variance of 1e-12 times that of a feature is added to each row,
+    which bounds the density of rows with equal values of a feature.
 
     Tempering gives fewer components when the components are misspecified, and valid
     risk bounds. It does not give a better density. With few rows for the model, n alpha

@@ -26,6 +26,8 @@ N_BLOCKS = 25  # blocks of neighbouring rows, assigned to the folds in turn
 ERRORS = 1.0  # least gain of another temperature, in standard errors
 PAST = 3  # numbers of components below the best one that are tried
 PRICE = 1.0  # of a number of the prior, in logarithms of the number of rows
+FIRST_FOLDS = 2  # after which the type is chosen, if this is clear:
+DECIDED = 5.0  # errors by which the best type must be ahead of each other one
 COARSE = 10  # multiple of `tol` for the fits of a fold that compare types
 
 
@@ -190,7 +192,8 @@ def best_on_held_out_rows(learner, fits, X, sample_weight):
     In each fold, the mixture of each fit is begun anew, with the prior of the rows that
     are not held out, and from their components in that fit, whose likeness is kept.
     Held-out rows so influence the start, and perhaps which maximum is reached; this is
-    the same for all kinds. With fewer blocks of rows than folds it is the first.
+    the same for all kinds. With fewer blocks of rows than folds it is the first. The
+    later folds are fitted only if the first ones do not decide.
 
     Parameters
     ----------
@@ -203,11 +206,20 @@ def best_on_held_out_rows(learner, fits, X, sample_weight):
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     labels = [components_of(fit, fit.mixture.family.encoded(X)) for fit in fits]
     held_out = [blocks % N_FOLDS == fold for fold in range(N_FOLDS)]
-    calls = [(scores_of, learner, fits, labels, X, weight, rows) for rows in held_out]
-    scores = np.empty((len(fits), len(X)))
-    for rows, found in zip(held_out, in_threads(learner.n_jobs, calls), strict=True):
-        scores[:, rows] = found
-    return int((scores @ weight).argmax())
+    sums = np.zeros((0, len(fits)))
+    for first, last in ((0, FIRST_FOLDS), (FIRST_FOLDS, N_FOLDS)):
+        part = held_out[first:last]
+        calls = [(scores_of, learner, fits, labels, X, weight, rows) for rows in part]
+        for rows, scores in zip(part, in_threads(learner.n_jobs, calls), strict=True):
+            own, scores = blocks[rows], scores * weight[rows]
+            each = np.array([np.bincount(own, score) for score in scores]).T
+            sums = np.vstack([sums, each[np.unique(own)]])
+        best = int(sums.sum(axis=0).argmax())
+        gaps = sums[:, best, None] - np.delete(sums, best, axis=1)
+        errors = gaps.std(axis=0, ddof=1) * np.sqrt(len(gaps))
+        if (gaps.sum(axis=0) > DECIDED * errors).all():
+            break
+    return best
 
 
 def scores_of(learner, fits, labels, X, weight, held_out):

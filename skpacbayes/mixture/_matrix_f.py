@@ -52,11 +52,20 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
 
     @property
     def prior_penalty(self):
-        """Penalty for the shape S, whose squares have the sum `n_features`: -c log |S|.
+        """Penalty for the scale R that follows the components.
 
-        It is zero for the identity, and else positive.
+        For its shape S, whose squares have the sum `n_features`, it is -c log |S|: zero
+        for the identity, and else positive. Components that are more similar determine
+        R more precisely, and so the prior knows more of the rows: as in a Laplace
+        approximation, each number of R costs half the logarithm of the precision, of
+        which the least likeness has no cost.
         """
-        return -SHAPE_DEGREES * self.n_features * np.log(np.diag(self.shape)).sum()
+        if not self.shape_follows:
+            return 0.0
+        d, least = self.n_features, joint_degrees(self.degrees, self.n_features)
+        precise = joint_degrees(self.degrees, self.likeness * d) / least
+        shape = -SHAPE_DEGREES * d * np.log(np.diag(self.shape)).sum()
+        return shape + 0.25 * d * (d + 1) * np.log(precise)
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, plus its `prior_penalty`."""
@@ -266,3 +275,8 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         factors = np.sqrt(degrees / other) * self.inverse_root.T
         factors += (outside * rates) @ along.T
         return values, scale, factors, precision
+
+
+def joint_degrees(first, second):
+    """Return the degrees of freedom that two Wishart factors leave for their scale."""
+    return first * second / (first + second)

@@ -80,7 +80,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     n_init : int, default=3
         Number of starts, of which the best is kept; with `n_components="auto"`, number
         of paths of mergers, of which the first begins with ten components, and the
-        others with twice the best number and four more, up to `max_components`.
+        others with twice the best number and four more, up to `max_components`. If the
+        first half, at least two, agree in the number and the criterion, the others are
+        left out.
         Split-merge moves then try to improve the best solution.
     max_iter : int, default=300
         Largest number of iterations of a start, and of a split-merge move.

@@ -173,6 +173,11 @@ class EmpiricalMultinomialFamily(MultinomialFamily):
         family.topic_prior = total * frequencies
         return family
 
+    @property
+    def prior_choice(self):
+        """The prior total, in which the alternatives differ."""
+        return self.total
+
     def alternatives(self):
         """Return families with larger and with smaller prior totals."""
         totals = TOTAL_STEP * self.total, self.total / TOTAL_STEP

@@ -182,6 +182,11 @@ class OutlierFamily(Family):
         inner = self.inner.reshaped(posterior.components)
         return self if inner is self.inner else self.with_inner(inner)
 
+    @property
+    def prior_choice(self):
+        """What differs between the alternatives of the components' family."""
+        return self.inner.prior_choice
+
     def alternatives(self):
         """Return families with other priors that the bound may choose."""
         return [self.with_inner(inner) for inner in self.inner.alternatives()]

@@ -204,16 +204,22 @@ def best_fit(fits):
     return max(fits, key=lambda fit: fit.criterion)
 
 
-def in_rounds(run, values, tasks, n_jobs):
+def in_rounds(run, values, tasks, n_jobs, enough=lambda results: False):
     """Return `run` of each value, `n_jobs` of them at a time.
 
     `tasks` is called with the number of values and yields once before each of them; a
-    callback that stops after a value leaves the results so far.
+    callback that stops after a value leaves the results so far. There are no results
+    after the first ones for which `enough`, a function of a list, is true.
     """
     results, remaining = [], list(values)
     at_once = len(remaining) if n_jobs not in (None, 1) else 1
     for number in tasks(len(remaining)):
-        if number == len(results):
+        if number == len(results) and remaining:
             part, remaining = remaining[:at_once], remaining[at_once:]
             results += in_threads(n_jobs, [(run, value) for value in part])
+            for count in range(1, len(results)):  # in threads, more have run
+                if enough(results[:count]):
+                    results, remaining = results[:count], []
+            if enough(results):
+                remaining = []
     return results

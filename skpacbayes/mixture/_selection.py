@@ -54,11 +54,12 @@ class Choice:
         known,
         least=-np.inf,
     ):
-        """Return `n_init` paths: fits of some number and all fewer components.
+        """Return up to `n_init` paths: fits of some number and all fewer components.
 
         One path begins with `first` components, the others with few more than the best
         number of that path, all with at most `most`. More paths follow as long
-        as the best number so far asks for more components. The bound chooses the prior
+        as the best number so far asks for more components. If the first half of the
+        paths agree, at least two, the others are left out. The bound chooses the prior
         at each start; its scale then follows each merger. A path that has not reached
         the criterion `least` ends where mergers can hardly reach it. Results in `known`
         are not computed again. There are at least two `seeds`, one for each path.
@@ -92,10 +93,16 @@ class Choice:
         def needed(fits):
             return min(most, few_more(max(fits, key=lambda K: self.of(fits[K]))))
 
+        def agree(paths):
+            fits = [max(path.values(), key=self.of) for path in paths]
+            numbers, best = {fit.n_components for fit in fits}, [*map(self.of, fits)]
+            same = len(numbers) == 1 and max(best) - min(best) < DECISIVE
+            return same and len(paths) == max(2, (n_init + 1) // 2)
+
         one = min(first, most), seeds[0]
         more = needed(run(one))
         starts = [one, *((more, seed) for seed in seeds[1:n_init])]
-        paths = in_rounds(run, starts, tasks, n_jobs)
+        paths = in_rounds(run, starts, tasks, n_jobs, agree)
         fits = best_by_number(paths)
         while max(fits) < needed(fits):
             paths.append(run((needed(fits), seeds[1])))
@@ -105,13 +112,14 @@ class Choice:
     def most_by_mergers(self, fit):
         """Return how much mergers can raise the criterion.
 
-        They save the divergences of components, and rows are described no better.
+        They save the divergences of all components but one, of which that of the merged
+        component is hardly less than the largest, and rows are described no better.
         """
         K, state = fit.n_components, fit.state
         saved, family = fit.mixture.weights_divergence(state), fit.mixture.family
         each = family.divergences(state.components)
         together = family.divergence(state.components)  # less, if some are shared
-        saved += min(each.sum() - each.min(), together)
+        saved += min(each.sum() - each.max(), together)
         return saved + self.surprise(K) - self.surprise(1)
 
     def best_of(self, paths, X, sample_weight):
@@ -226,21 +234,22 @@ class Choice:
 
     def warn_if_more(self, fit, X, sample_weight, settled=None):
         """Warn if one more component than the largest number is better."""
-        K, found = fit.n_components, []
-        for seed in range(self.seed, self.seed + CUTS_TRIED):
+        K, gain, seed = fit.n_components, -np.inf, self.seed
+        while gain <= DECISIVE:
+            if seed == self.seed + CUTS_TRIED:
+                return
             state, rest = best_split(fit, X, sample_weight, settled, seed=seed)
             more = Fit(fit.mixture, state, None, [], False)
             to = limited(self.options, START_SWEEPS), fit.criterion + DECISIVE
-            found.append(self.of(followed(more, X, sample_weight, rest, *to)))
-        gain = max(found) - self.of(fit)
-        if gain > DECISIVE:
-            warn_user(
-                f"n_components='auto' chose {K}, the largest number that it tries, and "
-                f"{K + 1} components have a criterion that is larger by {gain:.3g} "
-                "nats. Increase max_components, or choose another family if several "
-                "components describe one group.",
-                ConvergenceWarning,
-            )
+            more = followed(more, X, sample_weight, rest, *to)
+            gain, seed = self.of(more) - self.of(fit), seed + 1
+        warn_user(
+            f"n_components='auto' chose {K}, the largest number that it tries, and "
+            f"{K + 1} components have a criterion that is larger by {gain:.3g} "
+            "nats. Increase max_components, or choose another family if several "
+            "components describe one group.",
+            ConvergenceWarning,
+        )
 
 
 def with_reshaped_prior(fit):

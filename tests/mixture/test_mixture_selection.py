@@ -19,6 +19,7 @@ from skpacbayes.mixture import (
     TemperedVBMultinomialMixture,
 )
 from skpacbayes.mixture._default_priors import SCALES
+from skpacbayes.mixture._search import in_rounds
 
 
 def auto(**parameters):
@@ -306,3 +307,33 @@ def test_more_groups_than_a_search_begins_with_are_found(kind):
     options = {"covariance_type": kind, "n_init": 1, "random_state": 0}
     mixture = TemperedVBGaussianMixture("auto", max_components=40, **options).fit(X)
     assert mixture.n_components_ == 24
+
+
+@pytest.mark.parametrize("n_jobs", [None, 3])
+def test_searches_that_agree_are_enough(n_jobs):
+    """In threads, which run more of them, the others are left out."""
+    steps = []
+
+    def tasks(count):
+        for step in range(count):
+            steps.append(step)
+            yield step
+
+    def agree(results):
+        return len(results) == 2
+
+    found = in_rounds(float, [5, 6, 7, 8], tasks, n_jobs, agree)
+    assert found == [5.0, 6.0]
+    assert steps == [0, 1, 2, 3]
+
+
+def test_two_searches_are_enough_for_separated_groups():
+    """The third one of the default would find the same; its answer is not needed."""
+    X, _ = make_mixture(n_samples=600, n_features=2, random_state=0)
+    options = {"max_components": 6, "random_state": 0}
+    two, three, six = (
+        TemperedVBGaussianMixture("auto", n_init=n_init, **options).fit(X)
+        for n_init in (2, 3, 6)
+    )
+    assert two.elbo_path_ == three.elbo_path_
+    assert two.n_components_ == six.n_components_ == 4

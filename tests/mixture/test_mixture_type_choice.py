@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from skpacbayes.mixture import TemperedVBGaussianMixture, _learner
+from skpacbayes.mixture import TemperedVBGaussianMixture, _held_out, _learner
 from skpacbayes.mixture._held_out import prior_size, undecided
 from skpacbayes.mixture._selection import Choice
 
@@ -89,6 +89,24 @@ def test_few_rows_of_independent_columns(n_samples, place):
 def test_few_rows_of_correlated_columns(n_samples):
     """Independent columns would cost 10 nats a row."""
     assert fit(factors(n_samples, 30, seed=1)).covariance_type_ in ("full", "tied")
+
+
+def test_two_folds_are_enough_where_they_leave_no_doubt(monkeypatch):
+    """All five folds choose the same type."""
+    X, calls, scores_of = factors(90, 30, seed=1), [], _held_out.scores_of
+
+    def recorded(*arguments):
+        calls.append(arguments)
+        return scores_of(*arguments)
+
+    monkeypatch.setattr(_held_out, "scores_of", recorded)
+    found = fit(X)
+    assert len(calls) == 2
+    monkeypatch.setattr(_held_out, "DECIDED", np.inf)
+    other = fit(X)
+    assert len(calls) == 2 + 5
+    assert found.covariance_type_ == other.covariance_type_
+    assert found.elbo_ == other.elbo_
 
 
 def test_many_rows_need_no_folds(monkeypatch):
