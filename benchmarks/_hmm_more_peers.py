@@ -73,9 +73,9 @@ class Pomegranate:
                 emissions.append(mixture.fit(own))
             model = DenseHMM(
                 emissions,
-                edges=np.full((k, k), 0.1 / k) + 0.9 * np.eye(k),
-                starts=np.full(k, 1 / k),
-                ends=np.full(k, 1e-6),
+                edges=(0.1 / k + 0.9 * torch.eye(k)).tolist(),
+                starts=[1 / k] * k,
+                ends=[1e-6] * k,
                 max_iter=N_ITER,
             )
             model.fit(rows)
