@@ -68,9 +68,12 @@ class Pomegranate:
             groups = KMeans(k, n_init=1, random_state=seed).fit_predict(X)
             emissions = []
             for j in range(k):
-                mixture = GeneralMixtureModel([Normal() for _ in range(N_MIX)])
-                own = torch.tensor(X[groups == j], dtype=torch.float32)
-                emissions.append(mixture.fit(own))
+                own = X[groups == j]
+                near = KMeans(N_MIX, n_init=1, random_state=seed).fit(own)
+                spread = np.cov(own.T).reshape(X.shape[1], -1) / N_MIX
+                centers = near.cluster_centers_.astype(np.float32)
+                normals = [Normal(c, spread.astype(np.float32)) for c in centers]
+                emissions.append(GeneralMixtureModel(normals))
             model = DenseHMM(
                 emissions,
                 edges=(0.1 / k + 0.9 * torch.eye(k)).tolist(),
