@@ -308,8 +308,9 @@ class DirichletProcessHMM(
     would dominate the error of the estimate. So the evidence is that of the rows given
     those that the rows revealed before them do not predict, in a first run with the
     fitted number: the variance of their log density over the draws is above 9. These
-    `isolated_rows` come first in the order. Each number costs about 6 `n_repeats`
-    `n_iter` sweeps over all rows.
+    `isolated_rows` come first in the order. With many features, the first rows of a set
+    are among them. Each number takes as long as 16 to 34 `n_repeats` `n_iter` sweeps
+    over all rows (300 to 5,000 rows).
 
     Within a stream `n_iter`, `burn_in`, `thin` and `n_jobs` may change; they take
     effect when the chains are next run.
@@ -799,7 +800,8 @@ class DirichletProcessHMM(
         """Return the posterior distribution of the number of states.
 
         The prior is uniform on the numbers compared; emissions and covariances are of
-        the kind of the fit. The time is that of several fits (see Notes of the class).
+        the kind of the fit. With the defaults, the time is that of about ten fits with
+        ``n_states="auto"`` (see Notes of the class).
 
         Parameters
         ----------

@@ -23,10 +23,10 @@ class NumberOfStates(NamedTuple):
     `n_states` (n_numbers,): the numbers compared; `probabilities` (n_numbers,);
     `log_evidence` (n_numbers,): logs of the marginal likelihoods of the rows but for
     the `isolated_rows`, which are given, in nats and in the units of X;
-    `log_evidence_std` (n_numbers,): standard errors of the differences of
-    `log_evidence` from that of the most probable number, by repetitions, whose own is
-    0; `isolated_rows` (n_isolated,): indices, among the rows that are kept, of those
-    that the rows revealed before them do not predict.
+    `log_evidence_std` (n_numbers,): standard errors, by repetitions, of the differences
+    of `log_evidence` from that of the most probable number, for which it is 0;
+    `isolated_rows` (n_isolated,): indices, among the rows that are kept, of those that
+    the rows revealed before them do not predict.
     """
 
     n_states: np.ndarray
@@ -77,6 +77,7 @@ class Numbers:
         order = rng.permutation(len(series))
         given = *self._fitted(found.model.n_states), order
         self.isolated = unpredicted_rows(series, *given, n_iter=n_iter, rng=rng)
+        _warn_of_isolated_rows(series.rows, self.isolated)
         others = order[~np.isin(order, self.isolated)]
         self.order = np.concatenate([self.isolated, others])
 
@@ -146,6 +147,17 @@ def _path(numbers):
         if n_lower >= _N_LOWER and n_states > least:
             break
     return range(1, n_states + 1), estimates
+
+
+def _warn_of_isolated_rows(rows, isolated):
+    """Warn if most rows that are not missing are given, and few are compared."""
+    n_rows, n_given = int((~np.isnan(rows).all(axis=1)).sum()), len(isolated)
+    if 2 * n_given > n_rows:
+        warn_user(
+            f"The probabilities of the numbers of states depend on {n_rows - n_given} of "
+            f"{n_rows} rows: the other {n_given} are given, because the rows revealed "
+            "before them do not predict them. Use more rows or fewer features."
+        )
 
 
 def _warn_of_errors(found, best):

@@ -236,6 +236,17 @@ def test_every_kind(options, draw):
     assert found.probabilities.sum() == pytest.approx(1.0)
 
 
+def test_few_rows_for_the_features():
+    """If no row predicts another one, nothing is compared, and a warning says so."""
+    X = np.random.default_rng(0).normal(size=(10, 6))
+    X = np.vstack([X, np.full((20, 6), np.nan)])
+    model = DirichletProcessHMM(2, n_iter=20, burn_in=20, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="depend on 0 of 10 rows"):
+        found = model.n_states_posterior([1, 2], n_iter=20, n_repeats=2)
+    assert sorted(found.isolated_rows) == list(range(10))
+    assert found.probabilities.tolist() == [0.5, 0.5]
+
+
 class KnownNumbers:
     """Numbers of states whose evidence is known up to an error."""
 
