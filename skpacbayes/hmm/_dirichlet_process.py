@@ -845,13 +845,13 @@ class DirichletProcessHMM(
         """
         check_count("n_iter", n_iter)
         check_count("n_repeats", n_repeats, least=2)
-        most = int(1 / self.min_transition) if self.min_transition else np.inf
+        found, series, fitted = self._answer(), self._series, self._as_fitted()
+        most = int(1 / fitted.min_transition) if fitted.min_transition else np.inf
         if n_states is not None:
             n_states = checked_numbers(n_states, most)
         seed = self.random_state if random_state is None else random_state
         seed = int(check_random_state(seed).randint(2**31 - 1))
-        found, series = self._answer(), self._series
-        settings = Settings.of(self, series.rows, series.inputs is not None)
+        settings = Settings.of(fitted, series.rows, series.inputs is not None)
         numbers = Numbers(series, settings, found, n_iter, n_repeats, seed)
         return number_of_states(numbers, n_states)
 

@@ -154,9 +154,10 @@ def _warn_of_isolated_rows(rows, isolated):
     n_rows, n_given = int((~np.isnan(rows).all(axis=1)).sum()), len(isolated)
     if 2 * n_given > n_rows:
         warn_user(
-            f"The probabilities of the numbers of states depend on {n_rows - n_given} of "
-            f"{n_rows} rows: the other {n_given} are given, because the rows revealed "
-            "before them do not predict them. Use more rows or fewer features."
+            "The probabilities of the numbers of states depend on "
+            f"{n_rows - n_given} of {n_rows} rows: the other {n_given} are given, "
+            "because the rows revealed before them do not predict them. Use more rows "
+            "or fewer features."
         )
 
 

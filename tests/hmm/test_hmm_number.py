@@ -6,6 +6,7 @@ distributions, so that a test fails on correct code with probability below 1e-4,
 the seeds new. The seeds are fixed.
 """
 
+import copy
 import itertools
 from types import SimpleNamespace
 
@@ -197,6 +198,14 @@ def test_posterior(fitted):
     assert_array_equal(again.log_evidence, found.log_evidence[[1]])
     other = fitted.n_states_posterior([1], n_iter=30, random_state=1)
     assert other.log_evidence[0] != again.log_evidence[0]
+
+
+def test_parameters_set_after_the_fit_are_not_used(fitted):
+    """They take effect at the next fit."""
+    changed = copy.deepcopy(fitted).set_params(n_atoms=1, min_transition=0.9)
+    expected = fitted.n_states_posterior([1, 2], n_iter=5)
+    found = changed.n_states_posterior([1, 2], n_iter=5)
+    assert_array_equal(found.log_evidence, expected.log_evidence)
 
 
 def test_units_and_origin(fitted):
