@@ -71,9 +71,8 @@ class Numbers:
     def __init__(self, series, settings, found, n_iter, n_repeats, seed):
         self.series, self.settings, self.found = series, settings, found
         self.n_iter, self.seed = n_iter, seed
-        self.tried = CandidatesOf(series, np.random.default_rng(seed))
         self.n_repeats = n_repeats
-        rng = np.random.default_rng((seed, 1))
+        rng = np.random.default_rng(seed)
         order = rng.permutation(len(series))
         given = *self._fitted(found.model.n_states), order
         self.isolated = unpredicted_rows(series, *given, n_iter=n_iter, rng=rng)
@@ -91,9 +90,12 @@ class Numbers:
     def _fitted(self, n_states):
         """Return rows in the form of a model, the model, and parameters of a chain."""
         model, found = self.model(n_states), self.found
-        learnt = self.tried.learnt(model)
+        # A generator for each number: results do not depend on the other numbers.
+        rng = np.random.default_rng((self.seed, n_states))
+        tried = CandidatesOf(self.series, rng)
+        learnt = tried.learnt(model)
         if model != found.model:
-            return learnt, model, self.tried[model].chain.parameters
+            return learnt, model, tried[model].chain.parameters
         start = found.chains.states[0][0]
         return learnt, model, start.follow(found.units, learnt.units)
 
@@ -109,7 +111,8 @@ class Numbers:
                 rng=np.random.default_rng((self.seed, n_states, number)),
             )
 
-        calls = [(estimate, number) for number in range(self.n_repeats)]
+        # From 1: seeds (s, k) and (s, k, 0) are the same.
+        calls = [(estimate, 1 + number) for number in range(self.n_repeats)]
         found = np.array(in_threads(self.settings.n_jobs, calls))
         return found - np.delete(learnt.log_volume, self.isolated).sum()
 

@@ -196,6 +196,8 @@ def test_posterior(fitted):
     assert 40 in found.isolated_rows
     again = fitted.n_states_posterior([1], n_iter=30)
     assert_array_equal(again.log_evidence, found.log_evidence[[1]])
+    third = fitted.n_states_posterior([1, 3], n_iter=30).log_evidence[1:]
+    assert_array_equal(fitted.n_states_posterior([3], n_iter=30).log_evidence, third)
     other = fitted.n_states_posterior([1], n_iter=30, random_state=1)
     assert other.log_evidence[0] != again.log_evidence[0]
 
@@ -231,6 +233,7 @@ def test_units_and_origin(fitted):
     ],
     ids=str,
 )
+@pytest.mark.filterwarnings("ignore:The evidence of")  # from few draws
 def test_every_kind(options, draw):
     """Every model has an evidence, with missing values and in several sequences."""
     X = draw(np.random.default_rng(0)) + 20.0 * (np.arange(30)[:, None] // 5 % 2)
