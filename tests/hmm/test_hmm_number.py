@@ -104,8 +104,8 @@ def of_counts(values, mean):
     return np.log(integrate.quad(given_rho, 0, np.inf, epsabs=0)[0])
 
 
-def estimates(model, X, n_given, n_iter=100):
-    series = Series(X, np.array([0, len(X)]))
+def estimates(model, X, n_given=0, n_iter=100, bounds=None):
+    series = Series(X, np.array([0, len(X)] if bounds is None else bounds))
     settings = Settings.of(model, series.rows)
     found = []
     prior = settings.models(model.n_states)[-1]
@@ -138,6 +138,32 @@ def test_evidence_of_categories(n_states, n_given):
     if n_given:
         exact -= evidence_of_paths(rows[:n_given], n_states, 1.0, of_categories)
     assert_close(found, exact)
+
+
+@pytest.mark.parametrize(
+    ("options", "same"),
+    [
+        ({"startprob": "stationary"}, 1 / 4),
+        ({"startprob": "dirichlet"}, 1 / 3),
+        ({"duration": "negative_binomial"}, 1 / 4),
+    ],
+    ids=str,
+)
+def test_evidence_of_sequences(options, same):
+    """Two sequences with a missing row, where all transitions have probability 1/2.
+
+    `same`: prior probability of each pair of equal first states.
+    """
+    rows = np.array([0, 0, np.nan, 0, 1, 1, 1, 1])
+    prior = {"min_transition": 0.5, "n_atoms": 1, **options}
+    model = DirichletProcessHMM(2, emission="categorical", **prior)
+    found, _ = estimates(model, rows[:, None], bounds=[0, 4, 8])
+    terms, seen = [], ~np.isnan(rows)
+    for path in map(np.array, itertools.product(range(2), repeat=8)):
+        of_firsts = same if path[0] == path[4] else 0.5 - same
+        of_states = (of_categories(rows[seen & (path == j)]) for j in range(2))
+        terms.append(np.log(of_firsts) - 6 * np.log(2) + sum(of_states))
+    assert_close(found, logsumexp(terms))
 
 
 @pytest.mark.parametrize("n_states", [1, 2])
