@@ -308,8 +308,9 @@ class DirichletProcessHMM(
     would dominate the error of the estimate. So the evidence is that of the rows given
     those that the rows revealed before them do not predict, in a first run with the
     fitted number: the variance of their log density over the draws is above 9. These
-    `isolated_rows` come first in the order. Each number costs about 6 `n_repeats`
-    `n_iter` sweeps over all rows.
+    `isolated_rows` come first in the order. With many features, the first rows of a set
+    are among them. Each number takes as long as 16 to 34 `n_repeats` `n_iter` sweeps
+    over all rows (300 to 5,000 rows).
 
     Within a stream `n_iter`, `burn_in`, `thin` and `n_jobs` may change; they take
     effect when the chains are next run.
@@ -799,7 +800,8 @@ class DirichletProcessHMM(
         """Return the posterior distribution of the number of states.
 
         The prior is uniform on the numbers compared; emissions and covariances are of
-        the kind of the fit. The time is that of several fits (see Notes of the class).
+        the kind of the fit. With the defaults, the time is that of about ten fits with
+        ``n_states="auto"`` (see Notes of the class).
 
         Parameters
         ----------
@@ -843,13 +845,13 @@ class DirichletProcessHMM(
         """
         check_count("n_iter", n_iter)
         check_count("n_repeats", n_repeats, least=2)
-        most = int(1 / self.min_transition) if self.min_transition else np.inf
+        found, series, fitted = self._answer(), self._series, self._as_fitted()
+        most = int(1 / fitted.min_transition) if fitted.min_transition else np.inf
         if n_states is not None:
             n_states = checked_numbers(n_states, most)
         seed = self.random_state if random_state is None else random_state
         seed = int(check_random_state(seed).randint(2**31 - 1))
-        found, series = self._answer(), self._series
-        settings = Settings.of(self, series.rows, series.inputs is not None)
+        settings = Settings.of(fitted, series.rows, series.inputs is not None)
         numbers = Numbers(series, settings, found, n_iter, n_repeats, seed)
         return number_of_states(numbers, n_states)
 

@@ -23,10 +23,10 @@ class NumberOfStates(NamedTuple):
     `n_states` (n_numbers,): the numbers compared; `probabilities` (n_numbers,);
     `log_evidence` (n_numbers,): logs of the marginal likelihoods of the rows but for
     the `isolated_rows`, which are given, in nats and in the units of X;
-    `log_evidence_std` (n_numbers,): standard errors of the differences of
-    `log_evidence` from that of the most probable number, by repetitions, whose own is
-    0; `isolated_rows` (n_isolated,): indices, among the rows that are kept, of those
-    that the rows revealed before them do not predict.
+    `log_evidence_std` (n_numbers,): standard errors, by repetitions, of the differences
+    of `log_evidence` from that of the most probable number, for which it is 0;
+    `isolated_rows` (n_isolated,): indices, among the rows that are kept, of those that
+    the rows revealed before them do not predict.
     """
 
     n_states: np.ndarray
@@ -71,12 +71,12 @@ class Numbers:
     def __init__(self, series, settings, found, n_iter, n_repeats, seed):
         self.series, self.settings, self.found = series, settings, found
         self.n_iter, self.seed = n_iter, seed
-        self.tried = CandidatesOf(series, np.random.default_rng(seed))
         self.n_repeats = n_repeats
-        rng = np.random.default_rng((seed, 1))
+        rng = np.random.default_rng(seed)
         order = rng.permutation(len(series))
         given = *self._fitted(found.model.n_states), order
         self.isolated = unpredicted_rows(series, *given, n_iter=n_iter, rng=rng)
+        _warn_of_isolated_rows(series.rows, self.isolated)
         others = order[~np.isin(order, self.isolated)]
         self.order = np.concatenate([self.isolated, others])
 
@@ -90,9 +90,12 @@ class Numbers:
     def _fitted(self, n_states):
         """Return rows in the form of a model, the model, and parameters of a chain."""
         model, found = self.model(n_states), self.found
-        learnt = self.tried.learnt(model)
+        # A generator for each number: results do not depend on the other numbers.
+        rng = np.random.default_rng((self.seed, n_states))
+        tried = CandidatesOf(self.series, rng)
+        learnt = tried.learnt(model)
         if model != found.model:
-            return learnt, model, self.tried[model].chain.parameters
+            return learnt, model, tried[model].chain.parameters
         start = found.chains.states[0][0]
         return learnt, model, start.follow(found.units, learnt.units)
 
@@ -108,7 +111,8 @@ class Numbers:
                 rng=np.random.default_rng((self.seed, n_states, number)),
             )
 
-        calls = [(estimate, number) for number in range(self.n_repeats)]
+        # From 1: seeds (s, k) and (s, k, 0) are the same.
+        calls = [(estimate, 1 + number) for number in range(self.n_repeats)]
         found = np.array(in_threads(self.settings.n_jobs, calls))
         return found - np.delete(learnt.log_volume, self.isolated).sum()
 
@@ -146,6 +150,18 @@ def _path(numbers):
         if n_lower >= _N_LOWER and n_states > least:
             break
     return range(1, n_states + 1), estimates
+
+
+def _warn_of_isolated_rows(rows, isolated):
+    """Warn if most rows that are not missing are given, and few are compared."""
+    n_rows, n_given = int((~np.isnan(rows).all(axis=1)).sum()), len(isolated)
+    if 2 * n_given > n_rows:
+        warn_user(
+            "The probabilities of the numbers of states depend on "
+            f"{n_rows - n_given} of {n_rows} rows: the other {n_given} are given, "
+            "because the rows revealed before them do not predict them. Use more rows "
+            "or fewer features."
+        )
 
 
 def _warn_of_errors(found, best):

@@ -6,6 +6,7 @@ distributions, so that a test fails on correct code with probability below 1e-4,
 the seeds new. The seeds are fixed.
 """
 
+import copy
 import itertools
 from types import SimpleNamespace
 
@@ -103,8 +104,8 @@ def of_counts(values, mean):
     return np.log(integrate.quad(given_rho, 0, np.inf, epsabs=0)[0])
 
 
-def estimates(model, X, n_given, n_iter=100):
-    series = Series(X, np.array([0, len(X)]))
+def estimates(model, X, n_given=0, n_iter=100, bounds=None):
+    series = Series(X, np.array([0, len(X)] if bounds is None else bounds))
     settings = Settings.of(model, series.rows)
     found = []
     prior = settings.models(model.n_states)[-1]
@@ -137,6 +138,32 @@ def test_evidence_of_categories(n_states, n_given):
     if n_given:
         exact -= evidence_of_paths(rows[:n_given], n_states, 1.0, of_categories)
     assert_close(found, exact)
+
+
+@pytest.mark.parametrize(
+    ("options", "same"),
+    [
+        ({"startprob": "stationary"}, 1 / 4),
+        ({"startprob": "dirichlet"}, 1 / 3),
+        ({"duration": "negative_binomial"}, 1 / 4),
+    ],
+    ids=str,
+)
+def test_evidence_of_sequences(options, same):
+    """Two sequences with a missing row, where all transitions have probability 1/2.
+
+    `same`: prior probability of each pair of equal first states.
+    """
+    rows = np.array([0, 0, np.nan, 0, 1, 1, 1, 1])
+    prior = {"min_transition": 0.5, "n_atoms": 1, **options}
+    model = DirichletProcessHMM(2, emission="categorical", **prior)
+    found, _ = estimates(model, rows[:, None], bounds=[0, 4, 8])
+    terms, seen = [], ~np.isnan(rows)
+    for path in map(np.array, itertools.product(range(2), repeat=8)):
+        of_firsts = same if path[0] == path[4] else 0.5 - same
+        of_states = (of_categories(rows[seen & (path == j)]) for j in range(2))
+        terms.append(np.log(of_firsts) - 6 * np.log(2) + sum(of_states))
+    assert_close(found, logsumexp(terms))
 
 
 @pytest.mark.parametrize("n_states", [1, 2])
@@ -195,8 +222,18 @@ def test_posterior(fitted):
     assert 40 in found.isolated_rows
     again = fitted.n_states_posterior([1], n_iter=30)
     assert_array_equal(again.log_evidence, found.log_evidence[[1]])
+    third = fitted.n_states_posterior([1, 3], n_iter=30).log_evidence[1:]
+    assert_array_equal(fitted.n_states_posterior([3], n_iter=30).log_evidence, third)
     other = fitted.n_states_posterior([1], n_iter=30, random_state=1)
     assert other.log_evidence[0] != again.log_evidence[0]
+
+
+def test_parameters_set_after_the_fit_are_not_used(fitted):
+    """They take effect at the next fit."""
+    changed = copy.deepcopy(fitted).set_params(n_atoms=1, min_transition=0.9)
+    expected = fitted.n_states_posterior([1, 2], n_iter=5)
+    found = changed.n_states_posterior([1, 2], n_iter=5)
+    assert_array_equal(found.log_evidence, expected.log_evidence)
 
 
 def test_units_and_origin(fitted):
@@ -222,6 +259,7 @@ def test_units_and_origin(fitted):
     ],
     ids=str,
 )
+@pytest.mark.filterwarnings("ignore:The evidence of")  # from few draws
 def test_every_kind(options, n_features):
     """Every model has an evidence, with missing values and in several sequences."""
     X = np.random.default_rng(0).poisson(5.0, size=(30, n_features))
@@ -235,6 +273,17 @@ def test_every_kind(options, n_features):
     found = model.n_states_posterior([1, 2], n_iter=5, n_repeats=2)
     assert np.isfinite(found.log_evidence).all()
     assert found.probabilities.sum() == pytest.approx(1.0)
+
+
+def test_few_rows_for_the_features():
+    """If no row predicts another one, nothing is compared, and a warning says so."""
+    X = np.random.default_rng(0).normal(size=(10, 6))
+    X = np.vstack([X, np.full((20, 6), np.nan)])
+    model = DirichletProcessHMM(2, n_iter=20, burn_in=20, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="depend on 0 of 10 rows"):
+        found = model.n_states_posterior([1, 2], n_iter=20, n_repeats=2)
+    assert sorted(found.isolated_rows) == list(range(10))
+    assert found.probabilities.tolist() == [0.5, 0.5]
 
 
 class KnownNumbers:
