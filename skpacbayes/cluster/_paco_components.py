@@ -38,11 +38,13 @@ def fit_groups_of_axis(search):
     """
     problem, rng = search.problem, np.random.default_rng(0)
     weights, n_rows = problem.weights, problem.n_rows
+    if problem.d == 1:
+        return
     gaps = problem.points - weights @ problem.points / n_rows
     axis = axes_by_tails(gaps, weights)[:, 0]
     places, merged = gaps @ axis, axis @ problem.scatter @ axis / n_rows
     kurtosis = n_rows * (weights @ places**4) / (weights @ places**2) ** 2
-    if problem.d == 1 or kurtosis >= 3 - 2 * math.sqrt(24 / n_rows):
+    if kurtosis >= 3 - 2 * math.sqrt(24 / n_rows):
         return
     order, evidences, found = problem.order, {}, {}  # the order of no coordinates
     rows = WeightedPoints(np.ascontiguousarray(places[order, None]), weights[order])

@@ -846,7 +846,8 @@ class DirichletProcessHMM(
         check_count("n_iter", n_iter)
         check_count("n_repeats", n_repeats, least=2)
         found, series, fitted = self._answer(), self._series, self._as_fitted()
-        most = int(1 / fitted.min_transition) if fitted.min_transition else np.inf
+        least = fitted.min_transition
+        most = int((1 + 1e-12) / least) if least else np.inf
         if n_states is not None:
             n_states = checked_numbers(n_states, most)
         seed = self.random_state if random_state is None else random_state
