@@ -61,8 +61,10 @@ def warn_of_covariance_type(fit, degrees=None):
     }
     best = max(gains, key=gains.get)
     units = np.ptp(np.log(family.blur)) > np.log(UNITS)
-    clearly = CLEARLY if family.full or units else UNEQUAL
-    if gains[best] > clearly * n_rows:
+    least = n_rows * (CLEARLY if family.full or units else UNEQUAL)
+    # The price of similar components does not mean that the rows are few.
+    least += family.likeness_price
+    if gains[best] > least:
         choices = f"{best!r}" + (
             ", or covariance_type='auto'" if degrees is None else ""
         )
@@ -79,7 +81,7 @@ def warn_of_covariance_type(fit, degrees=None):
             f"{gains[best]:.3g} nats larger, {gains[best] / n_rows:.2g} a row. Choose "
             f"{choices}{advice}.",
         )
-    return gains[best] > clearly * n_rows
+    return gains[best] > least
 
 
 def warn_of_merged_components(fit, fits, others, X, weight, learner, estimator=""):

@@ -81,6 +81,7 @@ class GaussianFamily(Family):
     continuous = squared = True
 
     n_losses = 0  # columns of the statistics for information lost to missing values
+    likeness_price = 0.0  # part of `prior_penalty` for similar components
 
     def __init__(self, mean, mean_precision):
         self.mean = mean

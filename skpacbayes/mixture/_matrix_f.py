@@ -55,17 +55,27 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         """Penalty for the scale R that follows the components.
 
         For its shape S, whose squares have the sum `n_features`, it is -c log |S|: zero
-        for the identity, and else positive. Components that are more similar determine
-        R more precisely, and so the prior knows more of the rows: as in a Laplace
-        approximation, each number of R costs half the logarithm of the precision, of
-        which the least likeness has no cost.
+        for the identity, and else positive. The likeness has a price, too.
+        """
+        if not self.shape_follows:
+            return 0.0
+        d = self.n_features
+        shape = -SHAPE_DEGREES * d * np.log(np.diag(self.shape)).sum()
+        return shape + self.likeness_price
+
+    @property
+    def likeness_price(self):
+        """Part of `prior_penalty` for components that are similar a priori.
+
+        They determine R more precisely, and so the prior knows more of the rows: as in
+        a Laplace approximation, each number of R costs half the logarithm of the
+        precision. The least likeness costs nothing.
         """
         if not self.shape_follows:
             return 0.0
         d, least = self.n_features, joint_degrees(self.degrees, self.n_features)
         precise = joint_degrees(self.degrees, self.likeness * d) / least
-        shape = -SHAPE_DEGREES * d * np.log(np.diag(self.shape)).sum()
-        return shape + 0.25 * d * (d + 1) * np.log(precise)
+        return 0.25 * d * (d + 1) * np.log(precise)
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, plus its `prior_penalty`."""
