@@ -309,8 +309,8 @@ class DirichletProcessHMM(
     those that the rows revealed before them do not predict, in a first run with the
     fitted number: the variance of their log density over the draws is above 9. These
     `isolated_rows` come first in the order. With many features, the first rows of a set
-    are among them. Each number takes as long as 16 to 34 `n_repeats` `n_iter` sweeps
-    over all rows (300 to 5,000 rows).
+    are among them. All repetitions start from the same chain: their standard error does
+    not show a mode that the chain has missed.
 
     Within a stream `n_iter`, `burn_in`, `thin` and `n_jobs` may change; they take
     effect when the chains are next run.
