@@ -217,9 +217,8 @@ def in_rounds(run, values, tasks, n_jobs, enough=lambda results: False):
         if number == len(results) and remaining:
             part, remaining = remaining[:at_once], remaining[at_once:]
             results += in_threads(n_jobs, [(run, value) for value in part])
-            for count in range(1, len(results)):  # in threads, more have run
+            for count in range(1, 1 + len(results)):  # in threads, more may have run
                 if enough(results[:count]):
                     results, remaining = results[:count], []
-            if enough(results):
-                remaining = []
+                    break
     return results
