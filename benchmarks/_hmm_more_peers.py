@@ -62,7 +62,7 @@ class Pomegranate:
         from pomegranate.gmm import GeneralMixtureModel
         from pomegranate.hmm import DenseHMM
 
-        best, rows = -np.inf, torch.tensor(X[None], dtype=torch.float32)
+        best, rows = -np.inf, self._rows(X)
         for seed in range(N_STARTS):
             torch.manual_seed(seed)
             groups = KMeans(k, n_init=1, random_state=seed).fit_predict(X)

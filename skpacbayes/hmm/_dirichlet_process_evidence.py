@@ -145,7 +145,9 @@ class Revealed:
     def log_densities(self, draw, subset):
         """Return log densities of rows given those before: of this set, of a subset.
 
-        Both are zero for rows outside the set.
+        Both are zero for rows outside the set. Atoms without rows have the parameters
+        of the draw, and not their prior predictive distribution as for new rows: the
+        likelihoods must be those of the posteriors that the chains draw from.
         """
         chain, steps = copy.copy(self.chain), Steps.of(draw, self.chain.model)
         chain.parameters = draw
