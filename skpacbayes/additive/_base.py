@@ -12,7 +12,7 @@ from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
 from .._sentinels import warn_of_sentinels
 from .._validation import as_numbers, refuse_hidden, validate_data
-from ._basis import AUTOMATIC, NAMED, Dictionary, usual_range, whole_range
+from ._basis import AUTOMATIC, FURTHEST, NAMED, Dictionary, usual_range, whole_range
 from ._chain import MOST_VARIABLES
 from ._doubts import warn_of_far_rows
 from ._posterior import variables_of
@@ -147,7 +147,7 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         order = np.argsort(-weights, kind="stable")
         return orders[order], weights[order]
 
-    def _dictionary(self, rows, whole=False):
+    def _dictionary(self, rows, whole=False, bounded=False):
         """Return functions of the variables, on the range of rows unless it is given.
 
         The range is the usual one, or the `whole` one.
@@ -162,7 +162,10 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         categorical = self._categorical()
 
         def of(basis):
-            return Dictionary(basis, self.max_order, low, high, rows.X, categorical)
+            return Dictionary(
+                *(basis, self.max_order, low, high, rows.X, categorical),
+                bounded=bounded,
+            )
 
         if isinstance(self.basis, str) and self.basis == "auto":
             return self._best([of(basis) for basis in AUTOMATIC], rows)
@@ -305,11 +308,12 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         return result
 
     def _beyond(self, X):
-        """Return how much lines would add beyond the ranges of variables, at rows.
+        """Return how far an effect may lead from its line beyond a range, at rows.
 
-        Each line goes through an effect at an end of its range and at one of four other
-        points: the one that makes it steepest. Lines continue the effects of selected
-        variables, but not those of pairs.
+        Lines go through an effect at an end of its range and at one of four other
+        points. The result is what the steepest one adds, and the distance between the
+        effect and the line furthest from it. Both are summed over selected variables,
+        but not over pairs.
         """
         found = self._answer()
         dictionary = found.dictionary
@@ -319,15 +323,22 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         with np.errstate(over="ignore"):
             beyond = [low - X[:, features], X[:, features] - high] / width[features]
         beyond = np.nan_to_num(beyond).clip(0)  # NaN is a missing value
+        result = np.zeros(len(X))
         if not beyond.any():
-            return np.zeros(len(X))
-        rows = dictionary.low + np.append(0.0, STEPS)[:, None] * width
-        values = found.values(rows, features)
+            return result
+        points = np.concatenate([[-FURTHEST, 0.0], STEPS, [1.0 + FURTHEST]])
+        values = found.values(dictionary.low + points[:, None] * width, features)
         effects = np.einsum("fk,fkr->rf", found.coefficients[features], values)
-        rises = [effects[1:] - effects[0], effects[-2::-1] - effects[-1]]
-        slopes = np.abs(rises / STEPS[:, None]).max(axis=1)
-        with np.errstate(over="ignore"):
-            return np.einsum("snf,sf->n", beyond, slopes)
+        for side, (outside, end, *others, _) in zip(
+            beyond, (effects, effects[::-1]), strict=True
+        ):
+            slopes = (end - others) / STEPS[:, None]
+            effect = (outside - end) * (side / FURTHEST).clip(max=1.0)
+            with np.errstate(over="ignore"):
+                lines = [side * slopes.min(axis=0), side * slopes.max(axis=0)]
+                apart = np.abs(np.subtract(lines, effect)).max(axis=0)
+                result += (np.abs(lines).max(axis=0) + apart).sum(axis=1)
+        return result
 
     def _warn_of_sentinels(self, X):
         """Warn if rows contain codes for missing values."""

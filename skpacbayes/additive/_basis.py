@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+from numpy.polynomial.legendre import leggauss
 from scipy.linalg import eigh
 from scipy.sparse import issparse
 from sklearn.base import clone
@@ -10,20 +11,27 @@ from sklearn.preprocessing import SplineTransformer
 
 NAMED = ("legendre", "cosine", "fourier", "spline")
 AUTOMATIC = ("legendre", "cosine", "spline")  # bases that "auto" compares
+CONTINUED = AUTOMATIC  # bases whose functions continue as lines beyond the ranges
+SLOPE_POINTS = 200  # of a quadrature that is exact for polynomials
 # A function is dropped if the share of its variance not explained by the functions
 # before it is below this: the rest would be rounding.
 NEGLIGIBLE = 1e-10
 BLOCK = 2**20  # largest number of values sorted at a time
 WIDEST = 0.25  # largest share of a range by which each end is widened
+FURTHEST = 0.5  # shares of its range that a function continues beyond it
 FAR = 10.0  # largest distance of a range's ends from the quartiles, in IQR
 
 
 class Dictionary:
     """The first functions of a basis, for each of several variables.
 
-    Each variable is mapped to [-1, 1] by its range and clipped, as polynomials grow
-    fast outside. If a variable has missing values in the rows `X`, its first function
-    is the indicator that it is missing. The functions of a categorical variable are the
+    Each variable is mapped to [-1, 1] by its range. Polynomials grow fast outside:
+    beyond an end, a function continues with the slope of its least-squares line over
+    the range, as far as half of the range, and is constant from there on. Fourier
+    functions, transformers and `bounded` functions are constant from the end on.
+
+    If a variable has missing values in the rows `X`, its first function is the
+    indicator that it is missing. The functions of a categorical variable are the
     indicators of its most frequent categories, and one indicator of all others.
 
     Parameters
@@ -39,6 +47,8 @@ class Dictionary:
         missing value.
     categorical : sequence of int, default=()
         Categorical variables.
+    bounded : bool, default=False
+        Whether functions must stay between their largest and smallest values.
 
     Attributes
     ----------
@@ -53,7 +63,9 @@ class Dictionary:
         Ends of the known range of each variable: the given range, or that of `X`.
     """
 
-    def __init__(self, basis, max_order, low, high, X=None, categorical=()):
+    def __init__(
+        self, basis, max_order, low, high, X=None, categorical=(), *, bounded=False
+    ):
         self.basis, self.max_order = basis, max_order
         self.low, self.high = low, high
         self.missing = np.zeros(len(low), dtype=bool)
@@ -76,6 +88,11 @@ class Dictionary:
             widths = [len(transformed(f, t[:1])) for f, t in found]
             self.max_order = min(max_order, max(widths))
         self._width = self.max_order  # without the indicator of missing values
+        self._slopes = np.zeros(self._width)  # beyond the ranges
+        if isinstance(basis, str) and basis in CONTINUED and not bounded:
+            points, weights = leggauss(SLOPE_POINTS)
+            functions = self._of_present(points[None], [0])[0]
+            self._slopes = functions @ (weights * points) / (weights @ points**2)
         for j, found in self._categories.items():
             known = X[~np.isnan(X[:, j]), j]
             if len(found) > self._width + 1:
@@ -102,17 +119,18 @@ class Dictionary:
         reach[:, absent | ~(low < high)] = [[-np.inf], [np.inf]]
         return reach
 
-    def mapped(self, X, features):
-        """Return the variables mapped to [-1, 1], as rows; 0 if a range is empty.
+    def mapped(self, X, features, most=1):
+        """Return the variables as rows, mapped so that their ranges become [-1, 1].
 
-        A missing value stays NaN.
+        Values are clipped to [-most, most]. They are 0 if a range is empty; a missing
+        value stays NaN.
         """
         features = list(features)
         low, high = self.low[features, None], self.high[features, None]
         middle, half = low / 2 + high / 2, high / 2 - low / 2
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             t = (X.T[features] - middle) / half
-        t = np.where(half > 0, t, 0.0).clip(-1, 1)
+        t = np.where(half > 0, t, 0.0).clip(-most, most)
         t[np.isnan(X.T[features])] = np.nan
         return t
 
@@ -132,9 +150,12 @@ class Dictionary:
             The values. NaN where a variable without indicator is missing.
         """
         features = range(X.shape[1]) if features is None else features
-        t = self.mapped(X, features)
         absent = self._absent(X, features)
-        values = self._of_present(np.where(absent, 0.0, t), features)
+        t = np.where(absent, 0.0, self.mapped(X, features, 1 + 2 * FURTHEST))
+        inside = t.clip(-1, 1)
+        values = self._of_present(inside, features)
+        if self._slopes.any() and (beyond := t - inside).any():
+            values += beyond[:, None] * self._slopes[:, None]
         for row, feature in enumerate(features):
             if feature in self._categories:
                 values[row] = 0.0

@@ -295,7 +295,7 @@ def warn_of_clipped_rows(X, ranges, categorical):
         warn_user(
             f"{outside[feature]} of {len(X)} rows are outside of the feature_range of "
             f"feature {feature}, {low[feature]:.6g} to {high[feature]:.6g}: its effect "
-            "is constant there. Give a range of the values of the feature, in its unit."
+            "is a line there. Give a range of the values of the feature, in its unit."
         )
     return not clipped.any()
 
@@ -335,11 +335,11 @@ def warn_of_far_rows(X, reach, n_rows, deviates):
             return
     more = ""
     if deviates:
-        more = " Beyond it, standard deviations include only what a line would add."
+        more = " Beyond it, standard deviations include only what lines would add."
     warn_user(
         f"feature {feature} of {np.count_nonzero(rows[:, feature])} rows is outside "
         f"of its range in the fit by more than {most}the length of this range: its "
-        f"effect is constant there.{more}"
+        f"effect is at most a line there, as far as half of the range.{more}"
     )
 
 

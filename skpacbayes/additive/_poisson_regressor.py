@@ -67,8 +67,9 @@ class SparseAdditiveGibbsPoissonRegressor(
         Largest number of functions of each variable.
     feature_range : tuple of two floats or of two array-likes, default=None
         Ends of the range of each feature, mapped to [-1, 1]; None: those of the rows of
-        `fit`, at most ten interquartile ranges beyond the quartiles. Values outside of
-        the range are clipped.
+        `fit`, at most ten interquartile ranges beyond the quartiles. Outside of the
+        range, effects are lines as far as half of the range, and then constant;
+        functions of "fourier" and of transformers are constant.
     categorical_features : array-like of int, str or bool, default=None
         Columns or names of categorical features, or a mask; the values are codes of
         categories. Each of the `max_order` most frequent categories has its own effect,

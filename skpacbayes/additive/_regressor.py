@@ -68,7 +68,9 @@ class SparseAdditiveGibbsRegressor(
         interquartile ranges beyond the quartiles; or the whole range, as in the paper,
         if the residual variance of a greedy model is then a tenth smaller and its BIC
         smaller by 10. With `slab="gaussian"` it is widened at both ends by its length
-        divided by the number of rows. Values outside of the range are clipped.
+        divided by the number of rows. Outside of the range, effects are lines as far as
+        half of the range, and then constant; under `slab="l1ball"`, and for functions
+        of "fourier" and of transformers, they are constant.
     categorical_features : array-like of int, str or bool, default=None
         Columns or names of categorical features, or a mask; the values are codes of
         categories. Each of the `max_order` most frequent categories has its own effect,
@@ -489,7 +491,8 @@ class SparseAdditiveGibbsRegressor(
     def predict(self, X, return_std=False):
         """Predict the mean of y, and optionally its standard deviation.
 
-        Values outside of the range of a feature are clipped.
+        Outside of the range of a feature, its effect is a line as far as half of the
+        range, and constant from there on; see `feature_range`.
 
         Parameters
         ----------
@@ -657,7 +660,7 @@ class SparseAdditiveGibbsRegressor(
 
     def _dictionary(self, rows):
         """Return functions on the usual range, or on the whole if clearly better."""
-        usual = super()._dictionary(rows)
+        usual = super()._dictionary(rows, bounded=self._bounded())
         if self.feature_range is not None or self._bounded():
             return usual
         far = super()._dictionary(rows, whole=True)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.stats import linregress
+from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
@@ -65,11 +67,41 @@ def test_splines_go_from_smooth_to_rough(count):
     assert np.linalg.matrix_rank(np.hstack([splines, functions])) == count
 
 
-def test_a_variable_is_clipped_to_its_range():
+@pytest.mark.parametrize("basis", ["legendre", "cosine", "spline"])
+def test_functions_continue_with_their_mean_slopes(basis):
+    """The slopes of least-squares lines, as far as half of the range."""
+    known = Dictionary(basis, 5, np.full(1, 10.0), np.full(1, 14.0))
+    t = np.linspace(-1, 1, 100_001)
+    slopes = [linregress(t, own).slope for own in known(12 + 2 * t[:, None])[0]]
+    ends = known(np.array([[10.0], [14.0]]))[0]
+    for step in (0.5, 1.0):
+        found = known(np.array([[10 - 2 * step], [14 + 2 * step]]))[0] - ends
+        expected = step * np.array([-1, 1]) * np.array(slopes)[:, None]
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    furthest = known(np.array([[8.0], [16.0]]))
+    np.testing.assert_array_equal(known(np.array([[-1e300], [1e300]])), furthest)
+
+
+@pytest.mark.parametrize("basis", ["legendre", "spline"])
+def test_a_line_continues_as_a_line(basis):
+    known = Dictionary(basis, 3, np.full(1, -1.0), np.full(1, 1.0))
+    t = np.linspace(-1, 1, 50)[:, None]
+    line = LinearRegression().fit(known(t)[0].T, t)
+    outside = np.array([[-2.0], [-1.3], [1.7]])
+    np.testing.assert_allclose(line.predict(known(outside)[0].T), outside, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("basis", "bounded"),
+    [("fourier", False), ("legendre", True), (SplineTransformer(), False)],
+)
+def test_other_functions_are_constant_outside_of_the_range(basis, bounded):
     X = rows()
-    known = dictionary(X)
-    far = X.max(axis=0)[None] + np.array([0.0, 1.0, 1e300])
-    np.testing.assert_array_equal(known(far), known(X.max(axis=0)[None]))
+    low, high = X.min(axis=0), X.max(axis=0)
+    known = Dictionary(basis, 4, low, high, X, bounded=bounded)
+    steps = np.array([0.1, 1.0, 1e300])
+    far = np.array([low - steps, high + steps])
+    np.testing.assert_array_equal(known(far), known(np.array([low, high])))
 
 
 def test_a_range_as_wide_as_floats_does_not_overflow():
