@@ -18,7 +18,10 @@ from .._base import as_fitted, fit_context, updates_state, warn_user
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._sentinels import (
+    column_of,
+    ends_of,
     warn_of_angles,
+    warn_of_far_rows,
     warn_of_sentinels,
     warn_of_sentinels_in_stream,
 )
@@ -435,8 +438,9 @@ class PACOClusterer(
             each other and far from all clusters.
         UserWarning
             If several rows share a value far from all others of its column, which may
-            stand for a missing one. If a column seems to be an angle whose jump, as
-            from 360 to 0, cuts a group; a stream is not checked for these.
+            stand for a missing one, or one row has a value so far that it may hide
+            clusters. If a column seems to be an angle whose jump, as from 360 to 0,
+            cuts a group; a stream is not checked for these.
         """
         X = self._rows(X, reset=True)
         weights = checked_weights(sample_weight, X, some=True)
@@ -455,6 +459,7 @@ class PACOClusterer(
         names = vars(self).get("feature_names_in_", ())
         warn_of_sentinels(learnt, names)
         warn_of_angles(learnt, names)
+        self._warn_of_far_rows(ends_of(learnt), len(learnt), names)
         return self
 
     @partial_fit_context
@@ -533,6 +538,7 @@ class PACOClusterer(
             names = vars(self).get("feature_names_in_", ())
             ends, n_rows = self._stream.summary.ends(), self._stream.n_rows
             warn_of_sentinels_in_stream(ends, n_rows, names)
+            self._warn_of_far_rows(ends, n_rows, names)
         return self
 
     @as_fitted
@@ -924,6 +930,11 @@ class PACOClusterer(
             before_chains(Setting.of(self), first, stream.forecast), [0]
         )
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
+
+    def _warn_of_far_rows(self, ends, n_rows, names):
+        """Warn of a value whose square hides all others."""
+        called = [column_of(names, column) for column in range(self.n_features_in_)]
+        warn_of_far_rows(ends, n_rows, called, "may hide clusters of the other rows")
 
     def _warn_beyond_radius(self):
         """Warn once that rows are outside the ball that the regret bound assumes."""
