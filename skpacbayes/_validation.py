@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import sys
 
 import numpy as np
 from scipy.sparse import issparse
@@ -240,7 +241,9 @@ def _with_columns_named(name, values, needs, validate):
     if found is None:
         try:
             return validate(values)
-        except (ValueError, TypeError) as refusal:  # TypeError: dates among objects
+        # TypeError: dates among objects; OverflowError: integers above 1.8e308.
+        except (ValueError, TypeError, OverflowError) as refusal:
+            _refuse_dictionaries(name, values, needs)
             error, found = refusal, _first_words(values)
             if found is None:
                 plain = with_na_as_none(values)
@@ -249,10 +252,43 @@ def _with_columns_named(name, values, needs, validate):
                 return validate(plain)
     column, value = found
     raise ValueError(
-        f"Column {column!r} of {name} has {value!r}, but {needs}: drop the column or "
-        "encode it, for instance by sklearn.preprocessing.OneHotEncoder, or by "
-        "OrdinalEncoder for an estimator that accepts codes of categories."
+        f"Column {column!r} of {name} has {_shown(value)}, but {needs}: drop the "
+        f"column or {_remedy(value)}."
     ) from error
+
+
+def _shown(value):
+    """Return how a message shows a value that is no number."""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
+    return "an integer above 1.8e308" if _is_huge(value) else repr(value)
+
+
+def _remedy(value):
+    """Return how to make a number of a value."""
+    if isinstance(value, (str, bytes)):
+        return (
+            "encode it, for instance by sklearn.preprocessing.OneHotEncoder, or by "
+            "OrdinalEncoder for an estimator that accepts codes of categories"
+        )
+    if _is_huge(value):
+        return "divide it by a constant"
+    return "convert it to numbers, such as the days since a date, or the hour"
+
+
+def _is_huge(value):
+    """Return whether an integer is larger than every float."""
+    return isinstance(value, int) and abs(value) > sys.float_info.max
+
+
+def _refuse_dictionaries(name, values, needs):
+    """Raise TypeError for a list of dictionaries."""
+    if isinstance(values, list) and values and isinstance(values[0], dict):
+        raise TypeError(
+            f"{name} is a list of dictionaries, but {needs} in rows and columns: "
+            "convert it, for instance by sklearn.feature_extraction.DictVectorizer or "
+            "pandas.DataFrame."
+        )
 
 
 def with_na_as_none(values):
@@ -313,7 +349,7 @@ def _first_date(X):
 
 
 def _first_words(X):
-    """Return the name of the first column with a date or a string, and this value."""
+    """Return the first column with a date, string or huge integer, and this value."""
     names = _column_names(X)
     if names is None:
         if issparse(X):
@@ -326,12 +362,12 @@ def _first_words(X):
         columns = (np.asarray(X[name], dtype=object) for name in names)
     for name, column in zip(names, columns, strict=True):
         for value in column:
-            if isinstance(value, str):
+            if isinstance(value, (str, bytes)):
                 try:
                     float(value)
                 except ValueError:
                     return name, value
-            elif isinstance(value, TIMES):
+            elif isinstance(value, TIMES) or _is_huge(value):
                 return name, value
     return None
 
@@ -341,9 +377,7 @@ def _first_strange(y):
 
     This includes strings of digits, which scikit-learn may convert.
     """
-    y = np.asarray(y)
-    if not y.ndim:
-        return None
+    y = np.atleast_1d(y)
     if y.dtype.kind in "mMSU":
         first = next(iter(np.ravel(y)), None)
         return first.item() if y.dtype.kind in "SU" and y.size else first
