@@ -159,7 +159,7 @@ def column_of(names, column):
     return f"column {column} of X{name}"
 
 
-def warn_of_far_rows(ends, n_rows, names, consequence):
+def warn_of_far_rows(ends, n_rows, names, consequence, least=FAR):
     """Warn of a value whose square is more than those of all other rows together.
 
     Parameters
@@ -172,6 +172,8 @@ def warn_of_far_rows(ends, n_rows, names, consequence):
         Names of the columns.
     consequence : str
         The effect of such a value, after "so that it".
+    least : float, default=100.0
+        Least distance from the others, in their ranges.
     """
     if n_rows <= FEWEST_ROWS:
         return
@@ -181,7 +183,7 @@ def warn_of_far_rows(ends, n_rows, names, consequence):
         far = (count < FEWEST) & (width > 0.0)
         ranges = np.where(far, (second - end) / width, 0.0)
     column, side = np.unravel_index(ranges.argmax(), ranges.shape)
-    if ranges[column, side] <= max(FAR, np.sqrt(n_rows)):
+    if ranges[column, side] <= max(least, np.sqrt(n_rows)):
         return
     sign = 1.0 - 2.0 * side
     others = sorted((sign * second[column, side], -sign * end[column, 1 - side]))

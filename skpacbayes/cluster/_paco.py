@@ -42,6 +42,9 @@ from ._paco_setting import Setting
 from ._paco_stream import Stream
 from ._paco_summary import StreamSummary, checked_statistics
 
+# Distance of a row from all others, in their ranges, from which it hides clusters: one
+# at 1e8 does not, and one at 1e9 does.
+_HIDES = 2e8
 _NO_WEIGHTS = np.empty(0)
 # Largest number of distinct rows that the path and the chain of `fit` read.
 _MOST_ROWS = 10_000
@@ -932,9 +935,10 @@ class PACOClusterer(
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
 
     def _warn_of_far_rows(self, ends, n_rows, names):
-        """Warn of a value whose square hides all others."""
+        """Warn of a value beside whose square rounding hides all others."""
         called = [column_of(names, column) for column in range(self.n_features_in_)]
-        warn_of_far_rows(ends, n_rows, called, "may hide clusters of the other rows")
+        effect = "hides clusters of the other rows"
+        warn_of_far_rows(ends, n_rows, called, effect, _HIDES)
 
     def _warn_beyond_radius(self):
         """Warn once that rows are outside the ball that the regret bound assumes."""

@@ -58,7 +58,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
     cumulative_loss_ : float
         Sum of the squared errors of predictions made before each row was learnt.
     n_samples_seen_ : int
-                Number of rows of positive weight since the last `fit`.
+        Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
 
