@@ -174,6 +174,13 @@ def validate_data(estimator, X, *others, **checks):
     asked = type(estimator).__name__
     for values in (X, *others):
         refuse_hidden(values, asked)
+    if issparse(X) and not checks.get("accept_sparse"):
+        raise TypeError(
+            "Sparse data was passed for X, but dense data is required. Use "
+            "'.toarray()' to convert to a dense numpy array; in a pipeline, set "
+            "sparse_output=False of OneHotEncoder, and sparse_threshold=0 of "
+            "ColumnTransformer."
+        )
     if others and isinstance(estimator, ClassifierMixin):
         refuse_missing_labels("y", others[0])
     needs, of_numbers = f"{asked} needs numbers", checks.get("y_numeric")
@@ -268,8 +275,9 @@ def _remedy(value):
     """Return how to make a number of a value."""
     if isinstance(value, (str, bytes)):
         return (
-            "encode it, for instance by sklearn.preprocessing.OneHotEncoder, or by "
-            "OrdinalEncoder for an estimator that accepts codes of categories"
+            "encode it, for instance by OneHotEncoder(sparse_output=False) of "
+            "sklearn.preprocessing, or by OrdinalEncoder for an estimator that accepts "
+            "codes of categories"
         )
     if _is_huge(value):
         return "divide it by a constant"
@@ -377,13 +385,11 @@ def _first_strange(y):
 
     This includes strings of digits, which scikit-learn may convert.
     """
-    y = np.atleast_1d(y)
+    y = np.asarray(y).ravel()
     if y.dtype.kind in "mMSU":
-        first = next(iter(np.ravel(y)), None)
+        first = next(iter(y), None)
         return first.item() if y.dtype.kind in "SU" and y.size else first
     if y.dtype.kind != "O":
         return None
-    strange = (
-        value for value in np.ravel(y) if isinstance(value, (str, bytes, *TIMES))
-    )
+    strange = (value for value in y if isinstance(value, (str, bytes, *TIMES)))
     return next(strange, None)

@@ -592,7 +592,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             raise error(
                 "A predictive distribution needs method='ngvi' or 'ngvi_explicit' and "
                 f"loss='squared_error', got method={self.method!r} and "
-                f"loss={self.loss!r}."
+                f"loss={self.loss!r}. With loss='quantile' a model predicts a quantile."
             )
 
     def _checked(self, X, y, sample_weight, **options):
