@@ -127,6 +127,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         Number of rows since the last `fit`.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has feature names that are all strings.
 
     Notes
     -----
@@ -453,7 +455,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         ------
         ValueError
             If the density of moves is unknown, at all rows or at some, and too few
-            particles before these have descendants; if `tempering` exceeds 1.
+            particles before these have descendants; if `tempering` exceeds 1, except
+            with a model that observes rows (see Notes).
 
         References
         ----------

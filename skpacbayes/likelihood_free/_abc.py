@@ -419,7 +419,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Raises
         ------
         ValueError
-            If y is not strictly within `bounds`.
+            If y is outside of `bounds`, or on one of them with a `parameter_transform`.
         """
         check_is_fitted(self)
         if y is None:
