@@ -15,7 +15,13 @@ from .._compat import (
     StrOptions,
     callback_management_context,
 )
-from .._sentinels import column_of, ends_of, warn_of_far_rows, warn_of_sentinels
+from .._sentinels import (
+    FAR_IN_SUMS,
+    column_of,
+    ends_of,
+    warn_of_far_rows,
+    warn_of_sentinels,
+)
 from .._stream import StreamingEstimator, partial_fit_context
 from ._bounded_series import BoundedSeriesEstimator
 from ._cloud import forecast, moments, rows_of, weigh
@@ -710,7 +716,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         if hasattr(self.model_, "observe") and not warned:
             called = [column_of(names, column) for column in range(X.shape[1])]
             effect = "decides the noise that the model estimates"
-            warn_of_far_rows(ends_of(X), len(X), called, effect)
+            warn_of_far_rows(ends_of(X), len(X), called, effect, FAR_IN_SUMS)
 
     def _begin(self):
         """Return the initial state, before any row."""
