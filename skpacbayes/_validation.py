@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import sys
 
 import numpy as np
 from scipy.sparse import issparse
@@ -173,6 +174,13 @@ def validate_data(estimator, X, *others, **checks):
     asked = type(estimator).__name__
     for values in (X, *others):
         refuse_hidden(values, asked)
+    if issparse(X) and not checks.get("accept_sparse"):
+        raise TypeError(
+            "Sparse data was passed for X, but dense data is required. Use "
+            "'.toarray()' to convert to a dense numpy array; in a pipeline, set "
+            "sparse_output=False of OneHotEncoder, and sparse_threshold=0 of "
+            "ColumnTransformer."
+        )
     if others and isinstance(estimator, ClassifierMixin):
         refuse_missing_labels("y", others[0])
     needs, of_numbers = f"{asked} needs numbers", checks.get("y_numeric")
@@ -240,7 +248,9 @@ def _with_columns_named(name, values, needs, validate):
     if found is None:
         try:
             return validate(values)
-        except (ValueError, TypeError) as refusal:  # TypeError: dates among objects
+        # TypeError: dates among objects; OverflowError: integers above 1.8e308.
+        except (ValueError, TypeError, OverflowError) as refusal:
+            _refuse_dictionaries(name, values, needs)
             error, found = refusal, _first_words(values)
             if found is None:
                 plain = with_na_as_none(values)
@@ -249,10 +259,44 @@ def _with_columns_named(name, values, needs, validate):
                 return validate(plain)
     column, value = found
     raise ValueError(
-        f"Column {column!r} of {name} has {value!r}, but {needs}: drop the column or "
-        "encode it, for instance by sklearn.preprocessing.OneHotEncoder, or by "
-        "OrdinalEncoder for an estimator that accepts codes of categories."
+        f"Column {column!r} of {name} has {_shown(value)}, but {needs}: drop the "
+        f"column or {_remedy(value)}."
     ) from error
+
+
+def _shown(value):
+    """Return how a message shows a value that is no number."""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
+    return "an integer above 1.8e308" if _is_huge(value) else repr(value)
+
+
+def _remedy(value):
+    """Return how to make a number of a value."""
+    if isinstance(value, (str, bytes)):
+        return (
+            "encode it, for instance by OneHotEncoder(sparse_output=False) of "
+            "sklearn.preprocessing, or by OrdinalEncoder for an estimator that accepts "
+            "codes of categories"
+        )
+    if _is_huge(value):
+        return "divide it by a constant"
+    return "convert it to numbers, such as the days since a date, or the hour"
+
+
+def _is_huge(value):
+    """Return whether an integer is larger than every float."""
+    return isinstance(value, int) and abs(value) > sys.float_info.max
+
+
+def _refuse_dictionaries(name, values, needs):
+    """Raise TypeError for a list of dictionaries."""
+    if isinstance(values, list) and values and isinstance(values[0], dict):
+        raise TypeError(
+            f"{name} is a list of dictionaries, but {needs} in rows and columns: "
+            "convert it, for instance by sklearn.feature_extraction.DictVectorizer or "
+            "pandas.DataFrame."
+        )
 
 
 def with_na_as_none(values):
@@ -313,7 +357,7 @@ def _first_date(X):
 
 
 def _first_words(X):
-    """Return the name of the first column with a date or a string, and this value."""
+    """Return the first column with a date, string or huge integer, and this value."""
     names = _column_names(X)
     if names is None:
         if issparse(X):
@@ -326,12 +370,12 @@ def _first_words(X):
         columns = (np.asarray(X[name], dtype=object) for name in names)
     for name, column in zip(names, columns, strict=True):
         for value in column:
-            if isinstance(value, str):
+            if isinstance(value, (str, bytes)):
                 try:
                     float(value)
                 except ValueError:
                     return name, value
-            elif isinstance(value, TIMES):
+            elif isinstance(value, TIMES) or _is_huge(value):
                 return name, value
     return None
 
@@ -341,15 +385,11 @@ def _first_strange(y):
 
     This includes strings of digits, which scikit-learn may convert.
     """
-    y = np.asarray(y)
-    if not y.ndim:
-        return None
+    y = np.asarray(y).ravel()
     if y.dtype.kind in "mMSU":
-        first = next(iter(np.ravel(y)), None)
+        first = next(iter(y), None)
         return first.item() if y.dtype.kind in "SU" and y.size else first
     if y.dtype.kind != "O":
         return None
-    strange = (
-        value for value in np.ravel(y) if isinstance(value, (str, bytes, *TIMES))
-    )
+    strange = (value for value in y if isinstance(value, (str, bytes, *TIMES)))
     return next(strange, None)

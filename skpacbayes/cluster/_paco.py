@@ -18,7 +18,10 @@ from .._base import as_fitted, fit_context, updates_state, warn_user
 from .._chains import r_hat, run_chains, warn_unmixed
 from .._compat import Interval, StrOptions
 from .._sentinels import (
+    column_of,
+    ends_of,
     warn_of_angles,
+    warn_of_far_rows,
     warn_of_sentinels,
     warn_of_sentinels_in_stream,
 )
@@ -39,6 +42,9 @@ from ._paco_setting import Setting
 from ._paco_stream import Stream
 from ._paco_summary import StreamSummary, checked_statistics
 
+# Distance of a row from all others, in their ranges, from which it hides clusters: one
+# at 1e8 does not, and one at 1e9 does.
+_HIDES = 2e8
 _NO_WEIGHTS = np.empty(0)
 # Largest number of distinct rows that the path and the chain of `fit` read.
 _MOST_ROWS = 10_000
@@ -435,8 +441,9 @@ class PACOClusterer(
             each other and far from all clusters.
         UserWarning
             If several rows share a value far from all others of its column, which may
-            stand for a missing one. If a column seems to be an angle whose jump, as
-            from 360 to 0, cuts a group; a stream is not checked for these.
+            stand for a missing one, or one row has a value so far that it may hide
+            clusters. If a column seems to be an angle whose jump, as from 360 to 0,
+            cuts a group; a stream is not checked for these.
         """
         X = self._rows(X, reset=True)
         weights = checked_weights(sample_weight, X, some=True)
@@ -455,6 +462,7 @@ class PACOClusterer(
         names = vars(self).get("feature_names_in_", ())
         warn_of_sentinels(learnt, names)
         warn_of_angles(learnt, names)
+        self._warn_of_far_rows(ends_of(learnt), len(learnt), names)
         return self
 
     @partial_fit_context
@@ -533,6 +541,7 @@ class PACOClusterer(
             names = vars(self).get("feature_names_in_", ())
             ends, n_rows = self._stream.summary.ends(), self._stream.n_rows
             warn_of_sentinels_in_stream(ends, n_rows, names)
+            self._warn_of_far_rows(ends, n_rows, names)
         return self
 
     @as_fitted
@@ -924,6 +933,12 @@ class PACOClusterer(
             before_chains(Setting.of(self), first, stream.forecast), [0]
         )
         self.cluster_labels_ = np.zeros(1, dtype=np.int64)
+
+    def _warn_of_far_rows(self, ends, n_rows, names):
+        """Warn of a value beside whose square rounding hides all others."""
+        called = [column_of(names, column) for column in range(self.n_features_in_)]
+        effect = "hides clusters of the other rows"
+        warn_of_far_rows(ends, n_rows, called, effect, _HIDES)
 
     def _warn_beyond_radius(self):
         """Warn once that rows are outside the ball that the regret bound assumes."""

@@ -42,7 +42,11 @@ def fit_groups_of_axis(search):
         return
     gaps = problem.points - weights @ problem.points / n_rows
     axis = axes_by_tails(gaps, weights)[:, 0]
-    places, merged = gaps @ axis, axis @ problem.scatter @ axis / n_rows
+    places = gaps @ axis
+    # In this unit fourth powers do not overflow; a power of 2 changes no digit.
+    unit = math.ldexp(1.0, math.frexp(np.abs(places).max())[1])
+    places /= unit
+    merged = axis @ (problem.scatter / unit) @ axis / unit / n_rows
     kurtosis = n_rows * (weights @ places**4) / (weights @ places**2) ** 2
     if kurtosis >= 3 - 2 * math.sqrt(24 / n_rows):
         return

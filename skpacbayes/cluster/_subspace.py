@@ -33,6 +33,7 @@ _MANY_FEATURES = 2000  # from which correlations are not computed
 _FEWEST_ROWS = 3  # mean number of rows of a cluster, below which "auto" warns
 _RELEVANT = 0.5  # probability from which a feature is relevant
 _ROWS_A_CLUSTER = 10  # mean number of rows from which a single row is an outlier
+_LEVELS = 10  # values of a column that is no measurement, at most
 _NAMED = 4  # columns or rows that a warning names, at most
 _FARTHEST = 1e100  # standard units, whose squares are numbers
 # Values beyond these quantiles, by more than so many times the distance between them,
@@ -235,8 +236,9 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             If the two best chains put more than a quarter of the rows in different
             clusters, or if ``n_clusters="auto"`` leaves fewer than three rows for each
             cluster, finds several clusters within which features are correlated, or of
-            which some have one value of a feature, or finds more clusters than there
-            are groups of a mixture with skewed features that describes the rows better.
+            which some have one value of a feature, such as a flag, or finds more
+            clusters than there are groups of a mixture with skewed features that
+            describes the rows better.
         UserWarning
             If several rows have a value such as -999, far from all others. If a few far
             rows may hide clusters, with ``variance="shared"``. If a cluster consists of
@@ -435,6 +437,20 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 f"each in column {named}{more}, whose values hardly repeat elsewhere: "
                 "a limit, zeros or a code for missing values may cut groups into "
                 "pieces. Leave out these columns, or give n_clusters.",
+                ConvergenceWarning,
+            )
+            return
+        few = ranks.max(axis=0) <= _LEVELS
+        own = [column[np.isfinite(column)] for column in values.T]
+        # A column that has another value in each cluster cuts no group.
+        cut = few & [len(column) > len(np.unique(column)) for column in own]
+        if cut.any() and not few.all():
+            names = vars(self).get("feature_names_in_", ())
+            warn_user(
+                f"n_clusters_={self.n_clusters_}, and several clusters have one value "
+                f"each of columns {first_named(columns[cut].tolist(), names, _NAMED)}, "
+                f"of at most {_LEVELS} values: such columns are not normal, and may "
+                "cut groups into pieces. Leave them out, or give n_clusters.",
                 ConvergenceWarning,
             )
             return

@@ -15,6 +15,13 @@ from .._compat import (
     StrOptions,
     callback_management_context,
 )
+from .._sentinels import (
+    FAR_IN_SUMS,
+    column_of,
+    ends_of,
+    warn_of_far_rows,
+    warn_of_sentinels,
+)
 from .._stream import StreamingEstimator, partial_fit_context
 from ._bounded_series import BoundedSeriesEstimator
 from ._cloud import forecast, moments, rows_of, weigh
@@ -126,6 +133,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         Number of rows since the last `fit`.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has feature names that are all strings.
 
     Notes
     -----
@@ -277,6 +286,13 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         FloatingPointError
             If ``underflow="raise"`` and the likelihood of a row is zero at every
             particle.
+
+        Warns
+        -----
+        UserWarning
+            If several rows share a value far from all others of its column, such as
+            -999, or a model that estimates its noise from X has one such row; a stream
+            is not checked.
         """
         for _ in self._fitting(X, inputs):
             pass
@@ -445,7 +461,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         ------
         ValueError
             If the density of moves is unknown, at all rows or at some, and too few
-            particles before these have descendants; if `tempering` exceeds 1.
+            particles before these have descendants; if `tempering` exceeds 1, except
+            with a model that observes rows (see Notes).
 
         References
         ----------
@@ -674,6 +691,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         X = self._rows(X, reset=True)
         inputs = self._checked_inputs(inputs, len(X), begin=True)
         self._begin()
+        if self._checks_moves:
+            self._warn_of_far_values(X)
         if hasattr(self.model_, "observe"):
             self.model_ = self.model_.observe(X)
         model, sampling = self._called_model(), self._sampling()
@@ -689,6 +708,15 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         self._ends = first_and_last(X[: self.n_samples_seen_])  # a callback may stop it
         collapses.warn()
         self._has_warned_of_noise = warn_of_noise(cloud, sampling)
+
+    def _warn_of_far_values(self, X):
+        """Warn of codes for missing values, and of a row that decides the noise."""
+        names = vars(self).get("feature_names_in_", ())
+        warned = warn_of_sentinels(X, names, allows_missing=True)
+        if hasattr(self.model_, "observe") and not warned:
+            called = [column_of(names, column) for column in range(X.shape[1])]
+            effect = "decides the noise that the model estimates"
+            warn_of_far_rows(ends_of(X), len(X), called, effect, FAR_IN_SUMS)
 
     def _begin(self):
         """Return the initial state, before any row."""

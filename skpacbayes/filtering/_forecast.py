@@ -43,7 +43,7 @@ def simulated(particles, time, row, inputs, model, generator, draws):
     time : int
         Index of the last row.
     row : ndarray of shape (n_features,)
-                The last row.
+        The last row.
     inputs : sequence
         Inputs of each row ahead, or None for each.
     model : CalledModel

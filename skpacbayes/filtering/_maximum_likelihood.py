@@ -75,6 +75,8 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         The filter with the estimates as its parameters, fitted on the rows.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has feature names that are all strings.
 
     Warns
     -----

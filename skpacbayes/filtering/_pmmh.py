@@ -58,6 +58,8 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
         The filter with the posterior means as its parameters, fitted on the rows.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has feature names that are all strings.
 
     Notes
     -----

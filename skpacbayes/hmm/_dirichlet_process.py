@@ -46,7 +46,11 @@ from ._dirichlet_process_product_model import (
     kinds_of,
 )
 from ._dirichlet_process_sampling import sample_posterior
-from ._dirichlet_process_series import Series, sequence_bounds
+from ._dirichlet_process_series import (
+    Series,
+    refuse_lengths_as_target,
+    sequence_bounds,
+)
 from ._dirichlet_process_settings import Models, Settings
 from ._dirichlet_process_warnings import warn_of_flags, warn_of_shared_values
 
@@ -490,6 +494,7 @@ class DirichletProcessHMM(
             for new categories; replace them by NaN.
         """
         X = self._rows(X, reset=True)
+        refuse_lengths_as_target(y, len(X))
         inputs = self._begin_inputs(inputs, X)
         self._warn_of_sentinels(X)
         bounds = sequence_bounds(len(X), lengths, groups)
@@ -669,7 +674,9 @@ class DirichletProcessHMM(
         score : float
             The mean over rows.
         """
-        return float(self.score_samples(X, lengths, groups, inputs=inputs).mean())
+        scores = self.score_samples(X, lengths, groups, inputs=inputs)
+        refuse_lengths_as_target(y, len(scores))
+        return float(scores.mean())
 
     @_small_is_zero
     def forecast(self, n_steps=1, X=None, quantiles=(0.05, 0.5, 0.95), *, inputs=None):

@@ -150,7 +150,7 @@ def split_or_merge(
         Mixture and atom of each row; atoms are changed in place, and negative for rows
         to leave out.
     sizes : ndarray of shape (n_shapes, n_atoms)
-                Numbers of rows of the atoms, changed in place.
+        Numbers of rows of the atoms, changed in place.
     base : tuple of ndarray of shape (n_shapes, n_features)
         Origins and scales of the shapes.
     model : Model

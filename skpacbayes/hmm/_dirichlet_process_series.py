@@ -46,6 +46,18 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
+def refuse_lengths_as_target(y, n_rows):
+    """Raise ValueError for a target with another number of values than rows.
+
+    In hmmlearn the second argument of `fit` and of `score` is `lengths`.
+    """
+    if y is not None and np.ndim(y) == 1 and len(y) != n_rows:
+        raise ValueError(
+            f"y has {len(y)} values, but X has {n_rows} rows, and y is ignored: give "
+            "the lengths of sequences by their name, lengths=."
+        )
+
+
 def _warn_of_scattered(groups, bounds):
     """Warn if most sequences are single rows whose label other sequences have too."""
     n_labels, n_sequences = len(set(groups.tolist())), len(bounds) - 1

@@ -270,7 +270,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         ----------
         X : array-like of shape (n_simulations, n_summaries) or SimulationTable
             Summaries of the simulations; or a :class:`SimulationTable` and no y.
-        y : array-like of shape (n_simulations,) or (n_simulations, n_parameters)
+        y : array-like of shape (n_simulations,) or (n_simulations, n_parameters), \
+                default=None
             Parameters of the simulations.
         sample_weight : array-like of shape (n_simulations,), default=None
             Weights: a simulation of weight 2 counts as two simulations. None: 1 each.
@@ -299,7 +300,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         ----------
         X : array-like of shape (n_simulations, n_summaries) or SimulationTable
             Summaries of the simulations; or a :class:`SimulationTable` and no y.
-        y : array-like of shape (n_simulations,) or (n_simulations, n_parameters)
+        y : array-like of shape (n_simulations,) or (n_simulations, n_parameters), \
+                default=None
             Parameters of the simulations.
         sample_weight : array-like of shape (n_simulations,), default=None
             Weights: a simulation of weight 2 counts as two simulations. None: 1 each.
@@ -353,7 +355,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         ----------
         X : array-like of shape (n_observations, n_summaries)
             Observed summaries.
-        quantiles : float or array-like of shape (n_quantiles,)
+        quantiles : float or array-like of shape (n_quantiles,), \
+                default=(0.05, 0.5, 0.95)
             Levels in [0, 1]. At 0 and 1 the result is the bounds, infinite if there are
             none, unless all draws are equal.
 
@@ -416,7 +419,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Raises
         ------
         ValueError
-            If y is not strictly within `bounds`.
+            If y is outside of `bounds`, or on one of them with a `parameter_transform`.
         """
         check_is_fitted(self)
         if y is None:

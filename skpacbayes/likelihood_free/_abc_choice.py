@@ -40,7 +40,7 @@ class Grid:
     settings : Settings
         Parameters of the estimator.
     total : float
-                Number of simulations without a held-out pair.
+        Number of simulations without a held-out pair.
     few_values : bool
         Whether a parameter has few distinct values.
 

@@ -26,7 +26,7 @@ class SimulationTable(tuple):
     parameters : ndarray of shape (n_simulations,) or (n_simulations, n_parameters)
         Parameters of the simulations.
     n_failed : int, default=0
-                Number of simulations left out because a summary was not finite.
+        Number of simulations left out because a summary was not finite.
     bounds : ndarray of shape (n_parameters, 2), default=None
         Support of the prior of each parameter; None if unknown.
 

@@ -5,7 +5,7 @@ from scipy.sparse import issparse
 from scipy.special import bdtrc
 
 from .._base import warn_user
-from .._sentinels import ends_of, warn_of_far_rows
+from .._sentinels import column_of, ends_of, warn_of_far_rows
 from ._ascent import PRIOR_UPDATES
 from ._diagonal_families import KnownVariance
 from ._family import take
@@ -84,12 +84,6 @@ def warn_of_atoms(fit, X, weight, names):
         'the family "bernoulli" that says where it was.',
     )
     return True
-
-
-def column_of(names, column):
-    """Return what a message calls a column of X: its number, and its name if known."""
-    name = f" ({names[column]!r})" if len(names) else ""
-    return f"column {column} of X{name}"
 
 
 def atom(column, weight):

@@ -135,7 +135,10 @@ class LabelStream(LogProbabilitiesMixin):
         """Learn more rows of a stream, whose first call gives the `classes`."""
         begins = not self._streaming()
         if begins and classes is None:
-            raise ValueError("classes must be passed on the first call.")
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: all labels "
+                "that may come."
+            )
         X, y, weights = self._checked(X, y, sample_weight, reset=begins)
         if begins:
             self._set_classes(distinct(classes))
@@ -198,7 +201,10 @@ class LabelStream(LogProbabilitiesMixin):
             codes = self._codes(np.where(sample_weight > 0, y, self.classes_[0]))
         if codes is None:
             unknown = list(dict.fromkeys(y[~np.isin(y, self.classes_)].tolist()))
-            raise ValueError(f"y contains labels that are not in classes: {unknown!r}.")
+            raise ValueError(
+                f"y contains labels that are not in classes: {unknown!r}. Start a new "
+                "stream with all labels in classes."
+            )
         return codes
 
     def _preferences(self, X):

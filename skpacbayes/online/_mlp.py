@@ -58,9 +58,11 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
     cumulative_loss_ : float
         Sum of the squared errors of predictions made before each row was learnt.
     n_samples_seen_ : int
-                Number of rows of positive weight since the last `fit`.
+        Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has feature names that are all strings.
 
     See Also
     --------

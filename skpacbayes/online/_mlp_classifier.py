@@ -52,9 +52,11 @@ class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
         Sum over rows and outputs of the losses of predictions made before each row was
         learnt.
     n_samples_seen_ : int
-                Number of rows of positive weight since the last `fit`.
+        Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has feature names that are all strings.
 
     See Also
     --------

@@ -150,13 +150,13 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     forgetting_rates_ : ndarray of shape (n_rates,)
         Forgetting rates; several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_rates,)
-                Weights of the forgetting rates.
+        Weights of the forgetting rates.
     prior_scales_ : ndarray of shape (n_scales,)
         Scales of the prior; several while they are averaged. That of the models with
         Fourier features is three times that of linear ones (of 1 if they are averaged
         until they differ little).
     prior_scale_weights_ : ndarray of shape (n_scales,)
-                Weights of the prior scales.
+        Weights of the prior scales.
     fourier_weight_ : float
         Weight of the models with Fourier features: near 1 if the relation is curved,
         near 0 if it is linear; 0 from when they are dropped.
@@ -164,6 +164,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         Number of rows of positive weight since the last `fit`.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has feature names that are all strings.
 
     See Also
     --------
@@ -399,7 +401,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-        quantiles : float or array-like of shape (n_quantiles,)
+        quantiles : float or array-like of shape (n_quantiles,), \
+                default=(0.05, 0.5, 0.95)
             Levels in (0, 1). If the noise is given, the predictive distribution is
             Gaussian. If it is estimated, this is a Student distribution, unless the
             errors so far contradict it: then their own quantiles, relative to the
@@ -591,7 +594,7 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             raise error(
                 "A predictive distribution needs method='ngvi' or 'ngvi_explicit' and "
                 f"loss='squared_error', got method={self.method!r} and "
-                f"loss={self.loss!r}."
+                f"loss={self.loss!r}. With loss='quantile' a model predicts a quantile."
             )
 
     def _checked(self, X, y, sample_weight, **options):

@@ -6,7 +6,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._sentinels import warn_of_far_rows, warn_of_sentinels_in_stream
+from .._sentinels import (
+    FAR_IN_SUMS,
+    warn_of_far_rows,
+    warn_of_sentinels_in_stream,
+)
 from .._stream import StreamingEstimator, checked_weights, has_doubled
 from .._validation import are_small, refuse_large, validate_data, writeable
 from ._changed_units import warn_of_changed_units
@@ -224,7 +228,7 @@ class OnlineEstimator(StreamingEstimator):
             columns = self._columns()
             some = ends[:-1] if self._n_labels() else ends
             effect = "determines the scale and the coefficients"
-            warn_of_far_rows(some, n_rows, [*columns, "y"], effect)
+            warn_of_far_rows(some, n_rows, [*columns, "y"], effect, FAR_IN_SUMS)
             warn_of_narrow_columns(some, [*columns, "y"])
             total, most = self._total_weight(), self._most_weight()
             warn_of_light_rows(total, n_rows)

@@ -595,3 +595,20 @@ def test_one_cluster():
     mixture = SubspaceMixture(1, n_init=1, burn_in=2, n_iter=3, random_state=0).fit(X)
     assert_array_equal(mixture.labels_, 0)
     assert_array_equal(mixture.predict(X), 0)
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0], [3.0, 10.0, 20.0]])
+def test_a_column_of_few_values_that_cuts_groups_is_named(values):
+    """Not the column alone: the groups without it are found without a warning."""
+    rng = np.random.default_rng(1)
+    groups = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 2)) + 6.0 * groups[:, None]
+    flags = rng.choice(values, size=(400, 1))
+    with pytest.warns(
+        ConvergenceWarning, match=r"have one value each of columns \[2\]"
+    ):
+        cut = SubspaceMixture("auto", n_init=4, random_state=0).fit(
+            np.hstack([X, flags])
+        )
+    assert cut.n_clusters_ > 2
+    assert SubspaceMixture("auto", n_init=4, random_state=0).fit(X).n_clusters_ == 2

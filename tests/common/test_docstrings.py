@@ -64,5 +64,5 @@ def test_estimator_documents_what_it_sets(name):
             found |= {a for a in names if a[0] != "_" and a[-1] == "_"}
     doc = ClassDoc(ESTIMATORS[name])
     written = {attribute.name for attribute in doc["Attributes"]}
-    assert written - {"feature_names_in_"} == found
+    assert written == found | {"feature_names_in_"}
     assert doc["References"]

@@ -124,9 +124,30 @@ def test_dates_are_refused_by_column(name, kind):
     days = np.datetime64("2020-01-01") + np.arange(40)
     table = frame(kind, {"dose": X[:, 0], "day": days.astype("datetime64[us]")})
     with pytest.raises(
-        ValueError, match=r"Column 'day' of X has .*2020.* needs numbers"
+        ValueError,
+        match=r"Column 'day' of X has .*2020.* needs numbers.*convert it to numbers",
     ):
         learn(cheap(name), "fit", table, Y)
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ([b"red"] * 40, r"1 of X has b'red', .* encode it"),
+        ([10**400] * 40, r"1 of X has an integer above 1\.8e308, .* divide it"),
+    ],
+)
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_bytes_and_huge_integers_are_refused_by_column(name, method, column, said):
+    table = np.array([X[:, 0], column], dtype=object).T
+    with pytest.raises(ValueError, match=said):
+        learn(cheap(name), method, table, Y)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_dictionaries_are_refused_with_a_remedy(name, method):
+    with pytest.raises(TypeError, match=r"X is a list of dictionaries, .* convert it"):
+        learn(cheap(name), method, [{"dose": 1.0}] * 40, Y)
 
 
 def test_periods_are_refused_by_column():
@@ -355,3 +376,12 @@ def test_set_output(name, kind):
     assert type(out) is type(table)
     assert list(out.columns) == list(estimator.get_feature_names_out())
     np.testing.assert_array_equal(np.asarray(out), expected)
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_sparse_rows_of_a_pipeline_are_refused_with_a_remedy(name, method):
+    """The usual cause is OneHotEncoder, whose output a user does not hold."""
+    if get_tags(cheap(name)).input_tags.sparse:
+        pytest.skip("takes sparse rows")
+    with pytest.raises(TypeError, match="set sparse_output=False of OneHotEncoder"):
+        learn(cheap(name), method, csr_array(X), Y)

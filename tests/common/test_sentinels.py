@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -13,6 +14,7 @@ from states import changes, state_of
 
 from skpacbayes import (
     ABCPosteriorKDE,
+    ClusteredParticleFilter,
     DirichletProcessHMM,
     EWARegressor,
     OnlineVIClassifier,
@@ -20,6 +22,7 @@ from skpacbayes import (
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
     PACOClusterer,
+    ParticleMarginalMetropolis,
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRanker,
@@ -37,6 +40,7 @@ from skpacbayes._sentinels import (
     warn_of_sentinels,
     warn_of_sentinels_in_stream,
 )
+from skpacbayes.filtering.models import LocalLevel
 
 SHORT = {"n_iter": 30, "burn_in": 10, "random_state": 0}
 ONLINE = [
@@ -50,6 +54,7 @@ ONLINE = [
 CLUSTERS = PACOClusterer(n_iter=30, refresh=50, random_state=0)
 TABLE = ABCPosteriorKDE(random_state=0, n_validation=20)
 STATES = DirichletProcessHMM(n_iter=4, burn_in=2, n_atoms=2, random_state=0)
+FILTER = ClusteredParticleFilter(n_particles=64, random_state=0)
 STREAMS = [*ONLINE, CLUSTERS, TABLE, STATES]
 ADDITIVE = [
     SparseAdditiveGibbsClassifier(**SHORT),
@@ -95,7 +100,7 @@ def said_of(learn, *rows, **options):
 
 @pytest.mark.filterwarnings("ignore:The two best of")
 @pytest.mark.parametrize(
-    "model", [*STREAMS, *ADDITIVE, *MIXTURES, *UNWEIGHTED], ids=repr
+    "model", [*STREAMS, *ADDITIVE, *MIXTURES, *UNWEIGHTED, FILTER], ids=repr
 )
 def test_a_number_for_missing_values_is_named(model):
     X, y = rows_for(model)
@@ -111,7 +116,7 @@ def test_a_number_for_missing_values_is_named(model):
     known = X[:, 1] != -999.0
     if model in UNWEIGHTED:
         assert not said(model, "fit", X[known], y[known])
-    elif model is STATES:
+    elif model in (STATES, FILTER):
         assert not said(model, "fit", np.where(known[:, None], X, np.nan), y)
     else:  # rows of no weight are absent
         assert not said(model, "fit", X, y, sample_weight=known.astype(float))
@@ -235,6 +240,48 @@ def test_the_ends_of_a_stream_are_those_of_its_table():
         assert texts[::2] == texts[1::2]
         n_told += len(texts) // 2
     assert 50 < n_told < 250
+
+
+@pytest.mark.parametrize("value", [3e3, 9.96921e36])
+@pytest.mark.parametrize("model", [*ONLINE, FILTER], ids=repr)
+def test_one_row_far_from_all_others_is_named(model, value):
+    """A gross error, and a value by which a file format fills gaps."""
+    X, y = rows_for(model)
+    X[50, 1] = value
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clone(model).fit(pd.DataFrame(X, columns=["a", "age", "c"]), y)
+    told = [str(w.message) for w in caught]
+    (text,) = (t for t in told if t.startswith(f"A row has the value {value:g} in "))
+    assert "'age'" in text
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_clusters_are_found_beside_a_value_near_the_largest_float(method):
+    """From where the row hides them it is named: there is no error."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) + 8.0 * rng.integers(3, size=(300, 1))
+    X[3, 1] = 1e9
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "n_clusters_=4, of which 1 are a single row")
+        assert getattr(clone(CLUSTERS), method)(X).n_clusters_ == 4
+    X[3, 1] = 1e300
+    with pytest.warns(UserWarning, match="hides clusters of the other rows"):
+        getattr(clone(CLUSTERS), method)(X)
+
+
+def test_parameters_of_a_filter_are_learnt_with_one_warning():
+    X, _ = rows_for(FILTER, 60)
+    X[::20, 1] = -999.0
+    priors = {"model__transition_variance": stats.gamma(2)}
+    sampler = ParticleMarginalMetropolis(
+        clone(FILTER).set_params(model=LocalLevel()),
+        priors,
+        n_chains=1,
+        n_iter=2,
+        burn_in=0,
+    )
+    assert len(said(sampler, "fit", X, None)) == 1
 
 
 def test_a_category_has_no_order():

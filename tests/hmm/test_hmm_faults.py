@@ -324,6 +324,16 @@ def test_sequences_that_do_not_add_up(fitted, method, sequences, message):
         getattr(model, method)(X, **sequences)
 
 
+@pytest.mark.parametrize("method", ["fit", "score"])
+def test_lengths_by_place_are_no_target(fitted, method):
+    """As in a program that was written for hmmlearn: y would be ignored."""
+    X, y = two_states(50)
+    model = clone(fitted) if method == "fit" else fitted
+    with pytest.raises(ValueError, match=r"y has 2 values, .* lengths="):
+        getattr(model, method)(X, [20, 30])
+    fitted.score(X, y)
+
+
 def test_answers_need_rows():
     with pytest.raises(NotFittedError):
         markov().predict([[1.0]])
