@@ -24,7 +24,7 @@ FAMILIES = [
     *("five levels", "overdispersed counts", "two modes, d = 3", "semi-Markov"),
 ]
 N_WARM_UP = 150  # rows of an untimed fit
-N_SEEDS = 3  # of ours on real series, and of the spreading of counts that are held out
+N_SEEDS = 3  # on real series: of ours, and of the spreading of counts, for densities
 N_BATCHES = 12
 
 
@@ -43,41 +43,46 @@ def peers(X):
     return found
 
 
-def timed(fit, *given):
-    """Return a fit and its CPU seconds."""
+def fitted(fit, rows_of_seeds):
+    """Return a fit to each of the rows, and the mean of their CPU seconds."""
     start = time.process_time()
-    return fit(*given), time.process_time() - start
+    found = [fit(rows, seed) for seed, rows in enumerate(rows_of_seeds)]
+    return found, (time.process_time() - start) / len(found)
 
 
 def fits(X, k, n_seeds=1):
-    """Yield names, lists of fits, seconds of one, and whether rows are counts.
+    """Yield names, lists of fits, seconds of one, and whether rows are not spread out.
 
-    The first are fits of ours, one for each seed. Instead of a list there is the name
-    of the error if a fit has failed.
+    The first are fits of ours, one for each seed; peers have one for each spreading of
+    counts. Instead of a list there is the name of the error if a fit has failed.
     """
     ours(X[:N_WARM_UP], k)
-    found = [timed(ours, X, k, seed) for seed in range(n_seeds)]
-    yield "ours", [fit for fit, _ in found], np.mean([s for _, s in found]), True
+    yield "ours", *fitted(lambda X, seed: ours(X, k, seed), n_seeds * [X]), True
     for name, peer in peers(X).items():
-        counts = name.endswith("PoissonHMM")
-        rows = X if counts else spread_out(X, 0)
+        as_given = name.endswith("PoissonHMM")
+        rows = [X] if as_given else spreadings(X, n_seeds)
         try:
-            fit, seconds = timed(peer().fit, rows, k)
+            found, seconds = fitted(lambda X, _, peer=peer: peer().fit(X, k), rows)
         except (ValueError, ArithmeticError, RuntimeError) as error:
-            yield name, type(error).__name__, np.nan, counts
-        else:
-            yield name, [fit], seconds, counts
+            found, seconds = type(error).__name__, np.nan
+        yield name, found, seconds, as_given
+
+
+def spreadings(X, n_seeds):
+    """Return rows for densities: of counts one version for each seed."""
+    first = spread_out(X, 0)
+    return [first] + [spread_out(X, s) for s in range(1, n_seeds) if first is not X]
 
 
 def family(title, seed=0):
     """Return rows of the table: accuracy and log density of new rows, and seconds."""
     X, _, new, states, k = simulated(title, seed)
     table = []
-    for name, found, seconds, counts in fits(X, k):
+    for name, found, seconds, as_given in fits(X, k):
         if isinstance(found, str):
             table.append([title, name, found, "", ""])
             continue
-        later = new if counts else spread_out(new, seed)
+        later = new if as_given else spread_out(new, seed)
         share, _ = accuracy(states, found[0].predict(later), k)
         nats = f"{found[0].score(later):.3f}"
         table.append([title, name, f"{share:.3f}", nats, f"{seconds:.1f}"])
@@ -87,12 +92,11 @@ def family(title, seed=0):
 def series(title, k, past, new):
     """Return rows of the table: log density of new rows, lead of ours, and seconds."""
     table, of_ours = [], None
-    for name, found, seconds, counts in fits(past, k, N_SEEDS):
+    for name, found, seconds, as_given in fits(past, k, N_SEEDS):
         if isinstance(found, str):
             table.append([title, k, name, found, "", "", ""])
             continue
-        spread = [spread_out(new, seed) for seed in range(N_SEEDS)]
-        later = [new] if counts else spread
+        later = [new] if as_given else spreadings(new, N_SEEDS)
         scores = [fit.score_samples(rows) for fit in found for rows in later]
         scores = np.mean(scores, axis=0)
         of_ours = scores if of_ours is None else of_ours
@@ -120,7 +124,8 @@ def main():
     columns = ["series", "states", "method", "nats a row", "lead of ours"]
     report.table(
         f"Real series: the last third, given the others; ours is the mean of {N_SEEDS} "
-        f"seeds; standard errors are of the means of {N_BATCHES} batches of rows",
+        f"seeds, peers of counts of {N_SEEDS} spreadings; standard errors are of the "
+        f"means of {N_BATCHES} batches of rows",
         [*columns, "standard error", "CPU s"],
         [
             row
