@@ -26,6 +26,8 @@ LIBRARIES = [
     "numba",
     "river",
     "hmmlearn",
+    "dynamax",
+    "pomegranate",
     "particles",
     "pygam",
     "sbi",

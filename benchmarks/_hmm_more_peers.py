@@ -1,10 +1,12 @@
-"""Further peers of the hidden Markov model, where they are installed.
+"""Peers of the hidden Markov model, each with the same methods.
 
-dynamax and pomegranate learn by expectation maximisation; each has five starts, of
-which the likeliest is kept. Counts have dynamax's Poisson model as well.
+hmmlearn, dynamax and pomegranate learn by expectation maximisation; each has five
+starts, of which the likeliest is kept. Counts have dynamax's Poisson model as well.
 """
 
 import numpy as np
+from _hmm_problems import best_of_starts
+from scipy.special import logsumexp
 from sklearn.cluster import KMeans
 
 N_STARTS = 5
@@ -12,7 +14,38 @@ N_ITER = 100  # iterations of EM
 N_MIX = 3  # normals of a mixture
 
 
-class Dynamax:
+class Peer:
+    """A model whose score is the mean log density of the rows."""
+
+    def score(self, X):
+        return self.score_samples(X).mean()
+
+
+class Hmmlearn(Peer):
+    """A model of hmmlearn with full covariances."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def fit(self, X, k):
+        self.model = best_of_starts(self.kind, X, k, "full")
+        if self.model is None:
+            raise FloatingPointError("All starts have failed.")
+        return self
+
+    def predict(self, X):
+        return self.model.predict(X)
+
+    def score(self, X):
+        return self.model.score(X) / len(X)
+
+    def score_samples(self, X):
+        """Log density of each row given those before it."""
+        ends = range(1, len(X) + 1)
+        return np.diff([self.model.score(X[:end]) for end in ends], prepend=0.0)
+
+
+class Dynamax(Peer):
     """A model of dynamax with full covariances, or for counts."""
 
     def __init__(self, kind):
@@ -45,15 +78,20 @@ class Dynamax:
                 best, self.parameters = float(reached[-1]), parameters
         return self
 
-    def score(self, X):
-        return float(self.model.marginal_log_prob(self.parameters, X)) / len(X)
+    def score_samples(self, X):
+        """Log density of each row given those before it."""
+        parameters, states = self.parameters, range(self.model.num_states)
+        expected = self.model.filter(parameters, X).predicted_probs
+        emissions = [self.model.emission_distribution(parameters, j) for j in states]
+        log_densities = np.column_stack([e.log_prob(X) for e in emissions])
+        return logsumexp(log_densities, b=np.asarray(expected), axis=1)
 
     def predict(self, X):
         smoothed = self.model.smoother(self.parameters, X).smoothed_probs
         return np.asarray(smoothed).argmax(axis=1)
 
 
-class Pomegranate:
+class Pomegranate(Peer):
     """A dense model of pomegranate, whose emissions are mixtures of normals."""
 
     def fit(self, X, k):
@@ -68,7 +106,8 @@ class Pomegranate:
             groups = KMeans(k, n_init=1, random_state=seed).fit_predict(X)
             emissions = []
             for j in range(k):
-                own = X[groups == j]
+                enough = (groups == j).sum() > 3 * N_MIX
+                own = X[groups == j] if enough else X
                 near = KMeans(N_MIX, n_init=1, random_state=seed).fit(own)
                 spread = np.cov(own.T).reshape(X.shape[1], -1) / N_MIX
                 centers = near.cluster_centers_.astype(np.float32)
@@ -87,9 +126,13 @@ class Pomegranate:
                 best, self.model = reached, model
         return self
 
-    def score(self, X):
-        rows = self._rows(X)
-        return float(self.model.log_probability(rows).sum()) / len(X)
+    def score_samples(self, X):
+        """Log density of each row given those before it.
+
+        The probability that the sequence ends with the last row is left out.
+        """
+        of_states = self.model.forward(self._rows(X))[0].numpy()
+        return np.diff(logsumexp(of_states, axis=1), prepend=0.0)
 
     def predict(self, X):
         return np.asarray(self.model.predict(self._rows(X))[0])

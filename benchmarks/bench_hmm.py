@@ -104,21 +104,26 @@ def families(titles, seed):
     return table
 
 
-def forecasts(series, quick):
-    """Log density of the last third of real series, standardised by the others.
+def last_thirds(series, quick):
+    """Yield title, number of states, rows to learn and the last third of each series.
 
-    Counts are given as they are.
+    Rows are standardised by those that are learnt; counts are given as they are.
     """
-    table = []
     for title, X, k in series:
         cut = 2 * len(X) // 3
         past = X[:cut][: 500 if quick else None]
         mean, scale = past.mean(axis=0), past.std(axis=0)
         if (np.floor(X) == X).all():
             mean, scale = 0.0, 1.0
-        past, new = (past - mean) / scale, (X[cut:] - mean) / scale
-        table.append([title, k, *compared(past, new, k, 0)])
-    return table
+        yield title, k, (past - mean) / scale, (X[cut:] - mean) / scale
+
+
+def forecasts(series, quick):
+    """Log density of the last third of real series."""
+    return [
+        [title, k, *compared(past, new, k, 0)]
+        for title, k, past, new in last_thirds(series, quick)
+    ]
 
 
 def recovery(n_sets, covariance_type="diag", **data):

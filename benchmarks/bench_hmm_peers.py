@@ -1,8 +1,9 @@
-"""Hidden Markov models: eight simulated families, against all peers that are installed.
+"""Hidden Markov models: simulated families and real series, against all peers.
 
 hmmlearn's, dynamax's and pomegranate's models have five starts and keep the likeliest;
 ours is given the number of states, and nothing else. Needs `hmmlearn` (extra `bench`);
-`dynamax` and `pomegranate` are left out where they are not installed.
+`dynamax` and `pomegranate` are left out where they are not installed. The seconds of
+ours and pomegranate do not include compilation; dynamax compiles for each length.
 
     python benchmarks/bench_hmm_peers.py [--quick]
 """
@@ -13,20 +14,24 @@ import warnings
 
 import numpy as np
 from _harness import Report, arguments
-from _hmm_families import simulated
-from _hmm_more_peers import Dynamax, Pomegranate
+from _hmm_families import real_series, simulated
+from _hmm_more_peers import Dynamax, Hmmlearn, Pomegranate
 from _hmm_problems import accuracy
-from bench_hmm import fitted, log_density, spread_out
+from bench_hmm import last_thirds, ours, spread_out
 
 FAMILIES = [
     *("skew t", "interleaved mixtures", "correlations, d = 2", "calm and nervous t"),
     *("five levels", "overdispersed counts", "two modes, d = 3", "semi-Markov"),
 ]
+N_WARM_UP = 150  # rows of an untimed fit
+N_SEEDS = 3  # on real series: of ours, and of the spreading of counts, for densities
+N_BATCHES = 12
 
 
-def more_peers(X):
+def peers(X):
     """Return what is installed: {name: a function of nothing that gives a model}."""
-    found = {}
+    kinds = "GaussianHMM", "GMMHMM"
+    found = {f"hmmlearn {kind}": lambda kind=kind: Hmmlearn(kind) for kind in kinds}
     if importlib.util.find_spec("dynamax"):
         kinds = ["GaussianHMM", "GaussianMixtureHMM"]
         if (np.floor(X) == X).all():
@@ -38,29 +43,68 @@ def more_peers(X):
     return found
 
 
+def fitted(fit, rows_of_seeds):
+    """Return a fit to each of the rows, and the mean of their CPU seconds."""
+    start = time.process_time()
+    found = [fit(rows, seed) for seed, rows in enumerate(rows_of_seeds)]
+    return found, (time.process_time() - start) / len(found)
+
+
+def fits(X, k, n_seeds=1):
+    """Yield names, lists of fits, seconds of one, and whether rows are not spread out.
+
+    The first are fits of ours, one for each seed; peers have one for each spreading of
+    counts. Instead of a list there is the name of the error if a fit has failed.
+    """
+    ours(X[:N_WARM_UP], k)
+    yield "ours", *fitted(lambda X, seed: ours(X, k, seed), n_seeds * [X]), True
+    for name, peer in peers(X).items():
+        as_given = name.endswith("PoissonHMM")
+        rows = [X] if as_given else spreadings(X, n_seeds)
+        try:
+            found, seconds = fitted(lambda X, _, peer=peer: peer().fit(X, k), rows)
+        except (ValueError, ArithmeticError, RuntimeError) as error:
+            found, seconds = type(error).__name__, np.nan
+        yield name, found, seconds, as_given
+
+
+def spreadings(X, n_seeds):
+    """Return rows for densities: of counts one version for each seed."""
+    first = spread_out(X, 0)
+    return [first] + [spread_out(X, s) for s in range(1, n_seeds) if first is not X]
+
+
 def family(title, seed=0):
     """Return rows of the table: accuracy and log density of new rows, and seconds."""
     X, _, new, states, k = simulated(title, seed)
-    spread, ahead, table = spread_out(X, seed), spread_out(new, seed), []
+    table = []
+    for name, found, seconds, as_given in fits(X, k):
+        if isinstance(found, str):
+            table.append([title, name, found, "", ""])
+            continue
+        later = new if as_given else spread_out(new, seed)
+        share, _ = accuracy(states, found[0].predict(later), k)
+        nats = f"{found[0].score(later):.3f}"
+        table.append([title, name, f"{share:.3f}", nats, f"{seconds:.1f}"])
+    return table
 
-    def add(name, path, nats, seconds):
-        share, _ = accuracy(states, path, k)
-        table.append([title, name, f"{share:.3f}", f"{nats:.3f}", f"{seconds:.1f}"])
 
-    for name in ("ours", "GaussianHMM", "GMMHMM"):
-        rows, later = (X, new) if name == "ours" else (spread, ahead)
-        fit, seconds, _ = fitted(name, rows, k, seed)
-        path = np.zeros(len(new), int) if fit is None else fit.predict(later)
-        nats = np.nan if fit is None else log_density(name, fit, later)
-        label = name if name == "ours" else f"hmmlearn {name}"
-        add(label, path, nats, seconds)
-    for name, peer in more_peers(X).items():
-        counts = name.endswith("PoissonHMM")
-        rows, later = (X, new) if counts else (spread, ahead)
-        start = time.process_time()
-        fit = peer().fit(rows, k)
-        seconds = time.process_time() - start
-        add(name, fit.predict(later), fit.score(later), seconds)
+def series(title, k, past, new):
+    """Return rows of the table: log density of new rows, lead of ours, and seconds."""
+    table, of_ours = [], None
+    for name, found, seconds, as_given in fits(past, k, N_SEEDS):
+        if isinstance(found, str):
+            table.append([title, k, name, found, "", "", ""])
+            continue
+        later = [new] if as_given else spreadings(new, N_SEEDS)
+        scores = [fit.score_samples(rows) for fit in found for rows in later]
+        scores = np.mean(scores, axis=0)
+        of_ours = scores if of_ours is None else of_ours
+        gaps = of_ours - scores
+        means = [batch.mean() for batch in np.array_split(gaps, N_BATCHES)]
+        error = np.std(means, ddof=1) / np.sqrt(N_BATCHES)
+        lead = ["", ""] if name == "ours" else [f"{gaps.mean():.3f}", f"{error:.3f}"]
+        table.append([title, k, name, f"{scores.mean():.3f}", *lead, f"{seconds:.1f}"])
     return table
 
 
@@ -71,7 +115,23 @@ def main():
     report.table(
         "1,500 rows learnt; states and nats a row of 3,000 new rows",
         ["family", "method", "accuracy", "nats a row", "CPU s"],
-        [row for title in titles for row in family(title)],
+        [
+            row
+            for title in titles
+            for row in report.stage(title, lambda title=title: family(title))
+        ],
+    )
+    columns = ["series", "states", "method", "nats a row", "lead of ours"]
+    report.table(
+        f"Real series: the last third, given the others; ours is the mean of {N_SEEDS} "
+        f"seeds, peers of counts of {N_SEEDS} spreadings; standard errors are of the "
+        f"means of {N_BATCHES} batches of rows",
+        [*columns, "standard error", "CPU s"],
+        [
+            row
+            for given in list(last_thirds(real_series(), quick))[: 1 if quick else None]
+            for row in report.stage(given[0], lambda given=given: series(*given))
+        ],
     )
     report.save()
 
