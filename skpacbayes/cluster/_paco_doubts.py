@@ -7,6 +7,8 @@ from scipy.spatial.distance import cdist
 
 from ._paco_background import EXPECTED_FAR, FEWEST, MOST_FAR, far_points
 from ._paco_cells import metric_of
+from ._paco_choice import POINTS_OF_COLUMN
+from ._paco_components import n_groups_of_components
 from ._paco_constant_columns import (
     columns_constant_in_clusters,
     columns_that_cut_groups,
@@ -98,6 +100,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
             yield from _doubts_of_overlap(found, n_clusters, rivals)
         elif most != 1:
             yield from _doubts_of_crossing(problem, found)
+            yield from _doubts_of_components(problem)
     automatic = setting.calibrated and setting.scale == "auto"
     if setting.manhattan and automatic and n_clusters != most:
         yield from _doubts_of_mixture(problem, n_clusters)
@@ -347,6 +350,21 @@ def _doubts_of_crossing(problem, found):
             f"correlations, with {shares[0]:.0%} and {shares[1]:.0%} of the rows, "
             "describe the rows better. Fit a mixture with 2 components "
             "(TemperedVBGaussianMixture) to separate them."
+        )
+
+
+def _doubts_of_components(problem):
+    """Yield a sentence if principal components of few rows show several groups."""
+    rows, d = problem.in_columns[0], problem.rows.points.shape[1]
+    if len(rows.points) >= POINTS_OF_COLUMN * d:
+        return  # gaps were looked for in all columns
+    n_groups = n_groups_of_components(MixtureProblem.of(*problem.in_columns))
+    if n_groups > 1:
+        yield (
+            f"n_clusters_=1, but the leading principal components have {n_groups} "
+            f"groups with gaps between them: {problem.n_rows:.0f} rows are too few to "
+            f"find groups of {d} correlated columns. Fit principal components (PCA), "
+            "and compare."
         )
 
 
