@@ -79,6 +79,7 @@ class CellTracker:
         self.known, self.n_cells = {}, 1
         self.origin, self.exponent = None, 0
         self.kind, self.searched_at, self.searched_weight = None, 0.0, 0.0
+        self.n_found = 1  # clusters of the best mixture of all kinds
 
     def follow(self, rows, last_row, max_cells):
         """Return the best cells for `rows`, and store all solutions as next starts.

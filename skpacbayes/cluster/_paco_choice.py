@@ -19,7 +19,7 @@ from ._paco_rivals import FAR_BEHIND
 _SPLITS, _ROWS_TO_SPLIT = 4, 30
 # Least number of points for each column where gaps count as evidence: of fewer points,
 # almost any partition has gaps in the coordinates that are fitted to it.
-_POINTS_OF_COLUMN = 3
+POINTS_OF_COLUMN = 3
 
 
 def choose(search, shapes, all_kinds):
@@ -121,7 +121,7 @@ def _instead_of_one(search, best):
     share. Where there is a gap between each two clusters, whatever the shape of one,
     all of the log-likelihood counts.
     """
-    few = len(search.problem.points) < _POINTS_OF_COLUMN * search.problem.d
+    few = len(search.problem.points) < POINTS_OF_COLUMN * search.problem.d
     if best.n_clusters > 1 or best.background or few:
         return best
     enough = search.whole_evidence(best) + LEAST_GAIN

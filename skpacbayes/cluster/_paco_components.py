@@ -7,13 +7,16 @@ import numpy as np
 
 from .._kernels.kmeans import WeightedPoints
 from ._paco_mixture import STUDENT_DOF, completed_evidence
-from ._paco_pieces import axes_by_tails
+from ._paco_pieces import apart, axes_by_tails
 
 # Numbers of principal components that are tried, and least number of columns, and of
 # rows, for each of them.
 _COMPONENTS, _COLUMNS, _ROWS = (5, 10, 20), 2, 4
 # Numbers of clusters that are tried, at least and at most; and of starts of k-means.
 _FEWEST, _MOST, _STARTS = 4, 12, 5
+# Least number of rows for each component where gaps count, and most groups with gaps:
+# between more groups, of fewer rows each, no gap is significant.
+_ROWS_OF_GAPS, _MOST_WITH_GAPS = 12, 5
 # Number of clusters that are cut in two.
 _HALVED = 4
 # Number of times that EM starts, from a partition or that which it found; its number of
@@ -105,6 +108,37 @@ def fit_groups_of_components(search):
         rows = WeightedPoints(problem.leading_components(n_components), problem.weights)
         _fit_sizes(search, kind, partial(_labels, rows, rng))
     _fit_halves(search, kind)
+
+
+def n_groups_of_components(problem):
+    """Return the largest number of groups of principal components with gaps, or 1.
+
+    Of fewer than three points for each column, almost any partition has gaps in the
+    coordinates that are fitted to it. A few leading components do not depend on a
+    partition.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+
+    Returns
+    -------
+    n_groups : int
+    """
+    rng, weights, n_groups = np.random.default_rng(0), problem.weights, 1
+    for n_components in _COMPONENTS:
+        few = len(problem.points) < _ROWS_OF_GAPS * n_components
+        if few or problem.d < _COLUMNS * n_components:
+            break
+        points = problem.leading_components(n_components)
+        rows = WeightedPoints(points, weights)
+        for k in range(n_groups + 1, _MOST_WITH_GAPS + 1):
+            labels = np.unique(_labels(rows, rng, k), return_inverse=True)[1]
+            members = weights * (labels == np.arange(labels.max() + 1)[:, None])
+            centers = members @ points / members.sum(axis=1, keepdims=True)
+            if apart(points, weights, labels, centers):
+                n_groups = len(centers)
+    return n_groups
 
 
 def _fit_sizes(search, kind, labels_of):

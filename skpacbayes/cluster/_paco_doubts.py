@@ -3,12 +3,12 @@
 import math
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from ._paco_background import EXPECTED_FAR, FEWEST, MOST_FAR, far_points
 from ._paco_cells import metric_of
+from ._paco_choice import POINTS_OF_COLUMN
+from ._paco_components import n_groups_of_components
 from ._paco_constant_columns import (
     columns_constant_in_clusters,
     columns_that_cut_groups,
@@ -17,8 +17,8 @@ from ._paco_constant_columns import (
 from ._paco_crossing import shares_of_crossing_groups
 from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_fitting import MixtureProblem
+from ._paco_gaps import n_groups_with_gaps, places_of_clusters
 from ._paco_mixture import LEAST_GAIN
-from ._paco_pieces import counts_between
 from ._paco_rows import FEW_PLACES, only_two_values
 
 # Rows that the weights stand for, over the number of distinct rows, below which weights
@@ -36,15 +36,6 @@ _MOST_NOISE = 0.25
 # is around them, over that distance; most rows there, over the rows near each other;
 # and least number of these.
 _NEAR, _AROUND, _FEW_MORE, _GROUP = 2.0, 2.0, 1.5, 5
-# Number of neighbours of each cluster that are compared.
-_NEIGHBORS = 3
-# Rows midway over the smaller number at one of the centres, from which on there is no
-# gap: the value of normal groups 2.7 standard deviations apart.
-_DENSE = 0.75
-# Least number of rows midway from which there may be no gap.
-_FEWEST = 5.0
-# A cluster is one place if its width over the distance to the next is below this.
-_NO_WIDTH = 1e-6
 # Most rows per cluster, and width of a cluster over the distance to the next, where
 # clusters may be rows that were copied with small errors.
 _FEW_ROWS, _NARROW = 20, 0.05
@@ -109,6 +100,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
             yield from _doubts_of_overlap(found, n_clusters, rivals)
         elif most != 1:
             yield from _doubts_of_crossing(problem, found)
+            yield from _doubts_of_components(problem)
     automatic = setting.calibrated and setting.scale == "auto"
     if setting.manhattan and automatic and n_clusters != most:
         yield from _doubts_of_mixture(problem, n_clusters)
@@ -361,6 +353,21 @@ def _doubts_of_crossing(problem, found):
         )
 
 
+def _doubts_of_components(problem):
+    """Yield a sentence if principal components of few rows show several groups."""
+    rows, d = problem.in_columns[0], problem.rows.points.shape[1]
+    if len(rows.points) >= POINTS_OF_COLUMN * d:
+        return  # gaps were looked for in all columns
+    n_groups = n_groups_of_components(MixtureProblem.of(*problem.in_columns))
+    if n_groups > 1:
+        yield (
+            f"n_clusters_=1, but the leading principal components have {n_groups} "
+            f"groups with gaps between them: {problem.n_rows:.0f} rows are too few to "
+            f"find groups of {d} correlated columns. Fit principal components (PCA), "
+            "and compare."
+        )
+
+
 def _doubts_of_clusters(problem, n_clusters):
     """Yield sentences if clusters are single places, or have no gaps between them."""
     rows, k = problem.rows, n_clusters
@@ -403,7 +410,8 @@ def _doubts_of_clusters(problem, n_clusters):
     weights, found = rows.weights, problem.found
     if found is not None and found.mixture.background > _MOST_NOISE:  # fills the gaps
         weights = weights * found.mixture.robust_weights(rows.points, rows.spreads)[1]
-    n_groups = n_groups_with_gaps(rows.points, weights, labels, centers)
+    clusters = rows.points, weights, labels, centers
+    n_groups = n_groups_with_gaps(*clusters)
     if n_groups <= k / 2:
         gaps = "there is no gap between them"
         if n_groups > 1:
@@ -412,6 +420,12 @@ def _doubts_of_clusters(problem, n_clusters):
             f"n_clusters_={k}, and {gaps}: rows are as dense between clusters as at "
             "their centres. The clusters may be pieces of groups that do not have one "
             "common shape; compare with HDBSCAN."
+        )
+    elif n_groups < k and (n_groups := n_groups_with_gaps(*clusters, even=True)) < k:
+        yield (
+            f"n_clusters_={k}, but some clusters without a gap between them are spread "
+            f"evenly, like pieces of a bent or branched group: there may be {n_groups} "
+            "groups; compare with HDBSCAN."
         )
 
 
@@ -427,70 +441,3 @@ def _rows_nearly_repeat(rows, labels, centers):
         return False
     masses = places_of_clusters(rows.points, rows.weights, labels, centers, _NARROW)
     return bool(((masses > 0) & (np.bincount(labels, minlength=k) > 1)).sum() > k / 2)
-
-
-def n_groups_with_gaps(points, weights, labels, centers):
-    """Return the number of groups of clusters with gaps between them.
-
-    Two clusters are in one group if their rows, along the line through both centres,
-    are about as dense midway as at one of the centres. This is so for pieces of a group
-    that does not have the shape of the clusters.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_features)
-    weights : ndarray of shape (n_points,)
-    labels : ndarray of shape (n_points,)
-    centers : ndarray of shape (n_clusters, n_features)
-
-    Returns
-    -------
-    n_groups : int
-    """
-    k = len(centers)
-    distances = cdist(centers, centers)
-    np.fill_diagonal(distances, np.inf)
-    nearest = np.argsort(distances, axis=1, kind="stable")[:, : min(_NEIGHBORS, k - 1)]
-    pairs = {(min(i, j), max(i, j)) for i, row in enumerate(nearest) for j in row}
-    members = [np.flatnonzero(labels == j) for j in range(k)]
-    joined = [
-        pair
-        for pair in sorted(pairs)
-        if distances[pair] > 0
-        and not _gap(
-            points,
-            weights,
-            np.concatenate([members[j] for j in pair]),
-            centers[list(pair)],
-        )
-    ]
-    if not joined:
-        return k
-    first, second = np.transpose(joined)
-    graph = coo_array((np.ones(len(joined)), (first, second)), shape=(k, k))
-    return int(connected_components(graph, directed=False)[0])
-
-
-def _gap(points, weights, rows, ends):
-    """Return whether rows are sparser midway between two centres than at both."""
-    line = ends[1] - ends[0]
-    places = (points[rows] - ends[0]) @ line / (line @ line)
-    left, middle, right = counts_between(places, weights[rows], 0.0, 1.0)
-    return middle < max(_FEWEST, _DENSE * min(left, right))
-
-
-def places_of_clusters(points, weights, labels, centers, width=_NO_WIDTH):
-    """Return the weight of each cluster that is a single place; 0 for the others.
-
-    `width`: largest width of a place over the distance to the next centre. Other
-    parameters as in `n_groups_with_gaps`.
-    """
-    k = len(centers)
-    distances = cdist(centers, centers)
-    np.fill_diagonal(distances, np.inf)
-    masses = np.bincount(labels, weights, minlength=k)
-    highest, lowest = np.full((2, k, points.shape[1]), -np.inf)
-    np.maximum.at(highest, labels, points)
-    np.maximum.at(lowest, labels, -points)
-    widths = (highest + lowest).max(axis=1)  # `lowest` is the maximum of -points
-    return np.where(widths <= width * distances.min(axis=1), masses, 0.0)

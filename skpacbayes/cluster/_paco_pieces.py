@@ -82,8 +82,13 @@ def all_apart(problem, mixture):
     """
     points, weights, which = rows_of_points(problem)
     points, labels = points @ mixture.coordinates, mixture.labels[which]
-    for pair in itertools.combinations(range(mixture.n_clusters), 2):
-        start, end = mixture.centers[list(pair)]
+    return apart(points, weights, labels, mixture.centers)
+
+
+def apart(points, weights, labels, centers):
+    """Return whether points are sparser midway between any two centres than at both."""
+    for pair in itertools.combinations(range(len(centers)), 2):
+        start, end = centers[list(pair)]
         line = end - start
         rows = np.isin(labels, pair)
         places = (points[rows] - start) @ line / (line @ line)

@@ -30,8 +30,10 @@ _CLEAR = 4.0
 _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
 # Number of rows of a stream from which all doubts are stated.
 ALL_DOUBTS = 100
-# Growth of a stream after which all kinds of mixtures are compared again.
-_FEW_ROWS, _GROWTH_OF_FEW, _GROWTH = 400, 1.2, 2.5
+# Growth of a stream after which all kinds of mixtures are compared again: of few rows,
+# and of more. Of more rows they are compared at once if the number of clusters has
+# changed by a factor, as another kind may be right.
+_FEW_ROWS, _GROWTH_OF_FEW, _GROWTH, _CHANGE = 400, 1.2, 2.5, 1.5
 # Number of flat columns from which their clusters are not searched: it would take as
 # long as the fit.
 _MANY_COLUMNS = 12
@@ -235,7 +237,8 @@ class GibbsProblem:
             early = n_met <= _FIRST_ROUND
             in_turn = not summary.exchangeable and not copied  # as copies are
             early |= n_met <= _LAST_CELLS and in_turn
-            growth = _GROWTH if summary.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
+            many = summary.n_rows > _FEW_ROWS
+            growth = _GROWTH if many else _GROWTH_OF_FEW
             since = summary.n_rows - tracker.searched_at
             since /= max(tracker.searched_weight, 1.0)
             n_read = self.n_rows * self.n_copies
@@ -246,10 +249,15 @@ class GibbsProblem:
         self.rounding = np.diag(rounding_of(rows, self.values))
         self.in_columns = rows, self.rounding
         found = self._best_mixture(self.rounding, kind)
+        if kind is not None and many:
+            change = found.mixture.n_clusters / tracker.n_found
+            if not 1 / _CHANGE < change < _CHANGE:
+                kind, found = None, self._best_mixture(self.rounding)
         mixture = found.mixture
         if tracker is not None:
             tracker.kind = found.kind
             if kind is None:
+                tracker.n_found = mixture.n_clusters
                 self.of_all_kinds = found  # in the coordinates of the columns
                 tracker.searched_at = summary.n_rows
                 tracker.searched_weight = n_read

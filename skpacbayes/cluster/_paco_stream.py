@@ -173,6 +173,7 @@ class Stream:
         labels = self._labels_of(outcome.centers)
         order = np.argsort(labels)
         self.labels = labels[order]
+        n_before = len(self.centers)
         self.centers = np.ascontiguousarray(outcome.centers[order])
         self.scales, self.refreshed_at = outcome.spreads[order], n_rows
         self._count_check()
@@ -180,17 +181,22 @@ class Stream:
         self.summary.measure_by(outcome.coordinates)
         self.summary.follow(self.labels)
         if self.may_wait:
-            self._expect_within(outcome.dof)
+            self._expect_within(outcome.dof, grown=len(self.centers) > n_before)
         self.summary.schedule(self._after(n_rows))
         return order
 
-    def _expect_within(self, dof):
-        """Set the distances from the clusters within which rows are expected."""
+    def _expect_within(self, dof, grown):
+        """Set the distances from the clusters within which rows are expected.
+
+        `grown`: whether there are more clusters than before. Far rows were then their
+        first rows, and do not make far rows expected.
+        """
         summary, d = self.summary, self.centers.shape[1]
         outside = _OUTSIDE if summary.exchangeable else _OUTSIDE_IN_TURN
         self.limit = squared_radius(outside, d, dof)
-        n_met = summary.n_rows - float(summary.refreshed)
-        self.far_of_rows = _MEMORY * self.far_of_rows + [float(summary.far), n_met]
+        if not grown:
+            n_met = summary.n_rows - float(summary.refreshed)
+            self.far_of_rows = _MEMORY * self.far_of_rows + [float(summary.far), n_met]
         reach = self.scales * np.sqrt(squared_radius(_FAR, d, dof))
         if self.setting.manhattan:  # as if noise were normal
             reach *= np.sqrt(d)

@@ -75,6 +75,17 @@ def test_one_group_of_two_rows_per_column_stays_whole(noise):
     assert fit(X)[0].n_clusters_ == 1
 
 
+@pytest.mark.parametrize(("n_groups", "warned"), [(1, False), (2, True)])
+def test_groups_that_few_rows_hide_are_warned_of(n_groups, warned):
+    """Two rows for each column: gaps along principal components are evidence."""
+    for seed in (70, 71):
+        X, _ = table("factors", "normal", n_groups, n_rows=120, d=60, seed=seed)
+        model, messages = fit(X)
+        assert model.n_clusters_ == 1
+        named = [f"{n_groups} groups with gaps" in one for one in messages]
+        assert any(named) == warned
+
+
 def test_principal_components_do_not_depend_on_units():
     X, _ = table("factors", "normal", 3, d=12)
     units = np.geomspace(1e-3, 1e3, 12)

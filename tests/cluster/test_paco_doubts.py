@@ -14,7 +14,7 @@ from skpacbayes.cluster._paco_constant_columns import (
     columns_that_cut_groups,
     values_of_clusters,
 )
-from skpacbayes.cluster._paco_doubts import n_groups_with_gaps, places_of_clusters
+from skpacbayes.cluster._paco_gaps import n_groups_with_gaps, places_of_clusters
 from skpacbayes.datasets import make_paco_model
 
 
@@ -64,6 +64,43 @@ def test_halves_of_one_group_are_warned_of(seed):
     angle = rng.uniform(0, 2 * np.pi, 600)
     model, messages = messages_of(np.column_stack([angle, rng.normal(size=(600, 2))]))
     assert model.n_clusters_ == 1 or "there is no gap between them" in messages
+
+
+def bent(rng, corners, n_rows):
+    """Rows spread evenly along the lines between corners, 10 apart."""
+    corners = np.array(corners, dtype=float)
+    place = rng.uniform(0, len(corners) - 1, size=n_rows)
+    first = place.astype(int)
+    along = (place - first)[:, None] * (corners[first + 1] - corners[first])
+    return corners[first] + along + 0.3 * rng.normal(size=(n_rows, 2))
+
+
+@pytest.mark.parametrize(
+    "corners",
+    [[[0, 10], [0, 0], [10, 0]], [[0, 10], [0, 0], [10, 0], [10, 10]]],
+    ids="LU",
+)
+def test_pieces_of_a_bent_group_are_warned_of_beside_whole_groups(corners):
+    """Most clusters have gaps between them, but the pieces have none."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        others = rng.normal((30, 5), size=(200, 2))
+        others[::2] += [0, 12]
+        model, messages = messages_of(np.vstack([bent(rng, corners, 400), others]))
+        assert model.n_clusters_ > 3
+        assert "there may be 3 groups" in messages
+
+
+@pytest.mark.parametrize(("even", "n_groups"), [(False, 1), (True, 2)])
+def test_halves_of_normal_groups_are_not_spread_evenly(even, n_groups):
+    """The kurtosis of half of 4,000 rows, cut anywhere, is 3 along the longer axis.
+
+    Its standard error is .08; that of a uniform group would be 1.8.
+    """
+    X = np.random.default_rng(0).normal(size=(4000, 2)) * [1, 3]
+    labels = (X[:, 0] > 0).astype(int)
+    centers = np.array([X[labels == j].mean(axis=0) for j in range(2)])
+    assert n_groups_with_gaps(X, np.ones(4000), labels, centers, even) == n_groups
 
 
 def test_pieces_of_handwritten_digits_are_warned_of():
