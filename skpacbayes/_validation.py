@@ -174,13 +174,6 @@ def validate_data(estimator, X, *others, **checks):
     asked = type(estimator).__name__
     for values in (X, *others):
         refuse_hidden(values, asked)
-    if issparse(X) and not checks.get("accept_sparse"):
-        raise TypeError(
-            "Sparse data was passed for X, but dense data is required. Use "
-            "'.toarray()' to convert to a dense numpy array; in a pipeline, set "
-            "sparse_output=False of OneHotEncoder, and sparse_threshold=0 of "
-            "ColumnTransformer."
-        )
     if others and isinstance(estimator, ClassifierMixin):
         refuse_missing_labels("y", others[0])
     needs, of_numbers = f"{asked} needs numbers", checks.get("y_numeric")

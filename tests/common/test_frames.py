@@ -376,12 +376,3 @@ def test_set_output(name, kind):
     assert type(out) is type(table)
     assert list(out.columns) == list(estimator.get_feature_names_out())
     np.testing.assert_array_equal(np.asarray(out), expected)
-
-
-@pytest.mark.parametrize(("name", "method"), METHODS)
-def test_sparse_rows_of_a_pipeline_are_refused_with_a_remedy(name, method):
-    """The usual cause is OneHotEncoder, whose output a user does not hold."""
-    if get_tags(cheap(name)).input_tags.sparse:
-        pytest.skip("takes sparse rows")
-    with pytest.raises(TypeError, match="set sparse_output=False of OneHotEncoder"):
-        learn(cheap(name), method, csr_array(X), Y)
