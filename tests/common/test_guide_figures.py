@@ -332,6 +332,29 @@ QUOTED = {
     ],
     "additive": [
         (
+            "additive_r_tables",
+            "New rows in random order",
+            "On {323} tables of R packages, without tuning, the regressor has the "
+            "least error of five methods in {43} %, and is within two standard errors "
+            "of the least in {79} %",
+            [
+                "323 > tables",
+                "323 > least error",
+                "323 > within two standard errors of the least",
+            ],
+        ),
+        (
+            "additive_r_tables",
+            "Rows beyond the range",
+            "a lower error than constants in {52} % of the tables and a higher one in "
+            "{27} %. Intervals of 90 % hold {0.90} of the rows",
+            [
+                "every other | sorted > lower",
+                "every other | sorted > higher",
+                "every other | sorted > in 90 % intervals",
+            ],
+        ),
+        (
             "additive_tables",
             "Log loss in five folds",
             "a log loss of {0.103} and {0.075}, and with all variables {0.071} and "
