@@ -98,6 +98,7 @@ class Splitting:
         """
         d = self.n_features
         log_ball = -CenterPrior(np.zeros(1), 2 * self.radius).log_constant(d)
+        variance = max(variance, np.finfo(np.float64).tiny)  # beside a row at 1e200
         return 1.0 + log_ball - d / 2 * math.log(2 * math.pi * variance)
 
     def evidence_cost(self, n_clusters, n_rows, scale):

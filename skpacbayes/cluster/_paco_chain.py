@@ -165,7 +165,8 @@ def center_variances(cell_weights, deviations, temperature, few_rows=2 / math.pi
     heat = temperature * cell_weights
     if deviations is None:
         return 0.5 / heat
-    return deviations / heat + few_rows / heat**2
+    with np.errstate(over="ignore"):  # beside a row at 1e300
+        return deviations / heat + few_rows / heat**2
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class GibbsProblem:
         evidences = evidences[:, : self.path.n_found]
         wanted = min(self.n_wanted, evidences.shape[1]) - 1
         others = np.delete(evidences, wanted, axis=1).max(axis=1, initial=-math.inf)
-        leads = evidences[:, wanted] - others
+        leads = np.nan_to_num(evidences[:, wanted] - others, nan=-np.inf)
         clear = leads >= min(_CLEAR, 0.9 * leads.max())
         if not clear.any():
             clear = leads == leads.max()

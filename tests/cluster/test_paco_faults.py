@@ -42,6 +42,7 @@ ROWS = {
     "1e-300, then 1e300": np.vstack([X[:9] * 1e-300, X[:9] * 1e299]),
     "1e300, then 1e-300": np.vstack([X[:9] * 1e299, X[:9] * 1e-300]),
     "1e300 and 1e-300 in one row": np.array([[1e300, 1e-300], [1e-300, 1e300]] * 5),
+    "one value of 1e300": np.vstack([X[:30], [[1e300, 0.0]], X[30:]]),
     "an outlier last": np.vstack([X, [[1e6, -1e6]]]),
     "an outlier first": np.vstack([[[1e6, -1e6]], X]),
     "400 features": np.random.default_rng(0).normal(size=(6, 400)),
@@ -107,6 +108,7 @@ def number_in_unit_one(way):
 
 
 @pytest.mark.filterwarnings("ignore:all max_clusters=6 clusters are in use")
+@pytest.mark.filterwarnings("ignore:A row has the value 1e.300")
 @pytest.mark.parametrize(("rows", "setting", "way"), every_two(ROWS, SETTINGS, WAYS))
 def test_odd_rows_have_a_sound_answer(rows, setting, way):
     model = paco(max_clusters=6, refresh=4, **SETTINGS[setting])
