@@ -295,7 +295,8 @@ def warn_of_clipped_rows(X, ranges, categorical):
         warn_user(
             f"{outside[feature]} of {len(X)} rows are outside of the feature_range of "
             f"feature {feature}, {low[feature]:.6g} to {high[feature]:.6g}: its effect "
-            "is a line there. Give a range of the values of the feature, in its unit."
+            "is at most a line there, as far as half of the range. Give a range of the "
+            "values of the feature, in its unit."
         )
     return not clipped.any()
 
