@@ -318,7 +318,7 @@ def warn_of_far_rows(X, reach, n_rows, deviates):
     n_rows : int
         Number of rows that the ranges are known from.
     deviates : bool
-        Whether standard deviations include what a line would add.
+        Whether standard deviations include what lines would add.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         near = NEAR_RANGE * (reach[1] / 3 - reach[0] / 3)
