@@ -261,7 +261,8 @@ def _shown(value):
     """Return how a message shows a value that is no number."""
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return str(value)
-    return "an integer above 1.8e308" if _is_huge(value) else repr(value)
+    huge = "an integer above 1.8e308 in absolute value"
+    return huge if _is_huge(value) else repr(value)
 
 
 def _remedy(value):
@@ -314,12 +315,13 @@ def with_na_as_none(values):
 
 
 def refuse_strange(name, values, needs="numbers are needed"):
-    """Raise ValueError for values that are dates, time spans or strings."""
+    """Raise ValueError for dates, time spans, strings and huge integers."""
     strange = _first_strange(values)
     if strange is not None:
         raise ValueError(
-            f"{name} has {strange!r}, but {needs}: convert strings of digits to "
-            "float, encode other strings, and convert dates and time spans to numbers."
+            f"{name} has {_shown(strange)}, but {needs}: convert strings of digits to "
+            "float, encode other strings, convert dates and time spans to numbers, and "
+            "divide large integers by a constant."
         )
 
 
@@ -374,7 +376,7 @@ def _first_words(X):
 
 
 def _first_strange(y):
-    """Return the first value that is a date, a time span or a string, or None.
+    """Return the first date, time span, string or huge integer, or None.
 
     This includes strings of digits, which scikit-learn may convert.
     """
@@ -384,5 +386,6 @@ def _first_strange(y):
         return first.item() if y.dtype.kind in "SU" and y.size else first
     if y.dtype.kind != "O":
         return None
-    strange = (value for value in y if isinstance(value, (str, bytes, *TIMES)))
+    kinds = str, bytes, *TIMES
+    strange = (value for value in y if isinstance(value, kinds) or _is_huge(value))
     return next(strange, None)

@@ -319,15 +319,19 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         dictionary = found.dictionary
         features = np.flatnonzero(np.isfinite(found.reach[0]))
         low, high = dictionary.ends[:, features]
-        width = dictionary.high - dictionary.low
+        # Differences of halves, as a range may be longer than the largest number.
+        half, X = dictionary.high / 2 - dictionary.low / 2, X[:, features] / 2
         with np.errstate(over="ignore"):
-            beyond = [low - X[:, features], X[:, features] - high] / width[features]
+            beyond = [low / 2 - X, X - high / 2] / half[features]
         beyond = np.nan_to_num(beyond).clip(0)  # NaN is a missing value
         result = np.zeros(len(X))
         if not beyond.any():
             return result
         points = np.concatenate([[-FURTHEST, 0.0], STEPS, [1.0 + FURTHEST]])
-        values = found.values(dictionary.low + points[:, None] * width, features)
+        with np.errstate(over="ignore"):
+            rows = (1 - points[:, None]) * dictionary.low
+            rows += points[:, None] * dictionary.high
+        values = found.values(rows, features)
         effects = np.einsum("fk,fkr->rf", found.coefficients[features], values)
         for side, (outside, end, *others, _) in zip(
             beyond, (effects, effects[::-1]), strict=True

@@ -295,7 +295,8 @@ def warn_of_clipped_rows(X, ranges, categorical):
         warn_user(
             f"{outside[feature]} of {len(X)} rows are outside of the feature_range of "
             f"feature {feature}, {low[feature]:.6g} to {high[feature]:.6g}: its effect "
-            "is a line there. Give a range of the values of the feature, in its unit."
+            "is at most a line there, as far as half of the range. Give a range of the "
+            "values of the feature, in its unit."
         )
     return not clipped.any()
 
@@ -317,7 +318,7 @@ def warn_of_far_rows(X, reach, n_rows, deviates):
     n_rows : int
         Number of rows that the ranges are known from.
     deviates : bool
-        Whether standard deviations include what a line would add.
+        Whether standard deviations include what lines would add.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         near = NEAR_RANGE * (reach[1] / 3 - reach[0] / 3)

@@ -375,8 +375,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         return_std : bool, default=False
             Whether to return the predictive standard deviation of y for a row of weight
             1: that of the posterior of the mean and of a count with this mean. Beyond
-            the range of a selected variable, it includes what a line would add to the
-            effect, times the mean.
+            the range of a selected variable, it includes what lines would add to the
+            effect, and how far the effect leads from them, times the mean.
 
         Returns
         -------

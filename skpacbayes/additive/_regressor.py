@@ -504,8 +504,9 @@ class SparseAdditiveGibbsRegressor(
             estimated by short runs, the standard deviation is multiplied by sqrt(v / (v
             - 2)) for its error, with v the number of rows minus 1 and minus the mean
             number of functions in the model (v - 2 is at least 0.5). Beyond the range
-            of a selected variable, what a line would add to its effect, the steepest of
-            a few lines through the end of the effect, counts as a deviation.
+            of a selected variable, what the steepest of a few lines through the end of
+            its effect would add counts as a deviation, and so does the distance of the
+            effect from the line furthest from it.
 
         Returns
         -------

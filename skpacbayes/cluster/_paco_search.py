@@ -108,14 +108,14 @@ def _tree_and_size(everything, shape, columns=None):
 
 def _n_start(problem, n_clusters):
     """Return the number of components at the start of merging."""
-    return max(1, min(int(1.5 * n_clusters) + 6, _most_clusters(problem)))
+    return min(int(1.5 * n_clusters) + 6, _most_clusters(problem))
 
 
 def _most_clusters(problem):
     """Return the largest number of clusters that few points can have."""
     n_points = len(problem.points)
     fewest_points = 1 if n_points <= _FEW_POINTS else _FEWEST_ROWS
-    return min(int(problem.n_rows // _FEWEST_ROWS), n_points // fewest_points)
+    return max(1, min(int(problem.n_rows // _FEWEST_ROWS), n_points // fewest_points))
 
 
 class Search:

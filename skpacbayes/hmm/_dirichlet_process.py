@@ -47,6 +47,7 @@ from ._dirichlet_process_product_model import (
 )
 from ._dirichlet_process_sampling import sample_posterior
 from ._dirichlet_process_series import (
+    ONE_SEQUENCE,
     Series,
     refuse_lengths_as_target,
     sequence_bounds,
@@ -537,10 +538,12 @@ class DirichletProcessHMM(
                     f"{self._n_inputs}: fit it again with all rows and their inputs."
                 )
             X = self._rows(X)
+            refuse_lengths_as_target(y, len(X), ONE_SEQUENCE)
             self._check_counts(X)
             self._extend(X)
         else:
             X = self._rows(X, reset=True)
+            refuse_lengths_as_target(y, len(X), ONE_SEQUENCE)
             self._begin_inputs(None, X)
             self._check_counts(X)
             Settings.of(self, X)
@@ -1068,7 +1071,7 @@ class DirichletProcessHMM(
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():
             return False
-        if self._series.inputs is not None:
+        if y is not None or self._series.inputs is not None:
             return False
         self._check_counts(X)
         self._extend(X)

@@ -46,15 +46,20 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def refuse_lengths_as_target(y, n_rows):
+# What to do instead, in `fit` and in `partial_fit`.
+BY_NAME = "give the lengths of sequences by their name, lengths="
+ONE_SEQUENCE = "partial_fit continues the last sequence; fit takes several"
+
+
+def refuse_lengths_as_target(y, n_rows, remedy=BY_NAME):
     """Raise ValueError for a target with another number of values than rows.
 
     In hmmlearn the second argument of `fit` and of `score` is `lengths`.
     """
     if y is not None and np.ndim(y) == 1 and len(y) != n_rows:
         raise ValueError(
-            f"y has {len(y)} values, but X has {n_rows} rows, and y is ignored: give "
-            "the lengths of sequences by their name, lengths=."
+            f"y has {len(y)} values, but X has {n_rows} rows, and y is ignored: "
+            f"{remedy}."
         )
 
 

@@ -60,7 +60,7 @@ def test_a_range_in_another_unit_is_told_of(kind):
     X = np.column_stack([X, np.full(len(X), 7.0)])  # a constant has no effect anyway
     X[::10, 2] = np.nan
     made(kind, feature_range=(-1.0, 1.0)).fit(X, y)
-    with pytest.warns(UserWarning, match="150 of 150 rows are outside of the feature_"):
+    with pytest.warns(UserWarning, match="150 of 150 rows .* at most a line there"):
         made(kind, feature_range=(0.0, 1.0)).fit(500 + 100 * X, y)
 
 
@@ -135,6 +135,20 @@ def test_deviations_beyond_the_range_reach_to_a_line(curve, missing, scale, shif
     assert inside.max() < 0.5 * abs(scale)
     one = np.full((1, 2), np.nan)
     assert np.isfinite(model.predict(one, return_std=True)[1]).all()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in reduce")  # sklearn's
+@pytest.mark.filterwarnings("ignore:feature 1 of 1 rows .* effect is at most a line")
+def test_deviations_are_finite_where_a_range_is_as_wide_as_floats():
+    X, y = rows(SparseAdditiveGibbsRegressor)
+    X[:, 0] *= 1.7e308 / np.abs(X[:, 0]).max()
+    X[:, 1] = y
+    model = made(SparseAdditiveGibbsRegressor).fit(X, y)
+    low, high = model.feature_ranges_[0]
+    assert high / 2 - low / 2 > np.finfo(float).max / 2  # the range exceeds floats
+    mean, std = model.predict([[high, 5 * y.max(), 0, 0]], return_std=True)
+    assert np.isfinite([mean, std]).all()
+    assert std > 1
 
 
 def test_far_rows_of_the_fit_are_no_news():

@@ -181,6 +181,13 @@ def test_fewer_distinct_rows_than_clusters_are_the_clusters():
     np.testing.assert_allclose(centers, [[0], [1], [9]], atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:n_clusters_=")
+@pytest.mark.parametrize(("n_rows", "seed"), [(2, 0), (3, 1), (4, 3)])
+def test_fewer_than_five_rows_of_many_columns_have_an_answer(n_rows, seed):
+    rows = np.random.default_rng(seed).normal(size=(n_rows, [10, 10, 40][n_rows - 2]))
+    assert_sound(PACOClusterer(random_state=0).fit(rows), rows)
+
+
 def test_more_clusters_than_rows_may_be_asked_for():
     for model in (paco(max_clusters=300).fit(X), paco(max_clusters=300, refresh=20)):
         model.partial_fit(X)

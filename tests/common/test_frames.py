@@ -134,7 +134,7 @@ def test_dates_are_refused_by_column(name, kind):
     ("column", "said"),
     [
         ([b"red"] * 40, r"1 of X has b'red', .* encode it"),
-        ([10**400] * 40, r"1 of X has an integer above 1\.8e308, .* divide it"),
+        ([10**400] * 40, r"1 of X has an integer above 1\.8e308 .* divide it"),
     ],
 )
 @pytest.mark.parametrize(("name", "method"), METHODS)
@@ -142,6 +142,14 @@ def test_bytes_and_huge_integers_are_refused_by_column(name, method, column, sai
     table = np.array([X[:, 0], column], dtype=object).T
     with pytest.raises(ValueError, match=said):
         learn(cheap(name), method, table, Y)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("argument", ["y", "sample_weight"])
+def test_huge_integers_are_refused_by_argument(argument, sign):
+    given = {"y": Y, "sample_weight": None} | {argument: [sign * 10**400] * 40}
+    with pytest.raises(ValueError, match=f"{argument} has an integer above .* divide"):
+        cheap("OnlineVIRegressor").fit(X, **given)
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)

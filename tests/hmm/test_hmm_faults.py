@@ -1,5 +1,6 @@
 """Hidden Markov models: missing values, streams, searches, callbacks and faults."""
 
+import copy
 import pickle
 import warnings
 from types import SimpleNamespace
@@ -332,6 +333,9 @@ def test_lengths_by_place_are_no_target(fitted, method):
     with pytest.raises(ValueError, match=r"y has 2 values, .* lengths="):
         getattr(model, method)(X, [20, 30])
     fitted.score(X, y)
+    for model in (clone(fitted), copy.deepcopy(fitted)):
+        with pytest.raises(ValueError, match=r"y has 2 values, .* continues"):
+            model.partial_fit(X, [20, 30])
 
 
 def test_answers_need_rows():
