@@ -6,6 +6,8 @@ import numpy as np
 _FEWEST = 5
 # Share of a column's range within which values count as equal.
 _ONE_VALUE = 1e-9
+# Distance of two normal groups, in standard deviations, up to which they have one mode.
+_APART = 2.0
 
 
 def values_of_clusters(columns, labels, n_clusters):
@@ -71,3 +73,31 @@ def columns_that_cut_groups(columns, values):
         if many and np.ptp(column[column > column.min() + least]) > least:
             found.append(j)
     return found
+
+
+def columns_between_alike_clusters(others, labels, values):
+    """Return where two clusters have one value each, but are alike elsewhere.
+
+    Parameters
+    ----------
+    others : ndarray of shape (n_points, n_other_columns)
+        The columns in which clusters are compared.
+    labels : ndarray of shape (n_points,)
+    values : ndarray of shape (n_clusters, n_columns)
+        From `values_of_clusters`.
+
+    Returns
+    -------
+    cut : ndarray of bool of shape (n_columns,)
+    """
+    sizes = np.bincount(labels, minlength=len(values))
+    centers = np.zeros((len(values), others.shape[1]))
+    np.add.at(centers, labels, others)
+    centers /= np.maximum(sizes, 1)[:, None]
+    spreads = (others - centers[labels]).std(axis=0)
+    apart = np.abs(centers[:, None] - centers) >= _APART * spreads
+    alike = ~apart.any(axis=2)
+    finite = np.isfinite(values)
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
+        differ = (values[:, None] != values) & finite[:, None] & finite
+    return (alike[:, :, None] & differ).any(axis=(0, 1))

@@ -17,7 +17,11 @@ from .._base import PacBayesEstimator, first_named, fit_context, warn_user
 from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
 from .._sentinels import warn_of_sentinels
-from ._paco_constant_columns import columns_constant_in_clusters, values_of_clusters
+from ._paco_constant_columns import (
+    columns_between_alike_clusters,
+    columns_constant_in_clusters,
+    values_of_clusters,
+)
 from ._subspace_chain import Chain
 from ._subspace_posterior import Predictive, Run
 from ._subspace_skewed import n_skewed_groups
@@ -441,16 +445,15 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             )
             return
         few = ranks.max(axis=0) <= _LEVELS
-        own = [column[np.isfinite(column)] for column in values.T]
-        # A column that has another value in each cluster cuts no group.
-        cut = few & [len(column) > len(np.unique(column)) for column in own]
+        cut = few & columns_between_alike_clusters(Z[:, ~few], self.labels_, values)
         if cut.any() and not few.all():
             names = vars(self).get("feature_names_in_", ())
             warn_user(
-                f"n_clusters_={self.n_clusters_}, and several clusters have one value "
-                f"each of columns {first_named(columns[cut].tolist(), names, _NAMED)}, "
-                f"of at most {_LEVELS} values: such columns are not normal, and may "
-                "cut groups into pieces. Leave them out, or give n_clusters.",
+                f"n_clusters_={self.n_clusters_}, and clusters that are alike "
+                "elsewhere have one value each of columns "
+                f"{first_named(columns[cut].tolist(), names, _NAMED)}, of at most "
+                f"{_LEVELS} values: such columns are not normal, and cut groups into "
+                "pieces. Leave them out, or give n_clusters.",
                 ConvergenceWarning,
             )
             return

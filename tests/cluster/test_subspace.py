@@ -605,10 +605,31 @@ def test_a_column_of_few_values_that_cuts_groups_is_named(values):
     X = rng.normal(size=(400, 2)) + 6.0 * groups[:, None]
     flags = rng.choice(values, size=(400, 1))
     with pytest.warns(
-        ConvergenceWarning, match=r"have one value each of columns \[2\]"
+        ConvergenceWarning,
+        match=r"alike elsewhere have one value each of columns \[2\]",
     ):
         cut = SubspaceMixture("auto", n_init=4, random_state=0).fit(
             np.hstack([X, flags])
         )
     assert cut.n_clusters_ > 2
     assert SubspaceMixture("auto", n_init=4, random_state=0).fit(X).n_clusters_ == 2
+
+
+@pytest.mark.parametrize("n_rows", [60, 300])
+def test_a_flag_that_tells_groups_apart_is_not_named(n_rows):
+    """Groups that share a flag, and groups that a flag defines, differ elsewhere."""
+    rng = np.random.default_rng(2)
+    groups = rng.integers(3, size=n_rows)
+    X = rng.normal(size=(n_rows, 3)) + 6.0 * groups[:, None]
+    for flag in (groups > 0, groups):
+        found = SubspaceMixture("auto", n_init=2, random_state=0)
+        found.fit(np.column_stack([X, flag]))  # warnings are errors
+        assert found.n_clusters_ == 3
+
+
+def test_values_that_cut_one_group_are_named():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(200, 3)), rng.integers(2, size=200)])
+    with pytest.warns(ConvergenceWarning, match=r"each of columns \[3\]"):
+        cut = SubspaceMixture("auto", n_init=2, random_state=0).fit(X)
+    assert cut.n_clusters_ == 2
