@@ -16,6 +16,17 @@ if not (ROOT / "doc").exists() or not (ROOT / "benchmarks").exists():
 QUOTED = {
     "clustering": [
         (
+            "paco_order",
+            "ARI of a batch less",
+            "at most {0.006} below that of `fit`. Of streams sorted by group, it is more "
+            "than {0.1} below in {2}",
+            [
+                "random order > largest",
+                "by label > bar",
+                "by label > above the bar",
+            ],
+        ),
+        (
             "paco_kinds",
             "Right answers of 4 draws",
             "`fit` is right in {104} of 120 draws, wrong with a warning in {12}, and "
