@@ -18,8 +18,8 @@ QUOTED = {
         (
             "paco_order",
             "ARI of a batch less",
-            "at most {0.006} below that of `fit`. Of streams sorted by group, it is more "
-            "than {0.1} below in {2}",
+            "at most {0.006} below that of `fit`. Of streams sorted by group, it is "
+            "more than {0.1} below in {2}",
             [
                 "random order > largest",
                 "by label > bar",
