@@ -259,7 +259,7 @@ def _with_columns_named(name, values, needs, validate):
 
 def _shown(value):
     """Return how a message shows a value that is no number."""
-    if isinstance(value, (np.datetime64, np.timedelta64)):
+    if isinstance(value, np.datetime64):
         return str(value)
     huge = "an integer above 1.8e308 in absolute value"
     return huge if _is_huge(value) else repr(value)
