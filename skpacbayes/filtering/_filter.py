@@ -713,7 +713,9 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         """Warn of codes for missing values, and of a row that decides the noise."""
         names = vars(self).get("feature_names_in_", ())
         warned = warn_of_sentinels(X, names, allows_missing=True)
-        if hasattr(self.model_, "observe") and not warned:
+        given = getattr(self.model_, "get_params", dict)().values()
+        estimates = hasattr(self.model_, "observe") and any(v is None for v in given)
+        if estimates and not warned:
             called = [column_of(names, column) for column in range(X.shape[1])]
             effect = "decides the noise that the model estimates"
             warn_of_far_rows(ends_of(X), len(X), called, effect, FAR_IN_SUMS)
