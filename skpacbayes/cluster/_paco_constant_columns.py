@@ -98,6 +98,5 @@ def columns_between_alike_clusters(others, labels, values):
     apart = np.abs(centers[:, None] - centers) >= _APART * spreads
     alike = ~apart.any(axis=2)
     finite = np.isfinite(values)
-    with np.errstate(invalid="ignore"):  # infinity minus infinity
-        differ = (values[:, None] != values) & finite[:, None] & finite
+    differ = (values[:, None] != values) & finite[:, None] & finite
     return (alike[:, :, None] & differ).any(axis=(0, 1))
