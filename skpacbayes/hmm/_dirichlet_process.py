@@ -1071,10 +1071,9 @@ class DirichletProcessHMM(
     def _learn_at_once(self, X, y=None):
         if not self._recognises(X) or np.isinf(X).any():
             return False
-        if np.ndim(y) == 1 and len(y) != len(X):
-            return False  # `partial_fit` refuses it
         if self._series.inputs is not None:
             return False
+        refuse_lengths_as_target(y, len(X), ONE_SEQUENCE)
         self._check_counts(X)
         self._extend(X)
         return True
