@@ -5,7 +5,10 @@ ours is given the number of states, and nothing else. Needs `hmmlearn` (extra `b
 `dynamax` and `pomegranate` are left out where they are not installed. The seconds of
 ours and pomegranate do not include compilation; dynamax compiles for each length.
 
-    python benchmarks/bench_hmm_peers.py [--quick]
+    python benchmarks/bench_hmm_peers.py [--quick] [--again]
+
+With `--again`, families are drawn anew, and seeds of ours and spreadings of counts are
+others: what was chosen with the first run in view is confirmed, or not.
 """
 
 import importlib.util
@@ -43,42 +46,43 @@ def peers(X):
     return found
 
 
-def fitted(fit, rows_of_seeds):
-    """Return a fit to each of the rows, and the mean of their CPU seconds."""
+def fitted(fit, given):
+    """Return the fit to each that is given, and the mean of their CPU seconds."""
     start = time.process_time()
-    found = [fit(rows, seed) for seed, rows in enumerate(rows_of_seeds)]
+    found = [fit(each) for each in given]
     return found, (time.process_time() - start) / len(found)
 
 
-def fits(X, k, n_seeds=1):
+def fits(X, k, seeds):
     """Yield names, lists of fits, seconds of one, and whether rows are not spread out.
 
     The first are fits of ours, one for each seed; peers have one for each spreading of
     counts. Instead of a list there is the name of the error if a fit has failed.
     """
     ours(X[:N_WARM_UP], k)
-    yield "ours", *fitted(lambda X, seed: ours(X, k, seed), n_seeds * [X]), True
+    yield "ours", *fitted(lambda seed: ours(X, k, seed), seeds), True
     for name, peer in peers(X).items():
         as_given = name.endswith("PoissonHMM")
-        rows = [X] if as_given else spreadings(X, n_seeds)
+        rows = [X] if as_given else spreadings(X, seeds)
         try:
-            found, seconds = fitted(lambda X, _, peer=peer: peer().fit(X, k), rows)
+            found, seconds = fitted(lambda X, peer=peer: peer().fit(X, k), rows)
         except (ValueError, ArithmeticError, RuntimeError) as error:
             found, seconds = type(error).__name__, np.nan
         yield name, found, seconds, as_given
 
 
-def spreadings(X, n_seeds):
+def spreadings(X, seeds):
     """Return rows for densities: of counts one version for each seed."""
-    first = spread_out(X, 0)
-    return [first] + [spread_out(X, s) for s in range(1, n_seeds) if first is not X]
+    first, *others = seeds
+    rows = spread_out(X, first)
+    return [rows] + [spread_out(X, seed) for seed in others if rows is not X]
 
 
-def family(title, seed=0):
+def family(title, seed):
     """Return rows of the table: accuracy and log density of new rows, and seconds."""
     X, _, new, states, k = simulated(title, seed)
     table = []
-    for name, found, seconds, as_given in fits(X, k):
+    for name, found, seconds, as_given in fits(X, k, [seed]):
         if isinstance(found, str):
             table.append([title, name, found, "", ""])
             continue
@@ -89,14 +93,14 @@ def family(title, seed=0):
     return table
 
 
-def series(title, k, past, new):
+def series(title, k, past, new, seeds):
     """Return rows of the table: log density of new rows, lead of ours, and seconds."""
     table, of_ours = [], None
-    for name, found, seconds, as_given in fits(past, k, N_SEEDS):
+    for name, found, seconds, as_given in fits(past, k, seeds):
         if isinstance(found, str):
             table.append([title, k, name, found, "", "", ""])
             continue
-        later = [new] if as_given else spreadings(new, N_SEEDS)
+        later = [new] if as_given else spreadings(new, seeds)
         scores = [fit.score_samples(rows) for fit in found for rows in later]
         scores = np.mean(scores, axis=0)
         of_ours = scores if of_ours is None else of_ours
@@ -109,8 +113,10 @@ def series(title, k, past, new):
 
 
 def main():
-    quick = arguments(__doc__).quick
-    report = Report("hmm_peers", quick=quick)
+    given = arguments(__doc__, repeats=True)
+    quick, first = given.quick, N_SEEDS * given.again
+    seeds = range(first, first + N_SEEDS)
+    report = Report("hmm_peers" + "_again" * given.again, quick=quick)
     titles = FAMILIES[:1] if quick else FAMILIES
     report.table(
         "1,500 rows learnt; states and nats a row of 3,000 new rows",
@@ -118,7 +124,7 @@ def main():
         [
             row
             for title in titles
-            for row in report.stage(title, lambda title=title: family(title))
+            for row in report.stage(title, lambda title=title: family(title, first))
         ],
     )
     columns = ["series", "states", "method", "nats a row", "lead of ours"]
@@ -129,8 +135,8 @@ def main():
         [*columns, "standard error", "CPU s"],
         [
             row
-            for given in list(last_thirds(real_series(), quick))[: 1 if quick else None]
-            for row in report.stage(given[0], lambda given=given: series(*given))
+            for one in list(last_thirds(real_series(), quick))[: 1 if quick else None]
+            for row in report.stage(one[0], lambda one=one: series(*one, seeds))
         ],
     )
     report.save()
