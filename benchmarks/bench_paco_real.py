@@ -10,6 +10,7 @@ the true number, the true one among them. ARI: adjusted Rand index of the rows t
 not noise; rows that a method calls noise are one cluster.
 """
 
+import contextlib
 import time
 import warnings
 
@@ -57,12 +58,13 @@ def gaussian(covariance_type):
     """Gaussian mixture of the lowest BIC."""
 
     def fit(X, sizes, seed):
-        models = [
-            GaussianMixture(
+        models = []
+        for k in sizes:
+            model = GaussianMixture(
                 k, covariance_type=covariance_type, reg_covar=1e-6, random_state=seed
-            ).fit(X)
-            for k in sizes
-        ]
+            )
+            with contextlib.suppress(ValueError):  # a covariance that is not positive
+                models.append(model.fit(X))
         best = min(models, key=lambda model: model.bic(X))
         return best.predict(X)
 
