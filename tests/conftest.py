@@ -20,6 +20,7 @@ def pytest_xdist_make_scheduler(config, log):
     """
     if config.getvalue("dist") != "loadfile":
         return None
+    config.option.loadscopereorder = False  # keep the order of the files, as below
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
@@ -28,6 +29,16 @@ def pytest_xdist_make_scheduler(config, log):
             return "every estimator" if file.startswith("tests/common/") else file
 
     return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the longest part, which compiles all kernels; end with their tests."""
+
+    def place(item):
+        first, last = map(item.nodeid.startswith, ("tests/common/", "tests/kernels/"))
+        return last - first
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(tryfirst=True)

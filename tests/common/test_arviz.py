@@ -17,7 +17,9 @@ X, Y = rows(60)
 
 @pytest.fixture(scope="module")
 def az():
-    return pytest.importorskip("arviz", reason="ArviZ is not installed")
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed")
+    arviz.Numba.disable_numba()  # whose compilation takes longer than our few draws
+    return arviz
 
 
 @pytest.fixture(scope="module", params=CHAINS)

@@ -8,7 +8,7 @@ from processes import python
 from sklearn.base import BaseEstimator, ClassifierMixin
 from twins import kernels, name_of
 
-from skpacbayes.compile import compile_kernels, estimators, main
+from skpacbayes.compile import _FEW, compile_kernels, estimators, main
 
 # Functions that Python calls in a first fit, each for its types of arguments: all that
 # a first fit compiles, with what these call. More of them is more to wait for.
@@ -112,6 +112,9 @@ def test_the_command_knows_every_estimator():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_options_that_exclude_each_other_end_no_compilation(monkeypatch, name):
     monkeypatch.setattr("skpacbayes.compile._ask", lambda model, X: None)
+    fewer = {"n_chains": 1, "n_iter": 2, "burn_in": 2, "n_init": 1}
+    for parameter, value in fewer.items():  # how many there are excludes no option
+        monkeypatch.setitem(_FEW, parameter, value)
     assert list(compile_kernels([name], options=True)) == [name]
 
 

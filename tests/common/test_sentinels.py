@@ -68,10 +68,13 @@ UNWEIGHTED = [
 ]
 COUNTS_AND_NUMBERS = [("c", "poisson", [0, 2]), ("n", "normal", [1])]
 MIXTURES = [
-    *(TemperedVBGaussianMixture(2, covariance_type=c) for c in ("full", "diag")),
-    TemperedVBGaussianMixture(2, outliers=True),
-    *(TemperedVBMixture(f, 2) for f in ("normal", "student", "regression")),
-    TemperedVBMixture(COUNTS_AND_NUMBERS, 2),
+    *(
+        TemperedVBGaussianMixture(2, covariance_type=c, n_init=1)
+        for c in ("full", "diag")
+    ),
+    TemperedVBGaussianMixture(2, outliers=True, n_init=1),
+    *(TemperedVBMixture(f, 2, n_init=1) for f in ("normal", "student", "regression")),
+    TemperedVBMixture(COUNTS_AND_NUMBERS, 2, n_init=1),
 ]
 
 

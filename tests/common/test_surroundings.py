@@ -95,7 +95,7 @@ def arrays_of(value):
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_answers_and_their_rows_may_be_overwritten(name, method):
     """An answer is the user's, and no part of the state nor of the rows asked about."""
-    expected = all_answers(fitted(name, method))
+    expected = answers_of_fitted(name, method)
     estimator, rows = fitted(name, method), X.copy()
     questions = dict(questions_to(estimator, rows))
     for asked, question in questions.items():
@@ -207,6 +207,10 @@ def test_a_subclass_with_parameters_of_its_own(name, method):
 
 # What a method may be given beside rows; one that needs more is not asked.
 GIVEN = {"X": X, "y": Y, "h": 3, "n_samples": 3, "random_state": 0}
+GIVEN |= {
+    "n_iter": 3,
+    "n_repeats": 2,
+}  # few draws of the evidence of a number of states
 CHANGING = "absorb", "fit", "partial_fit", "set_", "get_", "warm", "to_arviz"
 
 
@@ -250,10 +254,15 @@ def all_answers(estimator):
     return found | {name: state_of(answer_of(ask)) for name, ask in questions.items()}
 
 
+@functools.cache
+def answers_of_fitted(name, method):
+    return all_answers(fitted(name, method))
+
+
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_parameters_set_after_the_fit_change_no_answer(name, method):
     """But for those that may change within a stream, as the docstring says."""
-    expected = all_answers(fitted(name, method))
+    expected = answers_of_fitted(name, method)
     estimator = fitted(name, method)
     others = dict(other_values(estimator))
     for known in ("random_state", *getattr(estimator, "_may_change", ())):

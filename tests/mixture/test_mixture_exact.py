@@ -60,6 +60,7 @@ def mixture(name, inverse_temperature, **parameters):
         **{
             "n_components": 3,
             "inverse_temperature": inverse_temperature,
+            "n_init": 1,  # what holds at an optimum holds at every one
             "random_state": 0,
             **MODELS[name],
             **prior_of(name),

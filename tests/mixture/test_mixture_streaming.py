@@ -427,6 +427,7 @@ def test_new_starts_are_tried_before_rows_settle():
 
 
 @functools.cache
+@functools.cache
 def sorted_student_groups(seed):
     """Rows of two to four Student groups, one after the other; a mixture for them.
 
