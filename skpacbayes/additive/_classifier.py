@@ -57,10 +57,10 @@ class SparseAdditiveGibbsClassifier(
         prior probability, so that fewer are selected.
     slab_scale : "auto" or float, default="auto"
         Prior standard deviation of a coefficient, in log odds; the k-th function of a
-        variable has standard deviation 1 / k. "auto": for two classes the most probable
-        value in a short run, with the prior 1 plus an exponential variable of mean 1/4;
-        for more classes it is drawn by the chains, and this mean is 1. Under "pac" it
-        is 1, as the prior must not depend on the rows.
+        variable has standard deviation 1 / k. "auto": its prior is 1 plus an
+        exponential variable of mean 1; for two classes it is the most probable value in
+        a short run, for more classes it is drawn by the chains. Under "pac" it is 1, as
+        the prior must not depend on the rows.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         lambda, the weight of the mean log loss. "likelihood": the total weight of the
         rows, which gives the posterior of logistic regression. "pac", for two classes:

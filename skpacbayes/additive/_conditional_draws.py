@@ -15,7 +15,6 @@ INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
 N_TERMS = 8  # of the series of gammas, where the shape is not whole
 LARGEST_COUNT = 64  # beyond this shape the series is faster, and as accurate
 FAR = 30.0  # half tilt from which the probability beyond the cut is below 1e-110
-MEAN_EXCESS = 0.25  # of the prior of a slab scale above 1, for two classes
 STEP = 0.5  # of slice sampling of the log norm of the coefficients
 # Largest number of slice-sampling steps to each side. Slices of the posterior are far
 # shorter; the limit prevents an endless loop from a start of nearly zero density.
@@ -145,8 +144,8 @@ def most_probable_slab(chain, n_sweeps):
 
     Stochastic EM [1]_: after each sweep, the scale maximises its posterior given
     averages of the draws so far, recent ones mostly. Its prior is 1 plus an exponential
-    variable of mean `MEAN_EXCESS`. It is 1 where the coefficients are smaller than
-    that, or there are none.
+    variable of mean 1. It is 1 where the coefficients are smaller than that, or there
+    are none.
 
     Parameters
     ----------
@@ -167,8 +166,8 @@ def most_probable_slab(chain, n_sweeps):
         current = np.array([len(coefficients), coefficients @ coefficients])
         averages += (current - averages) * min(1.0, 2 / sweep)
         count, square = averages
-        # Where -count log s - square / (2 s^2) - s / MEAN_EXCESS has its maximum.
-        scale = max(1.0, np.roots([1 / MEAN_EXCESS, count, 0.0, -square]).real.max())
+        # Where -count log s - square / (2 s^2) - s has its maximum.
+        scale = max(1.0, np.roots([1.0, count, 0.0, -square]).real.max())
         chain.prior = chain.prior.rescaled(scale**2)
     return float(scale)
 
