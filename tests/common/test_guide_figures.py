@@ -16,6 +16,20 @@ if not (ROOT / "doc").exists() or not (ROOT / "benchmarks").exists():
 QUOTED = {
     "clustering": [
         (
+            "paco_r_tables",
+            "Means over",
+            "classes is {0.278}, the highest of six methods: k-means chosen by the "
+            "silhouette has {0.264}, "
+            ":class:`~sklearn.mixture.BayesianGaussianMixture` {0.263}, and BIC with "
+            "full covariances {0.255}",
+            [
+                "PACOClusterer > ARI",
+                "KMeans, silhouette > ARI",
+                "BayesianGaussianMixture > ARI",
+                "GaussianMixture, full, BIC > ARI",
+            ],
+        ),
+        (
             "paco_order",
             "ARI of a batch less",
             "at most {0.006} below that of `fit`. Of streams sorted by group, it is "
@@ -460,6 +474,24 @@ QUOTED = {
         ),
     ],
     "hidden_markov": [
+        (
+            "hmm_r_series",
+            "Summary",
+            "Of {70} series, which a rule found before any fit, the last third is "
+            "forecast better than by both models of hmmlearn in {56}, and more than "
+            ".01 nats per row and two standard errors worse in {4}",
+            [
+                "70 > series",
+                "70 > ahead of both peers",
+                "70 > behind by more, and by two standard errors",
+            ],
+        ),
+        (
+            "hmm_r_series",
+            "Summary",
+            "The median lead over the better one is {.145} nats per row",
+            ["70 > median lead"],
+        ),
         (
             "hmm_dependence",
             "True hidden Markov models",
