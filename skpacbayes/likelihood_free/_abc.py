@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
 
 from .._arguments import as_levels
 from .._arviz import ChainDraws, inference_data
-from .._base import as_fitted, fit_context
+from .._base import as_fitted, fit_context, warn_user
 from .._chains import in_threads
 from .._compat import Interval, RealNotInt, StrOptions
 from .._kernels.standardize import LEAST_SPREAD
@@ -146,7 +146,10 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     regression of theta on S [2]_; if "heteroscedastic", the residual is multiplied by
     sigma(s) / sigma(S_j) [3]_. Residuals are divided by sqrt(1 - (m + 1) / n_eff), for
     the m + 1 coefficients of the regression, and multiplied by sqrt(1 + sum a_j^2),
-    with a_j the weight of theta_j in m(s), for the error of m(s). The bandwidth of
+    with a_j the weight of theta_j in m(s), for the error of m(s). With the metric
+    "regression", whose m' slopes are fitted to all N simulations, residuals are also
+    divided by 1 - (m' + 1) / N, and held-out pairs are placed by a regression without
+    them; with N <= m' + 1 simulations, "mad" replaces it. The bandwidth of
     parameter l is h_l = c sd_l (4 / ((p + 2) n_eff))^(1 / (p + 4)), with n_eff = (sum
     w)^2 / sum w^2. If a parameter has bounds and no transform, theta*_j is reflected at
     a bound that it passes, and each kernel is truncated to the bounds and normalised. A
@@ -286,6 +289,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         ValueError
             If parameters are not within `bounds`, if `bounds` and `parameter_transform`
             conflict, or if the weights sum to less than 2, as normalised weights do.
+        TypeError
+            If `sample_weight` is an integer, as in ``fit(*table)``.
         """
         X, y, weights = self._simulations(X, y, sample_weight, reset=True, least=2)
         self._table = self._appended(self._empty_table(), X, y, weights)
@@ -649,7 +654,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     def _simulations(self, X, y, sample_weight, *, reset=False, least=1):
         """Validate simulations: y with two dimensions, weights or None."""
         bounds = self.bounds
-        if y is None and isinstance(X, SimulationTable):
+        if isinstance(X, SimulationTable):
+            if y is not None:
+                raise TypeError("X is a SimulationTable: give no y beside it.")
             if bounds is None:
                 bounds = X.bounds
             X, y = X.summaries, X.parameters
@@ -666,6 +673,11 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         )
         weights = None
         if sample_weight is not None:
+            if isinstance(sample_weight, Integral):
+                raise TypeError(
+                    f"sample_weight={sample_weight} should be an array. If it is the "
+                    "number of failed simulations, fit(*table), give fit(table)."
+                )
             weights = checked_weights(sample_weight, X, some=least > 1)
             refuse_counts(weights, least)
         if reset:
@@ -718,6 +730,11 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
 
     def _learned(self, table, tasks=lambda steps, name: steps):
         """Learn the settings from a table."""
+        if table.n_rows > 1 and (table.lowest == table.highest).all():
+            warn_user(
+                "All summaries are constant, and say nothing about the parameters: "
+                "check the simulator."
+            )
         metric = "mad" if self.metric == "cv" else self.metric
         settings = Settings(self, table, self._support, metric)
         if settings.compares and table.n_rows > 1:

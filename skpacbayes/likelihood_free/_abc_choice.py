@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._base import warn_user
-from ._abc_local import LEAST, Accepted, accepted
+from ._abc_local import LEAST, accepted
 from ._abc_settings import Choice
 
 FEWEST = 10  # least number of neighbors that "cv" compares
@@ -94,7 +94,8 @@ class Grid:
     def drop_hopeless(self, scores, weights):
         """Drop expensive groups that are far worse than the best."""
         mean, errors, place = compared(scores.reshape(len(scores), -1), weights)
-        behind = (mean[place] - mean) / np.maximum(errors, np.finfo(float).tiny)
+        with np.errstate(over="ignore"):  # constant parameters
+            behind = (mean[place] - mean) / np.maximum(errors, np.finfo(float).tiny)
         behind[place] = 0.0
         behind = behind.reshape(self.multipliers.shape).min(axis=1)
         for group, (_, k) in enumerate(self.groups):
@@ -150,10 +151,9 @@ def validated(settings, table, pairs, weights, tasks=lambda steps, name: steps):
         scores += list(held_out(settings, table, block, grid))
         if before // TRIAL < len(scores) // TRIAL:
             grid.drop_hopeless(np.array(scores), weights[: len(scores)])
-    coordinates = settings.neighbors.metric.project(table.summaries[:, pairs]).T
-    precisions = settings.neighbors.metric.precisions
     n_seen = len(scores)
-    coordinates = (coordinates * precisions)[:n_seen]
+    coordinates = settings.held_out(table, pairs[:n_seen])
+    coordinates *= settings.neighbors.metric.precisions
     pairs, weights = pairs[:n_seen], weights[:n_seen]
     return Validation(grid, np.array(scores), pairs, weights, coordinates)
 
@@ -326,7 +326,7 @@ def held_out(settings, table, pairs, grid):
 
     Each result has the shape of `grid.multipliers`.
     """
-    observations = settings.neighbors.metric.project(table.summaries[:, pairs]).T
+    observations = settings.held_out(table, pairs)
     jacobians = settings.support.log_jacobian(table.parameters[pairs])
     places = grid.by_neighbors()
     found = others(settings, table, pairs, observations, max(places) + 1)
@@ -336,7 +336,7 @@ def held_out(settings, table, pairs, grid):
         truth = table.parameters[pair]
         scores = np.full(grid.multipliers.shape, np.nan)
         for k, groups in places.items():
-            near = Accepted(gaps, squares, counts, draws, k)
+            near = settings.accepted(gaps, squares, counts, draws, k)
             for group in groups:
                 kind = grid.groups[group][0]
                 posterior = near.posterior(kind, settings.prior, settings.support)
@@ -369,26 +369,20 @@ def others(settings, table, pairs, observations, n_simulations):
         if settings.prior.equal_by_chance:
             yield without_one(pair, *nearest)
             continue
-        kept = without(pair, table, nearest[0], nearest[2])
+        kept = without(pair, table, nearest[0])
         n_copies = (~kept).sum() if nearest[3] is None else nearest[3][~kept].sum()
         if n_copies > 1:
             wanted = n_simulations + int(np.ceil(n_copies))
             (nearest,) = settings.around(table, observation[None], wanted)
-            kept = without(pair, table, nearest[0], nearest[2])
+            kept = without(pair, table, nearest[0])
         yield tuple(part if part is None else part[kept] for part in nearest)
 
 
-def without(pair, table, rows, squares):
-    """Return the mask of rows that are not copies; if all are, of the other rows.
-
-    squares : (n_rows,), squared distances from the pair.
-    """
-    copies = squares == 0
-    here = rows[copies]
-    same = (table.summaries[:, here] == table.summaries[:, [pair]]).all(axis=0)
-    same &= (table.parameters[here] == table.parameters[pair]).all(axis=1)
-    copies[copies] = same
-    copies |= rows == pair
+def without(pair, table, rows):
+    """Return the mask of rows that are not copies; if all are, of the other rows."""
+    copies = (table.parameters[rows] == table.parameters[pair]).all(axis=1)
+    same = table.summaries[:, rows[copies]] == table.summaries[:, [pair]]
+    copies[copies] = same.all(axis=0)
     return rows != pair if copies.all() else ~copies
 
 

@@ -86,10 +86,12 @@ class Accepted:
         Parameters, on the scale of smoothing.
     n_neighbors : int
         The k.
+    share : float, default=0.0
+        Coefficients over simulations of the regression whose predictions are the gaps.
     """
 
-    def __init__(self, gaps, squares, counts, parameters, n_neighbors):
-        self.n_neighbors = n_neighbors
+    def __init__(self, gaps, squares, counts, parameters, n_neighbors, share=0.0):
+        self.n_neighbors, self._share = n_neighbors, share
         self.counts, border = accepted(squares, counts, n_neighbors)
         n_accepted = len(self.counts)
         self.gaps, self.draws = gaps[:n_accepted], parameters[:n_accepted]
@@ -102,7 +104,7 @@ class Accepted:
 
     def nearest(self, n_neighbors):
         """Return a smaller number of the nearest simulations."""
-        return Accepted(*self._all, n_neighbors)
+        return Accepted(*self._all, n_neighbors, self._share)
 
     def posterior(self, adjustment, prior, support):
         """Return the posterior with an adjustment, or a simpler one if k is small."""
@@ -129,10 +131,14 @@ class Accepted:
         """Return the factor that corrects the residuals of the regression.
 
         Their weighted variance is too small by the number of coefficients over the
-        effective number of draws; and the mean at the observation has an error.
+        effective number of draws; and the mean at the observation has an error. If
+        summaries are predictions by a regression, both are also true of its fit: the
+        factor is then 1 / (1 - share) at the mean leverage.
         """
         lost = (1 + self.gaps.shape[1]) / self._n_effective(self.shares)
-        return np.sqrt((1.0 + self._squared_error) / (1.0 - min(lost, LARGEST_LOSS)))
+        of_fit = 1.0 - min(self._share, LARGEST_LOSS)
+        variance = (1.0 + self._squared_error) / (1.0 - min(lost, LARGEST_LOSS))
+        return np.sqrt(variance) / of_fit
 
     @cached_property
     def _squared_error(self):

@@ -17,10 +17,13 @@ class Metric:
         Units of the directions.
     projection : ndarray of shape (n_summaries, n_directions) or None
         The directions; None: the summaries themselves.
+    regression : Regression or None
+        The regression whose slopes are the projection, if they are.
     """
 
-    def __init__(self, scale, projection=None):
+    def __init__(self, scale, projection=None, regression=None):
         self.scale, self.projection = scale, projection
+        self.regression = regression
 
     @classmethod
     def learned(cls, kind, table):
@@ -39,19 +42,85 @@ class Metric:
         values, vectors = values[kept], vectors[:, kept]
         if kind == "whiten":
             return cls(np.sqrt(values), vectors / unit[:, None])
-        slopes = (vectors / values) @ (vectors.T @ with_parameters)
-        metric = cls(None, slopes / unit[:, None])
-        metric.scale = robust_scale(metric.project(columns), table.weights)
-        return metric
+        if len(values) + 1 >= table.total():  # slopes that reproduce the parameters
+            return cls(unit)
+        slopes = (vectors / values) @ (vectors.T @ with_parameters) / unit[:, None]
+        whitening = vectors / np.sqrt(values) / unit[:, None]
+        regression = Regression(table, slopes, whitening)
+        scale = robust_scale(slopes.T @ columns, table.weights)
+        return cls(scale, slopes, regression)
 
     @property
     def precisions(self):
         """Factors of differences: one over the scale, finite."""
         return 1.0 / np.maximum(self.scale, np.finfo(float).tiny)
 
+    @property
+    def share(self):
+        """Coefficients over simulations of the regression; 0 if there is none."""
+        return 0.0 if self.regression is None else self.regression.share
+
     def project(self, columns):
         """Return the coordinates of summaries of shape (n_summaries, n_rows)."""
         return columns if self.projection is None else self.projection.T @ columns
+
+    def of_held_out(self, table, pairs, one_copy):
+        """Return the coordinates (n_pairs, n_directions) of pairs that are held out.
+
+        A regression would predict parameters that it was fitted to too well: its slopes
+        are then those of a fit without the pair, and without its copies unless
+        `one_copy`.
+        """
+        coordinates = self.project(table.summaries[:, pairs]).T
+        if self.regression is None:
+            return coordinates
+        return coordinates - self.regression.gains(table, pairs, one_copy)
+
+
+class Regression:
+    """A linear regression of the parameters on the summaries of a table.
+
+    Parameters
+    ----------
+    table : Table
+        The simulations.
+    slopes : ndarray of shape (n_summaries, n_parameters)
+    whitening : ndarray of shape (n_summaries, rank)
+        Factor by which summaries get the identity as their covariance.
+    """
+
+    def __init__(self, table, slopes, whitening):
+        self.slopes, self.whitening = slopes, whitening
+        self.n_rows, self.total = table.n_rows, table.total()
+        self.share = (whitening.shape[1] + 1) / self.total
+        self.middle, self.mean = means(table)
+
+    def gains(self, table, pairs, one_copy):
+        """Return what pairs add to their own predictions (n_pairs, n_parameters).
+
+        Without a pair of leverage h and residual e, its prediction is smaller by
+        h / (1 - h) e. The pairs are rows of the table of the fit, or later ones, on
+        which the slopes do not depend.
+        """
+        gaps = table.summaries[:, pairs] - self.middle[:, None]
+        residuals = table.parameters[pairs] - self.mean - gaps.T @ self.slopes
+        counts = np.array([self._count(table, pair, one_copy) for pair in pairs])
+        leverages = (1.0 + np.square(self.whitening.T @ gaps).sum(axis=0)) / self.total
+        leverages = np.minimum(counts * leverages, 1.0 - SINGULAR)
+        return (leverages / (1.0 - leverages))[:, None] * residuals
+
+    def _count(self, table, pair, one_copy):
+        """Return the weight of a pair and its copies in the fit."""
+        if pair >= self.n_rows:
+            return 0.0
+        if one_copy:
+            return min(table.counts([pair])[0], 1.0)
+        rows = np.arange(self.n_rows)
+        for column in (*table.parameters.T, *table.summaries):
+            rows = rows[column[rows] == column[pair]]
+            if len(rows) == 1:
+                break
+        return table.counts(rows).sum()
 
 
 def covariances(table, unit):
@@ -59,8 +128,7 @@ def covariances(table, unit):
     n_summaries, n_rows = len(unit), table.n_rows
     parameters = table.parameters[:n_rows]
     weights = None if table.weights is None else table.counts()
-    middle = np.average(table.summaries[:, :n_rows], axis=1, weights=weights)
-    mean = np.average(parameters, axis=0, weights=weights)
+    middle, mean = means(table)
     among = np.zeros((n_summaries, n_summaries))
     with_parameters = np.zeros((n_summaries, parameters.shape[1]))
     for rows in tiles(n_rows):
@@ -69,6 +137,13 @@ def covariances(table, unit):
         among += weighted @ gaps.T
         with_parameters += weighted @ (parameters[rows] - mean)
     return among / table.total(), with_parameters / table.total()
+
+
+def means(table):
+    """Return the means of the summaries and of the parameters."""
+    weights = None if table.weights is None else table.counts()
+    middle = np.average(table.summaries[:, : table.n_rows], axis=1, weights=weights)
+    return middle, np.average(table.parameters[: table.n_rows], axis=0, weights=weights)
 
 
 def robust_scale(columns, weights=None):

@@ -145,11 +145,20 @@ class Settings:
                 rows = found[0]
             yield (*found, table.weights[rows])
 
+    def held_out(self, table, pairs):
+        """Return the coordinates (n_pairs, n_directions) of pairs that are held out."""
+        one_copy = self.prior.equal_by_chance
+        return self.neighbors.metric.of_held_out(table, pairs, one_copy)
+
+    def accepted(self, *simulations):
+        """Return the simulations that are accepted, see `Accepted`."""
+        return Accepted(*simulations, self.neighbors.metric.share)
+
     def posterior(self, table, found, choice):
         """Return the posterior of one observation, given its neighbors."""
         rows, gaps, squares, counts = found
         draws = table.parameters.take(rows, axis=0)
-        near = Accepted(gaps, squares, counts, draws, choice.n_neighbors)
+        near = self.accepted(gaps, squares, counts, draws, choice.n_neighbors)
         if self.n_neighbors == "cv":
             near = nearest_on_a_line(near, choice.adjustment)
         posterior = near.posterior(choice.adjustment, self.prior, self.support)

@@ -216,6 +216,7 @@ def simulate(
     if (proposal is None) != (observed is None):
         given, needed = ("proposal", "observed")[:: 1 if observed is None else -1]
         raise ValueError(f"{given} needs {needed} too.")
+    _check(prior)
     source = prior
     if proposal is not None:
         rng = np.random.default_rng(root.spawn(1)[0])
@@ -287,6 +288,32 @@ def _batch(prior, simulator, size, seed, vectorized):
     return summaries, parameters
 
 
+def _check(prior):
+    """Raise TypeError or ValueError for a prior that cannot be drawn from."""
+    if isinstance(prior, list | tuple) and prior:
+        for part in prior:
+            _check(part)
+    elif hasattr(prior, "rvs"):
+        try:  # distributions of several parameters have no support
+            ends = prior.support() if hasattr(prior, "support") else 0.0
+        except TypeError as error:
+            raise ValueError(
+                "prior should be a distribution with its parameters, such as "
+                f"scipy.stats.gamma(2), got {type(prior).__name__} without: {error}"
+            ) from error
+        if np.ndim(ends) > 1:
+            raise ValueError(
+                f"prior has a distribution with arrays of {np.size(ends[0])} "
+                "parameters: give a list of distributions of one number each."
+            )
+    elif not callable(prior):
+        # SciPy 1.17 forgets the mean of scipy.stats.Normal when it is pickled.
+        raise TypeError(
+            f"prior must be a callable, a frozen distribution such as "
+            f"scipy.stats.norm(0, 1), or a list of these; got {prior!r}."
+        )
+
+
 def _draw(prior, size, generator):
     """Draw from a callable, a distribution, or a list of these."""
     if hasattr(prior, "rvs"):
@@ -295,11 +322,6 @@ def _draw(prior, size, generator):
         return draws if draws.shape[:1] == (size,) else draws[None]
     if callable(prior):
         return prior(size, generator)
-    if not isinstance(prior, list | tuple) or not prior:
-        raise TypeError(
-            f"prior must be a callable, a frozen distribution, or a list of these; got "
-            f"{prior!r}."
-        )
     return np.column_stack([_draw(part, size, generator) for part in prior])
 
 

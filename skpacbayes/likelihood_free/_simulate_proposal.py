@@ -47,6 +47,12 @@ class TruncatedPrior:
         kept, n_kept, n_drawn, size = [], 0, 0, n_draws
         while n_kept < n_draws:
             draws = as_numbers("the draw of prior", self._draw(size, rng))
+            given = 1 if draws.ndim == 1 else draws.shape[1]
+            if given != self._posterior.n_outputs_:
+                raise ValueError(
+                    f"prior has {given} parameters, but proposal was fitted to "
+                    f"{self._posterior.n_outputs_}."
+                )
             n_drawn += size
             kept.append(draws[self._inside(draws)])
             n_kept += len(kept[-1])

@@ -1,5 +1,6 @@
 """A network of one hidden layer on a stream, by online variational inference."""
 
+import math
 from numbers import Integral, Real
 
 import numpy as np
@@ -206,8 +207,9 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         mean : ndarray of shape (n_samples,)
             Predicted means, in the units of y.
         std : ndarray of shape (n_samples,)
-            Predictive standard deviations, in the units of y. Only returned if
-            `return_std` is True.
+            Predictive standard deviations, in the units of y; infinite until the noise
+            can be estimated, from the second row on. Only returned if `return_std` is
+            True.
 
         Raises
         ------
@@ -224,7 +226,7 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
         means = self._in_units_of_y(means[:, 0])
         if not return_std:
             return means
-        return means, state.target_unit * np.sqrt(state.noise + variances[:, 0])
+        return means, self._unit_of_noise() * np.sqrt(state.noise + variances[:, 0])
 
     def _in_units_of_y(self, means):
         unit = self._state.target_unit
@@ -244,7 +246,12 @@ class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
     def noise_variance_(self):
         """Estimate of the variance of the noise, in squared units of y."""
         self._check_distribution(AttributeError)
-        return self._state.noise * self._state.target_unit**2
+        return self._state.noise * self._unit_of_noise() ** 2
+
+    def _unit_of_noise(self):
+        """Return the unit of deviations; infinite until two rows show one."""
+        state = self._state
+        return state.target_unit if state.n_steps > 1 else math.inf
 
     @as_fitted
     def _check_distribution(self, error=NotImplementedError):

@@ -537,6 +537,9 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         move_to_observed(numbers, noise, levels, standard)
         return standard, student
 
+    def _has_unit(self):
+        return self.loss != "poisson"
+
     def _doubt_change(self):
         """Warn also of errors that grow."""
         found, state = super()._doubt_change(), self._state

@@ -252,7 +252,10 @@ class OnlineEstimator(StreamingEstimator):
                     self._doubt_labels()
             if rows is not None:
                 self._doubt_columns(*rows)
-                warn_of_changed_units(rows[0], columns)
+                X = rows[0]
+                if found is None and self._has_unit():
+                    X, columns = np.column_stack(rows[:2]), [*columns, "y"]
+                warn_of_changed_units(X, columns)
         return self
 
     def _columns(self):
@@ -287,6 +290,10 @@ class OnlineEstimator(StreamingEstimator):
         warn_of_dependent_columns(
             X, targets, lambda: self._unexplained(X, y), weights, self._columns()
         )
+
+    def _has_unit(self):
+        """Return whether the target has a unit, as numbers have, but no counts."""
+        return not self._n_labels()
 
     def _responses(self, y):
         """Return the targets of the outputs, (n_rows, n_outputs)."""

@@ -281,6 +281,7 @@ def test_words_beside_other_labels_are_named(name, method):
             assert not changes(before, state_of(estimator))
 
 
+# `ABCPosteriorKDE` refuses an integer, which may be the third part of a table.
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_one_number_is_the_weight_of_every_row(name):
     kinds = [X, csr_array(X)] if get_tags(cheap(name)).input_tags.sparse else [X]

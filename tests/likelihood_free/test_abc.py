@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -16,6 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from skpacbayes import ABCPosteriorKDE
 from skpacbayes.likelihood_free._abc_choice import Gain
+from skpacbayes.likelihood_free._abc_metric import Metric
+from skpacbayes.likelihood_free._abc_table import Table
 
 # Most tables have a summary of noise.
 pytestmark = pytest.mark.filterwarnings("ignore:The summaries .* show no relation")
@@ -258,6 +261,43 @@ def test_regression_metric_finds_the_summaries_that_matter():
     assert gain.mean() > 5 * gain.std() / np.sqrt(300)
     few = ABCPosteriorKDE(metric="regression", n_validation=20)
     assert few.fit(X, y).scale_.shape == (1,)
+
+
+@pytest.mark.parametrize("metric", ["cv", "regression"])
+@pytest.mark.parametrize("n", [30, 60])
+def test_intervals_cover_with_nearly_as_many_summaries_as_simulations(n, metric):
+    """The regression reproduces parameters that it was fitted to.
+
+    The coverage is from 0.79 to 0.99 on tables of three seeds, this one among them.
+    With held-out pairs in the fit, and residuals of the fit, it was 0 (n=30) and 0.27
+    to 0.51.
+    """
+    rng = np.random.default_rng(7)
+    y = rng.normal(size=n + 200)
+    X = y[:, None] + 2.0 * rng.normal(size=(n + 200, 40))
+    estimator = ABCPosteriorKDE(metric=metric, n_validation=30, random_state=0)
+    estimator.fit(X[:n], y[:n])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few simulations: some are far outside
+        low, high = estimator.predict_quantiles(X[n:], [0.05, 0.95]).T
+    assert ((low < y[n:]) & (y[n:] < high)).mean() > 0.75
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_held_out_coordinates_are_those_of_a_regression_without_the_pair(weighted):
+    """And without its copies, whether they are rows or weights."""
+    X, y = table(60, n_summaries=20, n_parameters=2)
+    counts = np.ones(60) if not weighted else np.arange(60) % 3 + 1.0
+    copies = np.repeat(np.arange(60), 2) if not weighted else np.arange(60)
+    simulations = Table(20, 2).appended(X[copies], y[copies], counts[copies])
+    metric = Metric.learned("regression", simulations)
+    pairs = np.arange(0, len(copies), 7)
+    found = metric.of_held_out(simulations, pairs, one_copy=False)
+    constant = metric.regression.mean - metric.regression.middle @ metric.projection
+    for pair, coordinates in zip(copies[pairs], found, strict=True):
+        rest = np.delete(np.arange(60), pair)
+        regression = LinearRegression().fit(X[rest], y[rest], counts[rest])
+        assert_allclose(constant + coordinates, regression.predict(X[[pair]])[0])
 
 
 def nearly_equal(n, seed):

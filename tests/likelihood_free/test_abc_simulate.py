@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from scipy.stats import chi2, kstest, multivariate_normal, norm, uniform
 
 from skpacbayes import ABCPosteriorKDE, PosteriorDisplay, simulate
@@ -84,6 +85,52 @@ def test_a_last_batch_of_one(law):
     )
     assert y.shape == (11, *np.shape(law.rvs()))
     assert_array_equal(X, y.reshape(11, -1))
+
+
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        (stats.gamma, "should be a distribution with its parameters"),
+        ([norm(), stats.gamma], "should be a distribution with its parameters"),
+        (norm([0.0, 1.0]), "arrays of 2 parameters: give a list"),
+    ],
+)
+@pytest.mark.parametrize("n", [2, 10])
+def test_priors_that_cannot_be(law, message, n):
+    """Also where an array of parameters has as many entries as there are draws."""
+    with pytest.raises(ValueError, match=message):
+        simulate(law, lambda theta, rng: theta[:, None], n)
+
+
+def test_parts_of_a_table_are_not_taken_for_weights():
+    """`fit(*table)` would count each simulation once for each that failed."""
+    table = simulate(prior, fails_left_of_zero, 60, random_state=0)
+    assert table.n_failed > 0
+    for method in ("fit", "partial_fit"):
+        learn = getattr(ABCPosteriorKDE(n_validation=20), method)
+        with pytest.raises(TypeError, match=r"fit\(\*table\), give fit\(table\)"):
+            learn(*table)
+        with pytest.raises(TypeError, match="give no y beside it"):
+            learn(table, table.parameters)
+
+
+@pytest.mark.filterwarnings("error")
+def test_constant_summaries_are_named():
+    """If there is no other."""
+    y = np.random.default_rng(0).normal(size=60)
+    constant = np.full((60, 1), 2.0)
+    with pytest.warns(UserWarning, match="All summaries are constant"):
+        ABCPosteriorKDE(random_state=0).fit(constant, y)
+    varies = y + np.random.default_rng(1).normal(size=60)
+    ABCPosteriorKDE(random_state=0).fit(np.column_stack([constant, varies]), y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_constant_parameters_do_not_overflow():
+    y, rng = np.full(60, 3.0), np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="chose 0.02 times"):
+        posterior = ABCPosteriorKDE(random_state=0).fit(rng.normal(size=(60, 1)), y)
+    assert_allclose(posterior.predict([[0.0]]), 3.0, rtol=1e-12)
 
 
 def test_failed_simulations_are_counted_and_left_out():
@@ -247,6 +294,9 @@ def test_proposals_that_cannot_be(of_one):
         simulate([norm(0, 3)], noisy, 10, proposal=posterior)
     with pytest.raises(ValueError, match="observed needs proposal too"):
         simulate(norm(0, 3), noisy, 10, observed=[[1.0]])
+    narrow = {"proposal": posterior, "observed": [[1.0]]}
+    with pytest.raises(ValueError, match="prior has 3 parameters, but proposal was fi"):
+        simulate([norm(), norm(), norm()], noisy, 10, **narrow)
     with pytest.raises(ValueError, match="proposal and prior do not agree"):
         simulate([norm(900, 1)], noisy, 10, proposal=posterior, observed=[[1.0]])
 

@@ -1307,6 +1307,22 @@ def test_no_predictive_distribution_without_a_noise():
     )
 
 
+@pytest.mark.parametrize("model", [OnlineVIRegressor, OnlineVIMLPRegressor])
+@pytest.mark.parametrize("weights", [None, [7.0, 0.0]])
+def test_one_row_shows_no_noise(model, weights):
+    """Not that there is none: deviations are infinite, and finite after the second."""
+    X, y = linear(20)
+    n_rows = 1 if weights is None else 2
+    one = model(random_state=0).partial_fit(X[:n_rows], y[:n_rows], weights)
+    mean, std = one.predict(X, return_std=True)
+    assert np.isinf(std).all()
+    assert one.noise_variance_ == np.inf
+    assert_allclose(mean, y[0])
+    mean, std = one.partial_fit(X[2:4], y[2:4]).predict(X, return_std=True)
+    assert np.isfinite(std).all()
+    assert std.min() > 0.0
+
+
 def test_experts_have_parameters_by_their_names():
     X, y = linear(40)
     model = EWARegressor([("a", OnlineVIRegressor()), ("b", OnlineVIRegressor(clip=5))])

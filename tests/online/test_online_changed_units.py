@@ -59,6 +59,34 @@ def test_a_change_of_unit_is_named(name):
             assert ("larger" if factor > 1.0 else "smaller") in message
 
 
+@pytest.mark.parametrize("n_before", [120, 200, 280])
+@pytest.mark.parametrize(
+    "name", ["full", "full, forgets", "quantile", "network", "average"]
+)
+def test_a_change_of_the_unit_of_y_is_named(name, n_before):
+    model = ESTIMATORS[name]
+    X, y = rows_and_targets(model)
+    y = y + 0.1 * X[:, 2]
+    assert not messages_of(model.fit, X, y)
+    for factor in (1000.0, 1e-3):
+        for shift, scale in ((0.0, 1.0), (1e4, 1.0), (0.0, 1e-3), (0.0, 1e3)):
+            z = scale * np.where(np.arange(400) < n_before, y, factor * y) + shift
+            (message,) = messages_of(model.fit, X, z)
+            assert message.startswith("The values of y have a spread")
+
+
+def test_sorted_targets_and_growing_counts_are_not_named():
+    """Sorted rows have a warning of their own, and counts have no unit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.sort(np.exp(3.0 * rng.normal(size=400)))
+    assert not messages_of(OnlineVIRegressor(random_state=0).fit, X, y)
+    X[:, 0] = np.linspace(-3.0, 3.0, 400)
+    counts = rng.poisson(np.exp(3.0 + X[:, 0])).astype(float)
+    model = OnlineVIRegressor(loss="poisson", random_state=0)
+    assert not messages_of(model.fit, X, counts)
+
+
 @pytest.mark.parametrize("name", REMEMBER)
 def test_a_change_of_unit_is_named_in_a_stream(name):
     model = clone(ESTIMATORS[name])
