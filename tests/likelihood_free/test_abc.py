@@ -21,7 +21,9 @@ from skpacbayes.likelihood_free._abc_metric import Metric
 from skpacbayes.likelihood_free._abc_table import Table
 
 # Most tables have a summary of noise.
-pytestmark = pytest.mark.filterwarnings("ignore:The summaries .* show no relation")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The summaries .* show no relation", "ignore:All summaries are constant"
+)
 
 
 def table(n=400, n_summaries=2, n_parameters=1, seed=0):

@@ -166,6 +166,7 @@ def test_error_of_the_mean_at_the_observation(n_directions):
     assert abs(np.mean(errors) / expected - 1) < 5 * np.sqrt(2 / 400)
 
 
+@pytest.mark.filterwarnings("ignore:All summaries are constant")
 @pytest.mark.parametrize("n", [10, 20, 100])
 @pytest.mark.parametrize("shape", ["normal", "uniform", "exponential", "heavy"])
 def test_intervals_of_few_draws_cover(n, shape):

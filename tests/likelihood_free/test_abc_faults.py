@@ -55,8 +55,10 @@ def hard_tables():
     yield "tiny", 1e-200 * X, 1e-100 * y
 
 
-# Densities that are infinite, or those of the prior: the warning is right.
-@pytest.mark.filterwarnings("ignore:bandwidth='cv' chose")
+# Densities that are infinite, or those of the prior: the warnings are right.
+@pytest.mark.filterwarnings(
+    "ignore:bandwidth='cv' chose", "ignore:All summaries are constant"
+)
 @pytest.mark.parametrize("metric", ["cv", "mad", "whiten", "regression", None])
 @pytest.mark.parametrize(
     ("X", "y"),
