@@ -36,11 +36,10 @@ LIBRARIES = [
 ]
 
 
-def arguments(description, *, taste=False, repeats=False):
+def arguments(description, *, taste=False):
     """Options of the command line: `--quick`, a taste in a fraction of the time.
 
-    With `taste`, that is the default, and `--full` asks for everything. With `repeats`,
-    `--again` asks for the same with other random numbers.
+    With `taste`, that is the default, and `--full` asks for everything.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -50,10 +49,6 @@ def arguments(description, *, taste=False, repeats=False):
     )
     if taste:
         parser.add_argument("--full", action="store_true", help="everything")
-    if repeats:
-        parser.add_argument(
-            "--again", action="store_true", help="with other random numbers"
-        )
     return parser.parse_args()
 
 

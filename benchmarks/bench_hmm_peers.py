@@ -5,10 +5,7 @@ ours is given the number of states, and nothing else. Needs `hmmlearn` (extra `b
 `dynamax` and `pomegranate` are left out where they are not installed. The seconds of
 ours and pomegranate do not include compilation; dynamax compiles for each length.
 
-    python benchmarks/bench_hmm_peers.py [--quick] [--again]
-
-With `--again`, families are drawn anew, and seeds of ours and spreadings of counts are
-others: what was chosen with the first run in view is confirmed, or not.
+    python benchmarks/bench_hmm_peers.py [--quick]
 """
 
 import importlib.util
@@ -112,11 +109,10 @@ def series(title, k, past, new, seeds):
     return table
 
 
-def main():
-    given = arguments(__doc__, repeats=True)
-    quick, first = given.quick, N_SEEDS * given.again
-    seeds = range(first, first + N_SEEDS)
-    report = Report("hmm_peers" + "_again" * given.again, quick=quick)
+def compare(name, first_seed):
+    """Save the tables under a name; seeds are those from the first one on."""
+    quick, seeds = arguments(__doc__).quick, range(first_seed, first_seed + N_SEEDS)
+    report = Report(name, quick=quick)
     titles = FAMILIES[:1] if quick else FAMILIES
     report.table(
         "1,500 rows learnt; states and nats a row of 3,000 new rows",
@@ -124,7 +120,9 @@ def main():
         [
             row
             for title in titles
-            for row in report.stage(title, lambda title=title: family(title, first))
+            for row in report.stage(
+                title, lambda title=title: family(title, first_seed)
+            )
         ],
     )
     columns = ["series", "states", "method", "nats a row", "lead of ours"]
@@ -145,4 +143,4 @@ def main():
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        main()
+        compare("hmm_peers", first_seed=0)
