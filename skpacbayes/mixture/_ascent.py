@@ -18,6 +18,8 @@ from ._divergences import dirichlet_divergence
 from ._rows import expect
 
 PRIOR_UPDATES = 4  # M-steps before priors are compared
+MOST_UPDATES, UPDATES_AT_ONCE = 40, 5  # M-steps at the same statistics,
+SMALL_RISE = 1.0  # which end when so many raise the criterion by less, in nats
 REFINING_SWEEPS = 8  # sweeps before a refinement of the family is compared
 
 
@@ -114,6 +116,23 @@ class TemperedMixture:
         family, components = self.family.updated(tempered, previous.components)
         mixture = self if family is self.family else self.with_family(family)
         return mixture, State(self.concentration + tempered[:, 0], components)
+
+    def at_rest(self, statistics, state):
+        """Return the state after M-steps at the same statistics, and its criterion.
+
+        A component becomes narrow in many steps: its precision and that of its mean
+        follow each other. If it is still broad in the first E-step, it takes rows of
+        others, and stays so.
+        """
+        before = -np.inf
+        for _ in range(MOST_UPDATES // UPDATES_AT_ONCE):
+            for _ in range(UPDATES_AT_ONCE):
+                state = self.m_step(statistics, state)
+            criterion = self.criterion_of(state, statistics)
+            if criterion - before < SMALL_RISE:
+                break
+            before = criterion
+        return state, criterion
 
     def divergence(self, state):
         """Return KL(rho, pi)."""

@@ -12,15 +12,13 @@ from ._family import take
 from ._moves import best_merge
 from ._outliers import OutlierFamily, WithOutliers
 from ._search import scaled_part, seeding_part
+from ._spikes import FEWEST, FINE, RARE, SECOND
 from ._student import StudentComponents
 
 LOOKED_AT = 4000  # largest number of rows that are checked
 NAMED = 3  # largest number of columns that are named
-ATOM = 0.1  # least share of the rows with an equal value,
-FINE = 0.1  # largest gap between the closest values, in standard deviations,
-RARE = 5.0  # least ratio of its count to the mean count of the other values,
-SECOND = 3.0  # and to the count of each of them except one
-NO_WIDTH, FEWEST = 0.95, 8  # least share and number of equal rows in a component
+ATOM = 0.1  # least share of the rows with an equal value
+NO_WIDTH = 0.95  # and of those of a component
 SMALL = 0.15  # share of the rows in a component that may be outliers
 ROWS_A_COMPONENT = 10  # least number for the check for outliers
 OUTLIER_SWEEPS = 30

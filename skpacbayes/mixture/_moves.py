@@ -9,6 +9,7 @@ from ._ascent import State
 from ._family import take
 from ._rows import Responsibilities
 from ._search import TILE_ROWS, clusters, hard_statistics, remembered, scaled_part
+from ._spikes import rows_at_spikes, spike_groups
 
 MERGE_ROWS = 4000  # rows on which merges are compared
 PAIRS = 6  # pairs of components whose merges are tried
@@ -30,15 +31,34 @@ class Candidate(NamedTuple):
         which each update starts
     changed : indices after the move of the components whose statistics differ from
         those of their source
+    narrow : whether a component is split by a spike
     """
 
     statistics: np.ndarray
     source: np.ndarray
     changed: np.ndarray
+    narrow: bool = False
 
     def state(self, mixture, before):
-        """Return the state after an M-step."""
-        return mixture.m_step(self.statistics, take(before, self.source))
+        """Return the state after an M-step, or several if `narrow`."""
+        state = take(before, self.source)
+        if self.narrow:
+            return mixture.at_rest(self.statistics, state)[0]
+        return mixture.m_step(self.statistics, state)
+
+
+class Halves(NamedTuple):
+    """The two halves of each component.
+
+    order : components, sorted by the gain of their split
+    first, second : (n_components, n_columns), statistics
+    narrow : (n_components,), whether the component is split by a spike
+    """
+
+    order: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    narrow: np.ndarray
 
 
 def judged(mixture, before, total, candidates):
@@ -84,6 +104,8 @@ def judged(mixture, before, total, candidates):
         indices.append(index)
 
     def state_of(i):
+        if candidates[i].narrow:
+            return candidates[i].state(mixture, before)
         counts = candidates[i].statistics[:, 0]
         return State(mixture.concentration_of(counts), take(components, indices[i]))
 
@@ -146,20 +168,30 @@ def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
     """
     mixture, state, total = fit.mixture, fit.state, fit.statistics
     rows = scaled_part(X, sample_weight, len(total), seed, most=EXCHANGE_ROWS)
-    order, first, second = halves_of(fit, total, rows, seed, known)
-    cuts, rest = [(order[0], first, second)], None
+    order, first, second, narrow = halves_of(fit, total, rows, seed, known)
+    cuts, rest = [(order[0], first, second, narrow[order[0]])], None
     if settled is not None:
-        cuts += [(order[0], second, first)]
+        cuts += [(order[0], second, first, narrow[order[0]])]
         for k in order[1:CUTS]:
-            cuts += [(k, first, second), (k, second, first)]
+            cuts += [(k, first, second, narrow[k]), (k, second, first, narrow[k])]
         rest = np.vstack([settled, np.zeros_like(settled[:1])])
         nothing = np.zeros_like(total)
-        cuts += [(k, nothing, total) for k in old_and_new(total, settled)]
-    candidates = [cut(total, kept, born, k, rest) for k, kept, born in cuts]
+        cuts += [(k, nothing, total, False) for k in old_and_new(total, settled)]
+    candidates = [
+        cut(total, kept, born, k, rest)._replace(narrow=bool(is_narrow))
+        for k, kept, born, is_narrow in cuts
+    ]
     if len(candidates) == 1:
         return begun(mixture, candidates[0].state(mixture, state), rest)
     criteria, state_of = judged(mixture, state, total + settled, candidates)
-    return begun(mixture, state_of(criteria.argmax()), rest)
+    rested = {}
+    for i, each in enumerate(candidates):
+        if each.narrow:
+            rested[i], criteria[i] = mixture.at_rest(
+                each.statistics, take(state, each.source)
+            )
+    best = criteria.argmax()
+    return begun(mixture, rested[best] if best in rested else state_of(best), rest)
 
 
 def exchange_components(
@@ -252,7 +284,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
         return
     total = fit.statistics if settled is None else fit.statistics + settled
     rows = X, sample_weight
-    to_cut, first, second = halves_of(fit, total, rows, seed, known)
+    to_cut, first, second, narrow = halves_of(fit, total, rows, seed, known)
     turned = [] if settled is None else old_and_new(fit.statistics, settled)
     candidates, pairs = [], []
     _, losses = shares_and_losses(mixture, state, X, sample_weight)
@@ -262,7 +294,8 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
             parts = together.copy()
             parts[k], parts[gone] = first[k], second[k]
             source = np.where(everyone == gone, k, everyone)
-            candidates.append(Candidate(parts, source, np.array([kept, k, gone])))
+            changed = np.array([kept, k, gone])
+            candidates.append(Candidate(parts, source, changed, bool(narrow[k])))
             pairs.append((kept, gone))
         for k in [k for k in turned if k not in (kept, gone)]:
             parts = together.copy()
@@ -345,32 +378,41 @@ def halves_of(fit, total, rows, seed, known):
 
 
 def halves(mixture, state, total, X, weight, *, seed):
-    """Return the components, sorted by the gain of a split, and their halves.
+    """Return the halves of the components, with statistics scaled to those of `total`.
 
     Each component is split by k-means on the rows for which it is the most probable
-    one. The most promising splits are improved by a mixture of two. The halves are
-    statistics scaled to the counts of `total`.
+    one, or by a value that many of these rows share, if that is better. The most
+    promising splits are improved by a mixture of two.
 
     Returns
     -------
-    order : ndarray of shape (n_components,)
-    first, second : ndarrays like `total`
+    halves : Halves
     """
     owners = np.empty(X.shape[0], dtype=np.intp)
     for tile, _, shares in Responsibilities(mixture.density(state)).tiles(X, weight):
         owners[tile] = shares.argmax(axis=1)
     first, second = total.copy(), np.zeros_like(total)
-    whole = {}
+    narrowing, whole = np.zeros(len(total)), {}  # rise of the criterion
     for k in range(len(total)):
         members = np.flatnonzero(owners == k)
         if len(members) < 2:
             continue
         rows, w, twins = X[members], weight[members], take(state, [k, k])
-        labels, _ = clusters(mixture.family.profile(rows, w), w, 2, seed, CUT_STEPS)
-        parts = hard_statistics(mixture.density(twins), rows, w, labels)
+        density, family = mixture.density(twins), mixture.family
+        labels, _ = clusters(family.profile(rows, w), w, 2, seed, CUT_STEPS)
+        parts = hard_statistics(density, rows, w, labels)
+        labels = spike_groups(rows_at_spikes(family, rows, w), w, 2)
+        if labels.any():
+            others = hard_statistics(density, rows, w, labels)
+            found, criterion = mixture.at_rest(others, twins)
+            both = [(mixture.m_step(each, twins), each) for each in (parts, others)]
+            of_parts, of_others = (mixture.criterion_of(*each) for each in both)
+            if criterion > of_parts:
+                narrowing[k] = criterion - of_others
+                parts, twins = others, found
         whole[k] = rows, w, twins, parts
         first[k], second[k] = parts * (total[k, 0] / w.sum())
-    gains = cut_bounds(mixture, state, total, first, second, whole)
+    gains = narrowing + cut_bounds(mixture, state, total, first, second, whole)
     promising = sorted(whole, key=lambda k: -gains[k])[: CUTS + 2]
     for k in promising:
         rows, w, twins, parts = whole[k]
@@ -379,8 +421,8 @@ def halves(mixture, state, total, X, weight, *, seed):
         fit = mixture.ascend(two, rows, w, np.zeros_like(parts), **options)
         first[k], second[k] = fit.statistics * (total[k, 0] / w.sum())
     better = cut_bounds(mixture, state, total, first, second, promising)
-    gains[promising] = better[promising]
-    return np.argsort(-gains), first, second
+    gains[promising] = narrowing[promising] + better[promising]
+    return Halves(np.argsort(-gains), first, second, narrowing > 0)
 
 
 def shares_and_losses(mixture, state, X, sample_weight):

@@ -7,10 +7,12 @@ from sklearn.cluster import kmeans_plusplus
 from .._chains import in_threads
 from .._kernels.kmeans import WeightedPoints
 from ._rows import Responsibilities
+from ._spikes import rows_at_spikes, spike_groups
 
 SEEDING_ROWS = 10_000  # largest number of rows for choosing a start
 SEEDINGS = 3  # runs of k-means, of which the best one is the start
 LLOYD_STEPS = 20
+TRIALS = 3  # points of which the best becomes the next center
 FEW = 0.5  # share of the mean size of a cluster below which its rows may be outliers
 MOST_LEFT_OUT = 0.5  # share of the weight that is left out at most
 COMPARED_SWEEPS = 10  # sweeps before two kinds of starts are compared
@@ -20,8 +22,8 @@ TILE_ROWS = 1024
 def start(mixture, n_components, X, sample_weight, *, seed):
     """Return the state after an M-step on the best of three runs of k-means.
 
-    If the family has its own starts, the start with the larger bound after a few sweeps
-    is used.
+    If there are other starts, the start with the largest bound after a few sweeps is
+    used.
 
     If there are many rows, a random subset is used.
     """
@@ -29,31 +31,55 @@ def start(mixture, n_components, X, sample_weight, *, seed):
     n_clusters = min(n_components, X.shape[0])
     points = mixture.family.profile(X, weight)
     labels = best_clusters(points, weight, n_clusters, seed)
-    state = from_labels(mixture, n_components, X, weight, labels)
-    other = family_start(mixture, n_components, X, weight, seed=seed)
-    if other is None:
-        return state
+    states = [from_labels(mixture, n_components, X, weight, labels)]
+    states += other_starts(mixture, n_components, X, weight, seed=seed)
+    if len(states) == 1:
+        return states[0]
     brief = {"max_iter": COMPARED_SWEEPS, "tol": 0.0}
-    fits = [mixture.ascend(each, X, weight, **brief) for each in (state, other)]
-    return (state, other)[int(np.argmax([fit.criterion for fit in fits]))]
+    fits = [mixture.ascend(state, X, weight, **brief) for state in states]
+    return states[int(np.argmax([fit.criterion for fit in fits]))]
 
 
-def family_start(mixture, n_components, X, sample_weight, *, seed):
-    """Return the state after an M-step on the labels of the family, or None."""
+def other_starts(mixture, n_components, X, sample_weight, *, seed):
+    """Return states after M-steps on other labels: of the family, and of spikes."""
     X, weight = scaled_part(X, sample_weight, n_components, seed, most=SEEDING_ROWS)
-    found = mixture.family.initial_labels(X, weight, n_components, seed)
-    if found is None or found[1].sum() == 0:
+    own = mixture.family.initial_labels(X, weight, n_components, seed)
+    found = []
+    if own is not None and own[1].any():
+        labels, part = own
+        part = part * (weight.sum() / part.sum())
+        found.append(from_labels(mixture, n_components, X, part, labels))
+    labels = spike_clusters(mixture.family, X, weight, n_components, seed)
+    if labels is not None:
+        found.append(from_labels(mixture, n_components, X, weight, labels, narrow=True))
+    return found
+
+
+def spike_clusters(family, X, weight, n_clusters, seed):
+    """Return labels of rows that share spikes, parted by k-means, or None."""
+    at_spikes = rows_at_spikes(family, X, weight)
+    if n_clusters == 1 or not at_spikes.shape[1]:
         return None
-    labels, part = found
-    part = part * (weight.sum() / part.sum())
-    return from_labels(mixture, n_components, X, part, labels)
+    labels = spike_groups(at_spikes, weight, n_clusters)
+    sizes = np.bincount(labels, weight)
+    numbers = np.ones(len(sizes), dtype=np.intp)
+    for _ in range(min(n_clusters, len(labels)) - len(sizes)):
+        numbers[np.argmax(sizes / numbers)] += 1
+    for k in np.flatnonzero(numbers > 1):
+        group = np.flatnonzero(labels == k)
+        points = family.profile(X[group], weight[group])
+        n_own = min(numbers[k], len(group))
+        own = best_clusters(points, weight[group], n_own, seed)
+        labels[group] = np.where(own == 0, k, labels.max() + own)
+    return labels
 
 
-def from_labels(mixture, n_components, X, weight, labels):
-    """Return the state after an M-step on labelled rows."""
+def from_labels(mixture, n_components, X, weight, labels, *, narrow=False):
+    """Return the state after an M-step on labelled rows, or several if `narrow`."""
     blank = mixture.blank(n_components, mixture.family.origin(X, weight))
     statistics = hard_statistics(mixture.density(blank), X, weight, labels)
-    state = mixture.m_step(statistics, blank)
+    step = mixture.m_step
+    state = mixture.at_rest(statistics, blank)[0] if narrow else step(statistics, blank)
     return state._replace(components=mixture.family.recentred(state.components))
 
 
@@ -123,14 +149,39 @@ def core_clusters(points, weight, n_clusters, seed):
 
 def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
     """Return labels and loss of greedy k-means++ and Lloyd steps."""
-    centers, _ = kmeans_plusplus(
-        points, n_clusters, sample_weight=weight, random_state=seed, n_local_trials=3
-    )
     if issparse(points):
+        own = {"sample_weight": weight, "n_local_trials": TRIALS}
+        centers, _ = kmeans_plusplus(points, n_clusters, random_state=seed, **own)
         return sparse_lloyd(points, weight, centers, n_steps)
+    centers = points[distant_points(points, weight, n_clusters, seed)]
     cells = WeightedPoints(points, weight)
     loss = cells.run_lloyd(np.ascontiguousarray(centers), n_steps)
     return cells.labels, loss
+
+
+def distant_points(points, weight, n_clusters, seed):
+    """Return the indices that scikit-learn's `kmeans_plusplus` returns.
+
+    With few points that function takes several times as long: it checks its arguments
+    for each center.
+    """
+    draw, last = np.random.RandomState(seed), len(weight) - 1
+    squares = np.einsum("ij,ij->i", points, points)
+    chosen = [draw.choice(len(weight), p=weight / weight.sum())]
+    tried = np.array(chosen)
+    nearest = np.full(len(weight), np.inf)
+    while True:
+        gaps = squares - 2 * (points[tried] @ points.T) + squares[tried][:, None]
+        near = np.minimum(nearest, np.maximum(gaps, 0.0))
+        losses = near @ weight
+        best = losses.argmin()
+        nearest = near[best]
+        if len(tried) == TRIALS:
+            chosen.append(tried[best])
+        if len(chosen) == n_clusters:
+            return np.array(chosen)
+        levels = draw.uniform(size=TRIALS) * losses[best]
+        tried = np.minimum(np.searchsorted(np.cumsum(weight * nearest), levels), last)
 
 
 def sparse_lloyd(points, weight, centers, n_steps):

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import warn_user
 from ._ascent import Fit
 from ._moves import best_merge, best_split, exchange_components, followed, limited
-from ._search import best_fit, family_start, in_rounds, remembered, start
+from ._search import best_fit, in_rounds, other_starts, remembered, start
 
 PATH_TOLERANCE = 10  # multiple of `tol` for the fits of a path
 PATH_RISE = 0.05  # smallest total rise of the bound in a sweep of a path, in nats
@@ -136,8 +136,8 @@ class Choice:
     def improved(self, paths, X, sample_weight):
         """Return the best fit of each number, and the gain by improvements.
 
-        The two best fits are improved by a start of the family, if it has one, and by
-        split-merge moves. Merging a pair of their components, or splitting one, may
+        The two best fits are improved by starts besides k-means, if there are any, and
+        by split-merge moves. Merging a pair of their components, or splitting one, may
         then improve the fits with one component fewer or more. This is repeated until
         the two best fits do not change.
         """
@@ -148,8 +148,7 @@ class Choice:
             K = max(todo, key=lambda K: self.of(fits[K]))
             improved.add(K)
             fit = fits[K].mixture.ascend(fits[K].state, *rows, **self.options)
-            other = family_start(fit.mixture, K, *rows, seed=self.seed)
-            if other is not None:
+            for other in other_starts(fit.mixture, K, *rows, seed=self.seed):
                 other = Fit(fit.mixture, other, None, [], False)
                 other = followed(other, *rows, None, self.options, fit.criterion)
                 fit = best_fit([fit, other])

@@ -51,7 +51,7 @@ def test_one_start_with_exchanges_reaches_the_best_of_eight_starts(monkeypatch):
 def test_exchanges_also_help_counts(monkeypatch):
     """From one run of k-means; singular vectors find these topics at once."""
     monkeypatch.setattr(_search, "SEEDINGS", 1)
-    monkeypatch.setattr(_search, "family_start", lambda *_, **__: None)
+    monkeypatch.setattr(_search, "other_starts", lambda *_, **__: [])
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(15, 0.3), 8)
     rows = rng.multinomial(30, topics[rng.integers(0, 8, 400)])
