@@ -12,7 +12,6 @@ from ._spikes import rows_at_spikes, spike_groups
 SEEDING_ROWS = 10_000  # largest number of rows for choosing a start
 SEEDINGS = 3  # runs of k-means, of which the best one is the start
 LLOYD_STEPS = 20
-TRIALS = 3  # points of which the best becomes the next center
 FEW = 0.5  # share of the mean size of a cluster below which its rows may be outliers
 MOST_LEFT_OUT = 0.5  # share of the weight that is left out at most
 COMPARED_SWEEPS = 10  # sweeps before two kinds of starts are compared
@@ -149,39 +148,14 @@ def core_clusters(points, weight, n_clusters, seed):
 
 def clusters(points, weight, n_clusters, seed, n_steps=LLOYD_STEPS):
     """Return labels and loss of greedy k-means++ and Lloyd steps."""
+    centers, _ = kmeans_plusplus(
+        points, n_clusters, sample_weight=weight, random_state=seed, n_local_trials=3
+    )
     if issparse(points):
-        own = {"sample_weight": weight, "n_local_trials": TRIALS}
-        centers, _ = kmeans_plusplus(points, n_clusters, random_state=seed, **own)
         return sparse_lloyd(points, weight, centers, n_steps)
-    centers = points[distant_points(points, weight, n_clusters, seed)]
     cells = WeightedPoints(points, weight)
     loss = cells.run_lloyd(np.ascontiguousarray(centers), n_steps)
     return cells.labels, loss
-
-
-def distant_points(points, weight, n_clusters, seed):
-    """Return the indices that scikit-learn's `kmeans_plusplus` returns.
-
-    With few points that function takes several times as long: it checks its arguments
-    for each center.
-    """
-    draw, last = np.random.RandomState(seed), len(weight) - 1
-    squares = np.einsum("ij,ij->i", points, points)
-    chosen = [draw.choice(len(weight), p=weight / weight.sum())]
-    tried = np.array(chosen)
-    nearest = np.full(len(weight), np.inf)
-    while True:
-        gaps = squares - 2 * (points[tried] @ points.T) + squares[tried][:, None]
-        near = np.minimum(nearest, np.maximum(gaps, 0.0))
-        losses = near @ weight
-        best = losses.argmin()
-        nearest = near[best]
-        if len(tried) == TRIALS:
-            chosen.append(tried[best])
-        if len(chosen) == n_clusters:
-            return np.array(chosen)
-        levels = draw.uniform(size=TRIALS) * losses[best]
-        tried = np.minimum(np.searchsorted(np.cumsum(weight * nearest), levels), last)
 
 
 def sparse_lloyd(points, weight, centers, n_steps):
