@@ -49,6 +49,11 @@ def asked_for(model, has_inputs):
     asks : dict of str to tuple of str
         One entry for each function that the model has.
     """
+    if not hasattr(model, "n_noise") and not hasattr(type(model), "n_noise"):
+        raise ValueError(
+            f"{type(model).__name__} has no n_noise: give it an integer, the number of "
+            f"standard normals that {N_NOISE['n_noise']}."
+        )
     for name, use in N_NOISE.items():
         number = getattr(model, name, 0)  # LocalLevel has none before any row
         counts = isinstance(number, Integral) and not isinstance(number, bool)

@@ -329,6 +329,19 @@ def test_signatures_that_are_wrong():
         tracker(Unknown()).fit(rows())
 
 
+class WithoutNoise:
+    """A model that forgot to say how many normals move a particle."""
+
+    initial = StochasticVolatility.initial
+    transition = StochasticVolatility.transition
+    log_likelihood = StochasticVolatility.log_likelihood
+
+
+def test_a_model_without_the_number_of_its_normals():
+    with pytest.raises(ValueError, match="WithoutNoise has no n_noise: give it"):
+        tracker(WithoutNoise()).fit(rows())
+
+
 def leveraged(n, model, seed=0):
     rng = np.random.default_rng(seed)
     x, X = model.initial(rng.normal(size=(1, 1))), []
