@@ -108,6 +108,15 @@ def machine():
     return f"{cores}; " + ", ".join(f"{k} {v}" for k, v in versions.items())
 
 
+def further_behind(losses):
+    """Return which methods are further from the best than two standard errors.
+
+    losses : ndarray of shape (n_methods, n_rows)
+    """
+    gaps = losses - losses[losses.mean(axis=1).argmin()]
+    return gaps.mean(axis=1) > 2 * gaps.std(axis=1) / np.sqrt(gaps.shape[1])
+
+
 class Report:
     """Tables of one benchmark: printed as they come, then saved together as JSON.
 

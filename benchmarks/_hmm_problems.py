@@ -15,6 +15,7 @@ from sklearn.metrics import confusion_matrix
 ELEC2 = Path(__file__).parents[2] / "shared" / "data" / "elec2.csv.gz"
 MAX_ITER = 300  # of EM; its tolerance is what stops it
 N_STARTS = 5
+N_BATCHES = 12  # of successive rows, for standard errors
 PEERS = {
     "GaussianHMM": (GaussianHMM, {}),
     "GMMHMM": (GMMHMM, {"n_mix": 3}),
@@ -22,6 +23,12 @@ PEERS = {
 }
 
 logging.getLogger("hmmlearn").setLevel(logging.ERROR)  # says that EM did not converge
+
+
+def error_of_mean(values):
+    """Return the standard error of a mean over rows in order, by means of batches."""
+    means = [batch.mean() for batch in np.array_split(values, N_BATCHES)]
+    return np.std(means, ddof=1) / np.sqrt(N_BATCHES)
 
 
 def best_of_starts(name, X, n_states, covariance_type="diag", lengths=None):

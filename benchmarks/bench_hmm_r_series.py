@@ -16,12 +16,12 @@ import warnings
 import numpy as np
 from _harness import Report, arguments, cpu_seconds
 from _hmm_more_peers import Hmmlearn
+from _hmm_problems import error_of_mean
 from _r_tables import time_series
 
 from skpacbayes.hmm import DirichletProcessHMM
 
 N_STATES = 3
-N_BATCHES = 12
 EDGE = 0.01  # nats a row that count
 PEERS = {kind: lambda kind=kind: Hmmlearn(kind) for kind in ("GaussianHMM", "GMMHMM")}
 
@@ -68,9 +68,8 @@ def lead(nats):
     better = nats[1:][np.argmax(nats[1:].mean(axis=1))]
     if not np.isfinite(better).all():
         return np.inf, np.nan
-    batches = [b.mean() for b in np.array_split(nats[0] - better, N_BATCHES)]
-    error = np.std(batches, ddof=1) / np.sqrt(N_BATCHES)
-    return (nats[0] - better).mean(), error
+    gaps = nats[0] - better
+    return gaps.mean(), error_of_mean(gaps)
 
 
 def main():
