@@ -66,7 +66,7 @@ TRUSTED_TYPES = [
     "skpacbayes.likelihood_free._abc_choice.Validation",
     "skpacbayes.likelihood_free._abc_local.Prior",
     "skpacbayes.likelihood_free._abc_metric.Metric",
-    "skpacbayes.likelihood_free._abc_metric.Regression",
+    "skpacbayes.likelihood_free._abc_metric.GlobalRegression",
     "skpacbayes.likelihood_free._abc_neighbors.Neighbors",
     "skpacbayes.likelihood_free._abc_settings.Choice",
     "skpacbayes.likelihood_free._abc_settings.Settings",

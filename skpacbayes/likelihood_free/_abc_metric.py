@@ -17,7 +17,7 @@ class Metric:
         Units of the directions.
     projection : ndarray of shape (n_summaries, n_directions) or None
         The directions; None: the summaries themselves.
-    regression : Regression or None
+    regression : GlobalRegression or None
         The regression whose slopes are the projection, if they are.
     """
 
@@ -34,7 +34,8 @@ class Metric:
         unit = robust_scale(columns, table.weights)
         if kind == "mad":
             return cls(unit)
-        among, with_parameters = covariances(table, unit)
+        middle, mean = means(table)
+        among, with_parameters = covariances(table, unit, middle, mean)
         values, vectors = np.linalg.eigh(among)
         kept = values > SINGULAR * max(values.max(), 0.0)
         if not kept.any():
@@ -46,7 +47,7 @@ class Metric:
             return cls(unit)
         slopes = (vectors / values) @ (vectors.T @ with_parameters) / unit[:, None]
         whitening = vectors / np.sqrt(values) / unit[:, None]
-        regression = Regression(table, slopes, whitening)
+        regression = GlobalRegression(table, middle, mean, slopes, whitening)
         scale = robust_scale(slopes.T @ columns, table.weights)
         return cls(scale, slopes, regression)
 
@@ -77,23 +78,25 @@ class Metric:
         return coordinates - self.regression.gains(table, pairs, one_copy)
 
 
-class Regression:
+class GlobalRegression:
     """A linear regression of the parameters on the summaries of a table.
 
     Parameters
     ----------
     table : Table
         The simulations.
+    middle, mean : ndarray of shape (n_summaries,), (n_parameters,)
+        Means of the summaries and of the parameters.
     slopes : ndarray of shape (n_summaries, n_parameters)
     whitening : ndarray of shape (n_summaries, rank)
         Factor by which summaries get the identity as their covariance.
     """
 
-    def __init__(self, table, slopes, whitening):
+    def __init__(self, table, middle, mean, slopes, whitening):
+        self.middle, self.mean = middle, mean
         self.slopes, self.whitening = slopes, whitening
         self.n_rows, self.total = table.n_rows, table.total()
         self.share = (whitening.shape[1] + 1) / self.total
-        self.middle, self.mean = means(table)
 
     def gains(self, table, pairs, one_copy):
         """Return what pairs add to their own predictions (n_pairs, n_parameters).
@@ -123,12 +126,14 @@ class Regression:
         return table.counts(rows).sum()
 
 
-def covariances(table, unit):
-    """Return covariances of scaled summaries, and of these with the parameters."""
+def covariances(table, unit, middle, mean):
+    """Return covariances of scaled summaries, and of these with the parameters.
+
+    `middle`, `mean`: of the summaries, and of the parameters.
+    """
     n_summaries, n_rows = len(unit), table.n_rows
     parameters = table.parameters[:n_rows]
     weights = None if table.weights is None else table.counts()
-    middle, mean = means(table)
     among = np.zeros((n_summaries, n_summaries))
     with_parameters = np.zeros((n_summaries, parameters.shape[1]))
     for rows in tiles(n_rows):

@@ -177,10 +177,7 @@ def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
         rest = np.vstack([settled, np.zeros_like(settled[:1])])
         nothing = np.zeros_like(total)
         cuts += [(k, nothing, total, False) for k in old_and_new(total, settled)]
-    candidates = [
-        cut(total, kept, born, k, rest)._replace(narrow=bool(is_narrow))
-        for k, kept, born, is_narrow in cuts
-    ]
+    candidates = [cut(total, kept, born, k, rest, own) for k, kept, born, own in cuts]
     if len(candidates) == 1:
         return begun(mixture, candidates[0].state(mixture, state), rest)
     criteria, state_of = judged(mixture, state, total + settled, candidates)
@@ -295,7 +292,7 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
             parts[k], parts[gone] = first[k], second[k]
             source = np.where(everyone == gone, k, everyone)
             changed = np.array([kept, k, gone])
-            candidates.append(Candidate(parts, source, changed, bool(narrow[k])))
+            candidates.append(Candidate(parts, source, changed, narrow[k]))
             pairs.append((kept, gone))
         for k in [k for k in turned if k not in (kept, gone)]:
             parts = together.copy()
@@ -338,13 +335,13 @@ def cut_bounds(mixture, state, total, first, second, components):
     return bounds
 
 
-def cut(total, kept, born, k, rest=None):
+def cut(total, kept, born, k, rest=None, narrow=False):
     """Return the candidate with component k split in two halves, `kept` and `born`."""
     parts = np.vstack([total, born[k]])
     parts[k] = kept[k]
     parts = parts if rest is None else parts + rest
     source = np.append(np.arange(len(total)), k)
-    return Candidate(parts, source, np.array([k, len(total)]))
+    return Candidate(parts, source, np.array([k, len(total)]), narrow)
 
 
 def merged(mixture, state, statistics, kept, gone):

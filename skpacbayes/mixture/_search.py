@@ -56,8 +56,10 @@ def other_starts(mixture, n_components, X, sample_weight, *, seed):
 
 def spike_clusters(family, X, weight, n_clusters, seed):
     """Return labels of rows that share spikes, parted by k-means, or None."""
+    if n_clusters == 1:
+        return None
     at_spikes = rows_at_spikes(family, X, weight)
-    if n_clusters == 1 or not at_spikes.shape[1]:
+    if not at_spikes.shape[1]:
         return None
     labels = spike_groups(at_spikes, weight, n_clusters)
     sizes = np.bincount(labels, weight)
@@ -77,8 +79,10 @@ def from_labels(mixture, n_components, X, weight, labels, *, narrow=False):
     """Return the state after an M-step on labelled rows, or several if `narrow`."""
     blank = mixture.blank(n_components, mixture.family.origin(X, weight))
     statistics = hard_statistics(mixture.density(blank), X, weight, labels)
-    step = mixture.m_step
-    state = mixture.at_rest(statistics, blank)[0] if narrow else step(statistics, blank)
+    if narrow:
+        state, _ = mixture.at_rest(statistics, blank)
+    else:
+        state = mixture.m_step(statistics, blank)
     return state._replace(components=mixture.family.recentred(state.components))
 
 

@@ -207,10 +207,7 @@ def test_a_subclass_with_parameters_of_its_own(name, method):
 
 # What a method may be given beside rows; one that needs more is not asked.
 GIVEN = {"X": X, "y": Y, "h": 3, "n_samples": 3, "random_state": 0}
-GIVEN |= {
-    "n_iter": 3,
-    "n_repeats": 2,
-}  # few draws of the evidence of a number of states
+GIVEN |= {"n_iter": 3, "n_repeats": 2}  # of the evidence of a number of states
 CHANGING = "absorb", "fit", "partial_fit", "set_", "get_", "warm", "to_arviz"
 
 
