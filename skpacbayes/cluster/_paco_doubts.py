@@ -419,6 +419,8 @@ def _doubts_of_clusters(problem, n_clusters):
             "pieces at its values. Fit the other columns alone, and compare."
         )
     weights, found = rows.weights, problem.found
+    if found is not None and found.has_modes and found.mixture.n_clusters == k:
+        return
     if found is not None and found.mixture.background > _MOST_NOISE:  # fills the gaps
         weights = weights * found.mixture.robust_weights(rows.points, rows.spreads)[1]
     clusters = rows.points, weights, labels, centers

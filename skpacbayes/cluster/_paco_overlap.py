@@ -6,6 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
+from ._paco_covariances import fit_with_covariances
 from ._paco_fitting import MixtureProblem
 from ._paco_mixture import LEAST_GAIN
 from ._paco_pieces import rows_of_points
@@ -14,8 +15,9 @@ from ._paco_tree import Tree
 # Largest p-value of a log-concave density with which groups are counted, and with which
 # a warning names them.
 _LARGEST_P, _DOUBTFUL_P = 1e-3, 0.05
-# Number of points that are cut in halves, and largest n_points^2 n_features of a tree.
-_MOST_POINTS, _TREE_COST = 6000, 3e7
+# Largest number of rows that are cut in halves, and largest n_points^2 n_features of
+# the tree of a half.
+_MOST_ROWS, _TREE_COST = 6000, 3e7
 # Widths of the windows along the line through two centres, and across it, over the
 # scale of the noise.
 _ALONG, _ACROSS = 0.5, 1.0
@@ -34,13 +36,13 @@ def overlapping_groups(search, best):
     whose centres are three standard deviations apart for one. The likelihood of the
     rows alone does not, but also cuts a flat group into normal pieces. So groups are
     counted only if their noise has the kurtosis of a normal one, and if the density of
-    the rows is not log-concave, which that of a flat group is: see `p_value_of_one`.
+    the rows is not log-concave, which that of a flat group is: see `p_value_of_fewer`.
 
     Parameters
     ----------
     search : Search
     best : Mixture
-        Of one cluster, without a background.
+        Without a background, and of one shape.
 
     Returns
     -------
@@ -51,16 +53,19 @@ def overlapping_groups(search, best):
     n_doubtful : int
         The number of groups if the test does not decide, else 0.
     """
-    value = search.log_evidence
-    several = [one for one in search.mixtures if one.alike and one.n_clusters > 1]
+    value, problem, k = search.log_evidence, search.problem, best.n_clusters
+    several = [one for one in search.mixtures if one.alike and one.n_clusters > k]
     densest = max(several, key=value, default=best)
-    if value(densest) <= value(best) + LEAST_GAIN:
+    enough = value(densest) - LEAST_GAIN
+    if value(best) >= enough:
+        return search, best, 0
+    if k > 1 and value(fit_with_covariances(problem, best, best.labels)) >= enough:
         return search, best, 0
     wider = search.wider(densest.shape, best)
-    densest = _densest(wider, densest.kind)
+    densest = _densest(wider, densest.kind, k)
     if densest is None:
         return search, best, 0
-    p_value = p_value_of_one(search.everything, densest)
+    p_value = p_value_of_fewer(search.everything, densest, best)
     if p_value >= _LARGEST_P:
         return search, best, densest.n_clusters if p_value < _DOUBTFUL_P else 0
     wider.keep(densest)
@@ -68,7 +73,7 @@ def overlapping_groups(search, best):
     return wider, densest, 0
 
 
-def _densest(search, kind):
+def _densest(search, kind, k):
     """Return the best mixture of several clusters of normal noise, or None.
 
     The search goes on from more components as long as the best has almost as many.
@@ -76,10 +81,11 @@ def _densest(search, kind):
     value, problem = search.log_evidence, search.problem
     enough = max(map(value, search.mixtures)) + LEAST_GAIN
     largest = len(problem.points) // _POINTS_OF_CLUSTER
-    fewest = 1
+    fewest = k
     while True:
         search.merge_down(search.tree.mixture(search.n_start), kind, fewest)
-        more = [one for one in search.solutions[kind].values() if value(one) > enough]
+        more = [one for one in search.solutions[kind].values() if one.n_clusters > k]
+        more = [one for one in more if value(one) > enough]
         more = sorted(more, key=value, reverse=True)[:_TESTED]
         densest = next(filter(problem.normal, more), None)
         sizes = [one.n_clusters for one in (more if densest is None else [densest])]
@@ -93,8 +99,8 @@ def _densest(search, kind):
     return problem.fit(densest, *kind, _MAX_ITER) or densest
 
 
-def p_value_of_one(everything, mixture):
-    """Return the p-value of the hypothesis that the density of rows is log-concave.
+def p_value_of_fewer(everything, mixture, fewer):
+    """Return the p-value of the hypothesis that fewer clusters are log-concave each.
 
     Normal, uniform, exponential and Laplace densities are log-concave, and so are all
     sums of independent variables of such densities [1]_. Then a density, also if it is
@@ -107,29 +113,24 @@ def p_value_of_one(everything, mixture):
     .. [1] A. Prekopa (1973). On logarithmic concave measures and functions. Acta
        Scientiarum Mathematicarum 34.
     """
-    widest = 2 * int(math.sqrt(_TREE_COST / everything.d))
-    problem = everything.subset(min(_MOST_POINTS, widest))
-    order = problem.order[np.random.default_rng(0).permutation(len(problem.points))]
-    halves = [_part(problem, np.sort(order[start::2])) for start in (0, 1)]
+    most = min(_MOST_ROWS, 2 * int(math.sqrt(_TREE_COST / everything.d)))
+    problem = everything.subset(most)
+    rows, weights, which = rows_of_points(problem)
+    order = np.argsort(np.argsort(problem.order)[which], kind="stable")
+    order = order[np.random.default_rng(0).permutation(len(rows))[:most]]
+    halves = [_problem(rows[one], weights[one]) for one in (order[::2], order[1::2])]
     total = 0.0
     for part, other in (halves, halves[::-1]):
         fitted = _fitted(part, mixture)
         if fitted is not None:
-            total += standard_errors_above(other, fitted)
+            total += standard_errors_above(other, fitted, fewer)
     return float(ndtr(-total / math.sqrt(2)))
 
 
-def _part(problem, kept):
-    """Return the problem of some of the points."""
-    weights = problem.weights[kept]
-    share = weights.sum() / problem.n_rows
-    return MixtureProblem(
-        problem.points[kept],
-        weights,
-        problem.spreads[kept],
-        share * problem.scatter,
-        problem.rounding,
-    )
+def _problem(rows, weights):
+    """Return the problem of weighted rows."""
+    d = rows.shape[1]
+    return MixtureProblem(rows, weights, np.zeros(len(rows)), np.zeros((d, d)))
 
 
 def _fitted(part, mixture):
@@ -148,7 +149,7 @@ def _fitted(part, mixture):
         state.merge(1)
 
 
-def standard_errors_above(problem, mixture):
+def standard_errors_above(problem, mixture, fewer):
     """Return by how much the density of rows at centres is above that midway.
 
     In standard errors: the logs of the density at two neighbouring centres, less twice
@@ -159,17 +160,22 @@ def standard_errors_above(problem, mixture):
     ----------
     problem : MixtureProblem
         Of other rows than those that the mixture was fitted to.
-    mixture : Mixture
+    mixture, fewer : Mixture
+        Pairs of centres in one cluster of `fewer` are compared.
 
     Returns
     -------
     ratio : float
     """
-    rows, weights, _ = rows_of_points(problem)
-    rows, centers = rows @ mixture.coordinates, mixture.centers
+    rows, weights = problem.points @ mixture.coordinates, problem.weights
+    centers = mixture.centers
     scale = math.sqrt(mixture.scales.mean())
     sums, effects = 0.0, np.zeros(len(rows))
+    places = centers @ np.linalg.inv(mixture.coordinates) @ fewer.coordinates
+    owners = fewer.log_densities(places).argmax(axis=1)
     for first, second in neighbours(centers):
+        if owners[first] != owners[second]:
+            continue
         start, line = centers[first], centers[second] - centers[first]
         length = math.sqrt(line @ line)
         gaps = rows - start

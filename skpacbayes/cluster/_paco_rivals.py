@@ -32,7 +32,8 @@ class Found:
     than `mixture` with other noise; `n_small`: number of clusters of few rows that
     describe the rows better if their noise is exactly normal, or 0; `n_modes`: number
     of clusters if those found have two modes each, or 0; `n_doubtful`: number of
-    groups that overlap which one cluster may be, or 0.
+    groups that overlap which one cluster may be, or 0; `has_modes`: whether each
+    cluster was found to have a mode of its own.
     """
 
     mixture: Mixture
@@ -45,6 +46,7 @@ class Found:
     n_small: int = 0
     n_modes: int = 0
     n_doubtful: int = 0
+    has_modes: bool = False
 
     def of_other_kinds(self):
         """Rivals whose clusters do not have one normal noise of one scale."""

@@ -89,10 +89,10 @@ def find_mixture(everything, shapes, kind=None):
         search.fit_one_kind(kind, shapes)
     best, kind, *others = choose(search, shapes, kind is None)
     n_doubtful = 0
-    if best.n_clusters == 1 and not best.background:
+    if not best.background and best.log_joint is None:
+        before = best
         search, best, n_doubtful = overlapping_groups(search, best)
-        if best.n_clusters > 1:
-            kind = best.kind
+        kind = kind if best is before else best.kind
     return search.on_all_points(best, kind, *others, n_doubtful)
 
 
@@ -161,15 +161,14 @@ class Search:
         most = _MOST_POINTS // _POINTS_OF_CLUSTER
         wider = Search(self.everything, shape, most)
         wider.n_start = self.n_start
-        mixture = wider.problem.single(best.shape)
-        mixture = wider.problem.fit(mixture, *best.kind, 12) or mixture
+        mixture = wider.problem.fit(best, *best.kind, 12)
+        if mixture is None:
+            mixture = wider.problem.single(best.shape)
         wider.keep(mixture)
-        for noise, other in (
-            (self.skewed, wider.skewed),
-            (self.radial, wider.radial),
-        ):
-            if noise.gain(best) > 0:
-                other.look_at(mixture)
+        if self.skewed.gain(best) > 0:
+            wider.skewed.look_at(mixture)
+        if self.radial.gain(best) > 0:
+            wider.radial.look_at(mixture)
         return wider
 
     def fit_all_kinds(self, shapes):
@@ -249,7 +248,7 @@ class Search:
         kind = (*kind, self.skewed.any, best.background > 0)
         skewed = gain_of_noise > 0
         of_noise = skewed, densities, is_normal
-        numbers = n_small, n_modes, n_doubtful
+        numbers = n_small, n_modes, n_doubtful, self.overlapping
         return Found(best, sizes, rivals, kind, *of_noise, *numbers)
 
     def best(self, kind=None):
