@@ -1,7 +1,7 @@
-"""Groups that overlap, and single flat groups: right, wrong with a warning, wrong in silence.
+"""Groups that overlap, and single flat groups: right, or wrong with a warning or not.
 
-Normal groups on a square grid, three standard deviations apart, and single groups of other
-noise, which normal components cut in pieces.
+Normal groups on a square grid, three standard deviations apart, and single groups of
+other noise, which normal components cut in pieces.
 """
 
 import warnings
@@ -86,8 +86,8 @@ def main():
         ]
         rows.append(row_of(f"one group: {name}", tables, 1))
     report.table(
-        "Number of draws in which the number of clusters is right, wrong with a warning, "
-        "wrong without one, and right by a Gaussian mixture (spherical, BIC)",
+        "Number of draws in which the number of clusters is right, wrong with a "
+        "warning, wrong without one, and right by a Gaussian mixture (spherical, BIC)",
         ["table", "draws", "right", "warned", "silent", "mixture"],
         rows,
     )

@@ -69,7 +69,7 @@ def overlapping_groups(search, best):
     if p_value >= _LARGEST_P:
         return search, best, densest.n_clusters if p_value < _DOUBTFUL_P else 0
     wider.keep(densest)
-    wider.overlapping = True
+    wider.by_density = True
     return wider, densest, 0
 
 

@@ -88,12 +88,13 @@ def find_mixture(everything, shapes, kind=None):
         search = Search(everything, kind[0])
         search.fit_one_kind(kind, shapes)
     best, kind, *others = choose(search, shapes, kind is None)
-    n_doubtful = 0
+    n_doubtful, has_modes = 0, False
     if not best.background and best.log_joint is None:
         before = best
         search, best, n_doubtful = overlapping_groups(search, best)
-        kind = kind if best is before else best.kind
-    return search.on_all_points(best, kind, *others, n_doubtful)
+        has_modes = best is not before
+        kind = best.kind if has_modes else kind
+    return search.on_all_points(best, kind, *others, n_doubtful, has_modes)
 
 
 def _tree_and_size(everything, shape, columns=None):
@@ -136,7 +137,7 @@ class Search:
     `others`: mixtures with a background instead of a wide cluster. `rebates`: by shape,
     the reduction of its penalty below log(n) / 2 for each parameter. `apart`: whether
     the mixture chosen has gaps between all clusters, so that all of the log-likelihood
-    counts; `overlapping`: whether the likelihood of the rows alone chose it.
+    counts; `by_density`: whether the likelihood of the rows alone chose it.
     """
 
     def __init__(self, everything, shape, n_clusters=None):
@@ -154,7 +155,7 @@ class Search:
         self.solutions, self.covariances = {}, {}
         self.prices, self.rebates = {}, {}
         self.small, self.others = [], []
-        self.apart = self.overlapping = False
+        self.apart = self.by_density = False
 
     def wider(self, shape, best):
         """Return a search of more points, with the mixture `best` only."""
@@ -218,7 +219,7 @@ class Search:
             self.let_clusters_be_skewed()
         self.let_clusters_have_cores()
 
-    def on_all_points(self, best, kind, several, n_modes, n_doubtful):
+    def on_all_points(self, best, kind, several, n_modes, n_doubtful, has_modes):
         """Return `Found`: the mixture chosen, fitted to all points, and its rivals."""
         everything, separate = self.everything, best.log_joint is not None
         rivals, gain_of_noise = self.rivals(best), self.noise_of(best).gain(best)
@@ -248,7 +249,7 @@ class Search:
         kind = (*kind, self.skewed.any, best.background > 0)
         skewed = gain_of_noise > 0
         of_noise = skewed, densities, is_normal
-        numbers = n_small, n_modes, n_doubtful, self.overlapping
+        numbers = n_small, n_modes, n_doubtful, has_modes
         return Found(best, sizes, rivals, kind, *of_noise, *numbers)
 
     def best(self, kind=None):
@@ -262,7 +263,7 @@ class Search:
         value, share = self.value, EVIDENCE
         if self.apart:
             value, share = self.whole_evidence, 1.0
-        if self.overlapping:
+        if self.by_density:
             value, share = self.log_evidence, 1 / self.problem.row_weight
         return rivals_of_mixture(
             self.problem, best, mixtures, value, self.log_joint, share

@@ -1,4 +1,4 @@
-"""Normal groups three standard deviations apart, and groups that only look like them."""
+"""Normal groups three standard deviations apart, and flat ones that look like them."""
 
 import itertools
 import warnings
@@ -68,7 +68,7 @@ def test_overlapping_groups_are_found_or_warned_of():
 
 def test_pieces_of_two_groups_are_counted():
     """One group of several has modes of its own."""
-    X, y = grid(2, 2, 2000, seed=0)
+    X, _ = grid(2, 2, 2000, seed=0)
     rng = np.random.default_rng(0)
     far = np.array([25.0, 0.0]) + rng.normal(size=(500, 2))
     assert fitted(np.vstack([X, far]))[0].n_clusters_ == 5
