@@ -1,5 +1,6 @@
 """A fitted estimator can be looked at, for every value of every string option."""
 
+import contextlib
 import functools
 import inspect
 import re
@@ -86,3 +87,13 @@ def test_an_estimator_that_is_not_fitted_can_be_looked_at(name):
     for attribute in dir(estimator):
         hasattr(estimator, attribute)
     inspect.getmembers(estimator)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize(("name", "parameters"), CASES)
+def test_few_rows_are_learnt_or_refused_in_words(name, parameters, n):
+    """With every option, and with no warning but those to users."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of few rows
+        with contextlib.suppress(ValueError):
+            learn(cheap(name, **parameters), "fit", *rows(n))
