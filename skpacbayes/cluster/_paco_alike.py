@@ -57,11 +57,10 @@ def decided_by_noise(search, best):
     several = [sizes[k] for k in near if k in sizes]
     densest = max(several, key=_log_evidence)
     k = densest.n_clusters
-    if k != best.n_clusters:
-        if not noise_is_normal(problem, best, densest):
-            return best
-        if k > 1 and covariance_gain(problem, densest, densest.shape, 1.0) > 0:
-            return best
+    if k == best.n_clusters or not noise_is_normal(problem, best, densest):
+        return best
+    if k > 1 and covariance_gain(problem, densest, densest.shape, 1.0) > 0:
+        return best
     for mixture in several:
         search.keep(mixture)
     search.by_density = k > 1 and problem.normal(densest)
