@@ -26,7 +26,7 @@ ARRIVED, MOST_STEPS, MORE_STEPS = 1e-8, 50, 2
 # uniform one.
 SHARPNESS, SHARE_EVEN = 0.7, 0.1
 SHARE_ONE = 0.7  # of the lines in the coefficients of one variable
-N_LINES = 6  # lines along which the coefficients are drawn in a sweep, without rates
+N_LINES = 4  # lines along which the coefficients are drawn in a sweep, without rates
 
 
 class Normal(NamedTuple):
