@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ._paco_calibration import UNDECIDED, Splitting, close_sizes
+from ._paco_calibration import UNDECIDED, close_sizes
 from ._paco_covariances import covariance_gain
 from ._paco_mixture import LEAST_GAIN
-from ._paco_path import Path, noise_scales
+from ._paco_path import Path
 from ._paco_pieces import axes_by_tails
 from ._paco_rows import Rows
 
@@ -22,12 +21,12 @@ _EXPONENTS, _LEAST_SQUARE = (1.0, 1.5, 3.0, 4.0, 6.0, 10.0, 20.0), 1e-12
 
 
 def decided_by_noise(search, best):
-    """Return the mixture of largest normalised quasi-likelihood in place of `best`.
+    """Return the mixture of largest evidence by the rows alone in place of `best`.
 
     The integrated completed likelihood penalises overlap. If one normal noise describes
-    all clusters and the evidence of several numbers is close, the normalised
-    quasi-likelihood decides, in the coordinates in which the clusters of each number
-    are round. The calibration does the same where clusters are round in the columns.
+    all clusters and the evidence of several numbers is close, the likelihood of the
+    rows decides, less the usual penalties. Where clusters are round in the columns, the
+    calibration decides by the normalised quasi-likelihood.
 
     Other numbers are chosen only if neither other noise of the clusters of `best`, nor
     covariances of their own, describe the rows better: otherwise pieces of clusters
@@ -56,13 +55,16 @@ def decided_by_noise(search, best):
             if fitted is not None and fitted.n_clusters == k:
                 sizes[k] = max(sizes.get(k, fitted), fitted, key=_log_likelihood)
     several = [sizes[k] for k in near if k in sizes]
-    densest = max(several, key=partial(_log_quasi_likelihood, problem))
+    densest = max(several, key=_log_evidence)
     k = densest.n_clusters
-    if k == best.n_clusters or not noise_is_normal(problem, best, densest):
-        return best
-    if k > 1 and covariance_gain(problem, densest, densest.shape, 1.0) > 0:
-        return best
-    search.keep(densest)
+    if k != best.n_clusters:
+        if not noise_is_normal(problem, best, densest):
+            return best
+        if k > 1 and covariance_gain(problem, densest, densest.shape, 1.0) > 0:
+            return best
+    for mixture in several:
+        search.keep(mixture)
+    search.by_density = k > 1 and problem.normal(densest)
     return densest
 
 
@@ -74,7 +76,7 @@ def noise_is_normal(problem, best, other):
     Along each coordinate, the noise of the clusters of `best` may fall as exp(-|x /
     width|^exponent); with the shape "tied", along axes that differ in their tails.
     Uniform clusters, for instance, are described as pieces by normal noise. All of the
-    log-likelihood counts, as the normalised quasi-likelihood takes the noise to be
+    log-likelihood counts, as more normal clusters are found if the noise is
     exactly normal.
 
     Parameters
@@ -106,12 +108,16 @@ def noise_is_normal(problem, best, other):
     likeliest = np.max([log_likelihoods(p) for p in _EXPONENTS], axis=0)
     gains = likeliest - log_likelihoods(2.0) - math.log(n_rows) / 2
     gain = float(np.maximum(gains, 0.0).sum())
-    whole = [one.evidence_of(classified=False, share=1.0) for one in (best, other)]
-    return gain < LEAST_GAIN or whole[0] + gain < whole[1]
+    enough = _log_evidence(best) + gain
+    return gain < LEAST_GAIN or enough < _log_evidence(other)
 
 
 def _log_likelihood(mixture):
     return mixture.log_likelihoods[0]
+
+
+def _log_evidence(mixture):
+    return mixture.evidence_of(classified=False, share=1.0)
 
 
 def _of_path(problem, best, near):
@@ -143,12 +149,3 @@ def _rows_in(problem, mixture):
     order = problem.order
     rows = Rows.single(np.ascontiguousarray(points[order]), weights[order])
     return replace(rows, spreads=spreads[order]), centers
-
-
-def _log_quasi_likelihood(problem, mixture):
-    """Return the log evidence of the normalised quasi-likelihood."""
-    (rows, centers), k = _rows_in(problem, mixture), mixture.n_clusters
-    rng, weights = np.random.default_rng(0), rows.weights
-    path = Path.find(rows.points, weights, k, False, rng, [centers], near=[k])
-    splitting = Splitting(problem.d, math.nan, manhattan=False)
-    return noise_scales(path, rows, splitting, sizes=[k])[0].evidence

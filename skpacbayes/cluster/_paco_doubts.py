@@ -99,6 +99,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
         if n_clusters > 1:
             yield from _doubts_of_overlap(found, n_clusters, rivals)
         elif most != 1:
+            yield from _doubts_of_one(found, rivals)
             yield from _doubts_of_crossing(problem, found)
             yield from _doubts_of_components(problem)
     automatic = setting.calibrated and setting.scale == "auto"
@@ -332,11 +333,21 @@ def _doubts_of_overlap(found, n_clusters, rivals):
     if n_clusters not in found or best <= n_clusters or best in rivals:
         return
     if found[best] - found[n_clusters] > LEAST_GAIN:
-        yield (
-            f"n_clusters_={n_clusters}, but a density of {best} clusters describes the "
-            f"rows better: a cluster may be several groups that overlap. Fit a mixture "
-            f"with {best} components (TemperedVBGaussianMixture) to separate them."
-        )
+        yield _of_overlap(n_clusters, best)
+
+
+def _of_overlap(n_clusters, n_groups):
+    return (
+        f"n_clusters_={n_clusters}, but a density of {n_groups} clusters describes the "
+        f"rows better: a cluster may be several groups that overlap. Fit a mixture "
+        f"with {n_groups} components (TemperedVBGaussianMixture) to separate them."
+    )
+
+
+def _doubts_of_one(found, rivals):
+    """Yield a sentence if one cluster may be several normal groups that overlap."""
+    if found.n_doubtful and found.n_doubtful not in rivals:
+        yield _of_overlap(1, found.n_doubtful)
 
 
 def _doubts_of_crossing(problem, found):
@@ -408,6 +419,8 @@ def _doubts_of_clusters(problem, n_clusters):
             "pieces at its values. Fit the other columns alone, and compare."
         )
     weights, found = rows.weights, problem.found
+    if found is not None and found.has_modes and found.mixture.n_clusters == k:
+        return
     if found is not None and found.mixture.background > _MOST_NOISE:  # fills the gaps
         weights = weights * found.mixture.robust_weights(rows.points, rows.spreads)[1]
     clusters = rows.points, weights, labels, centers

@@ -31,7 +31,9 @@ class Found:
     that returns whether one of `sizes`, of one normal noise, describes the rows better
     than `mixture` with other noise; `n_small`: number of clusters of few rows that
     describe the rows better if their noise is exactly normal, or 0; `n_modes`: number
-    of clusters if those found have two modes each, or 0.
+    of clusters if those found have two modes each, or 0; `n_doubtful`: number of
+    groups that overlap which one cluster may be, or 0; `has_modes`: whether each
+    cluster was found to have a mode of its own.
     """
 
     mixture: Mixture
@@ -43,6 +45,8 @@ class Found:
     is_normal: Callable
     n_small: int = 0
     n_modes: int = 0
+    n_doubtful: int = 0
+    has_modes: bool = False
 
     def of_other_kinds(self):
         """Rivals whose clusters do not have one normal noise of one scale."""

@@ -20,6 +20,7 @@ from ._paco_mixture import (
     evidences_of_shape,
     n_shape_parameters,
 )
+from ._paco_overlap import overlapping_groups
 from ._paco_radial import RadialNoise, labels_of_centers
 from ._paco_rivals import Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
@@ -86,7 +87,14 @@ def find_mixture(everything, shapes, kind=None):
     else:
         search = Search(everything, kind[0])
         search.fit_one_kind(kind, shapes)
-    return search.on_all_points(*choose(search, shapes, kind is None))
+    best, kind, *others = choose(search, shapes, kind is None)
+    n_doubtful, has_modes = 0, False
+    if not best.background and best.log_joint is None:
+        before = best
+        search, best, n_doubtful = overlapping_groups(search, best)
+        has_modes = best is not before
+        kind = best.kind if has_modes else kind
+    return search.on_all_points(best, kind, *others, n_doubtful, has_modes)
 
 
 def _tree_and_size(everything, shape, columns=None):
@@ -129,12 +137,14 @@ class Search:
     `others`: mixtures with a background instead of a wide cluster. `rebates`: by shape,
     the reduction of its penalty below log(n) / 2 for each parameter. `apart`: whether
     the mixture chosen has gaps between all clusters, so that all of the log-likelihood
-    counts.
+    counts; `by_density`: whether the likelihood of the rows alone chose it.
     """
 
-    def __init__(self, everything, shape):
+    def __init__(self, everything, shape, n_clusters=None):
         self.everything = everything
         self.tree, self.n_clusters = _tree_and_size(everything, shape)
+        if n_clusters is not None:
+            self.n_clusters = n_clusters
         wanted = min(_POINTS_OF_CLUSTER * self.n_clusters, _MOST_POINTS)
         evidence = min(everything.n_rows, max(_EVIDENCE_ROWS, wanted))
         self.problem = problem = everything.subset(max(_POINTS, wanted), evidence)
@@ -145,7 +155,22 @@ class Search:
         self.solutions, self.covariances = {}, {}
         self.prices, self.rebates = {}, {}
         self.small, self.others = [], []
-        self.apart = False
+        self.apart = self.by_density = False
+
+    def wider(self, shape, best):
+        """Return a search of more points, with the mixture `best` only."""
+        most = _MOST_POINTS // _POINTS_OF_CLUSTER
+        wider = Search(self.everything, shape, most)
+        wider.n_start = self.n_start
+        mixture = wider.problem.fit(best, *best.kind, 12)
+        if mixture is None:
+            mixture = wider.problem.single(best.shape)
+        wider.keep(mixture)
+        if self.skewed.gain(best) > 0:
+            wider.skewed.look_at(mixture)
+        if self.radial.gain(best) > 0:
+            wider.radial.look_at(mixture)
+        return wider
 
     def fit_all_kinds(self, shapes):
         """Fit mixtures of each promising shape, then of other spreads and tails."""
@@ -194,7 +219,7 @@ class Search:
             self.let_clusters_be_skewed()
         self.let_clusters_have_cores()
 
-    def on_all_points(self, best, kind, several, n_modes):
+    def on_all_points(self, best, kind, several, n_modes, n_doubtful, has_modes):
         """Return `Found`: the mixture chosen, fitted to all points, and its rivals."""
         everything, separate = self.everything, best.log_joint is not None
         rivals, gain_of_noise = self.rivals(best), self.noise_of(best).gain(best)
@@ -224,7 +249,8 @@ class Search:
         kind = (*kind, self.skewed.any, best.background > 0)
         skewed = gain_of_noise > 0
         of_noise = skewed, densities, is_normal
-        return Found(best, sizes, rivals, kind, *of_noise, n_small, n_modes)
+        numbers = n_small, n_modes, n_doubtful, has_modes
+        return Found(best, sizes, rivals, kind, *of_noise, *numbers)
 
     def best(self, kind=None):
         """Return the mixture of largest evidence, of all kinds or of one."""
@@ -237,6 +263,8 @@ class Search:
         value, share = self.value, EVIDENCE
         if self.apart:
             value, share = self.whole_evidence, 1.0
+        if self.by_density:
+            value, share = self.log_evidence, 1 / self.problem.row_weight
         return rivals_of_mixture(
             self.problem, best, mixtures, value, self.log_joint, share
         )
@@ -355,6 +383,16 @@ class Search:
         """Return the evidence if all of the log-likelihood counts."""
         others = self.value(mixture) - mixture.evidence
         return mixture.evidence_of(share=1.0) + others
+
+    def log_evidence(self, mixture):
+        """Return the evidence by the likelihood of the rows alone, all of which counts.
+
+        A point counts as one row, also if it stands for rows that were not drawn.
+        """
+        share = 1 / self.problem.row_weight
+        gain = self.noise_of(mixture).gain(mixture)
+        gain *= share * self.problem.n_rows / self.problem.n_evidence
+        return mixture.evidence_of(classified=False, share=share) + gain
 
     def keep(self, mixture):
         """Keep a mixture if it is the best of its kind and size."""

@@ -20,10 +20,11 @@ from scipy.special import digamma, expit
 
 from ._diagonal_families import NormalInverseGamma
 from ._divergences import gamma_divergence, matrix_f_divergence
-from ._gaussian_families import LOG_2_PI, Posterior
+from ._gaussian_families import LOG_2_PI, TINY, Posterior
 
 MEAN_SHAPE = 0.5  # of the Gamma distribution of the prior precision of a mean
 NEWTON_STEPS = 30
+NEWTON_STEP = 1e-3  # size of the last step: the error is about its square
 LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
 BLUR = 1e-12  # variance added to each row, as a share of that of the feature
 SCALES = 1e-12, 1.0  # smallest and largest `scale_factor`
@@ -53,7 +54,7 @@ def half_scales(scatter, counts, prior_degrees, scale_degrees):
     linear = scatter + counts - scale_degrees
     product = (scale_degrees + prior_degrees) * scatter
     root = np.sqrt(linear**2 + 4 * product) + np.abs(linear)
-    below = 2 * product / np.maximum(root, np.finfo(float).tiny)
+    below = 2 * product / np.maximum(root, TINY)
     return np.maximum(np.where(linear > 0, below, 0.5 * root), 1e-30)
 
 
@@ -101,7 +102,7 @@ class FollowsTheData:
         squares = self.squares(gaps, posterior.precisions)
         if self.full:
             diagonal = np.diagonal(diagonal, axis1=1, axis2=2)
-        lost = d * LOG_2_PI + d / precision + (diagonal * self.blur).sum(axis=1)
+        lost = d * LOG_2_PI + d / precision + diagonal @ self.blur
         rate = MEAN_SHAPE / self.mean_precision + 0.5 * (squares + d / precision)
         return posterior._replace(
             constants=0.5 * (expected_log - lost),
@@ -170,7 +171,7 @@ class FollowsTheData:
             shares = expit(u + log_spectrum)
             step = (target - shares.sum()) / (shares * (1 - shares)).sum()
             u += min(max(step, -2.0), 2.0)
-            if abs(step) < 1e-6:
+            if abs(step) < NEWTON_STEP:
                 break
         return self.rescaled(np.exp(u))
 

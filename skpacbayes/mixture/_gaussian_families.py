@@ -17,6 +17,7 @@ from ._rows import (
     QuadraticDensity,
     SeparatedDiagonalDensity,
     SeparatedFullDensity,
+    product_indices,
     product_pairs,
 )
 from ._scorers import DiagonalScorer
@@ -27,6 +28,7 @@ SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix without jitter
 JITTER = 1e-6
 FEW = 3  # rows per feature below which correlations are shrunk
 SMALLEST_VARIANCE = 1e-300
+TINY = np.finfo(float).tiny
 
 
 class Posterior(NamedTuple):
@@ -170,7 +172,7 @@ class GaussianFamily(Family):
         first, second = self.pairs
         counts, sums = statistics[:, 0], statistics[:, 1 : 1 + self.n_features]
         squares = statistics[:, self.products][:, first == second]
-        means = sums / np.maximum(counts, np.finfo(float).tiny)[:, None]
+        means = sums / np.maximum(counts, TINY)[:, None]
         slack = 1e-9 * (squares.max(initial=0.0) + 1e-300)
         wrong = (squares - sums * means < -slack).any()
         if self.full and not wrong:
@@ -188,14 +190,12 @@ class GaussianFamily(Family):
         """Return counts, mean gaps from the origins, scatter about the means."""
         d = self.n_features
         counts, sums = statistics[:, 0], statistics[:, 1 : 1 + d]
-        gaps = sums / np.maximum(counts, np.finfo(float).tiny)[:, None]
-        first, second = self.pairs
-        scatter = statistics[:, self.products] - sums[:, first] * gaps[:, second]
+        gaps = sums / np.maximum(counts, TINY)[:, None]
+        squares = statistics[:, self.products]
         if not self.full:
-            return counts, gaps, np.maximum(scatter, 0)
-        matrix = np.empty((len(counts), d, d))
-        matrix[:, first, second] = matrix[:, second, first] = scatter
-        return counts, gaps, matrix
+            return counts, gaps, np.maximum(squares - sums * gaps, 0)
+        squares = squares[:, product_indices(d)]
+        return counts, gaps, squares - sums[:, :, None] * gaps[:, None]
 
     def shrunk(self, statistics, previous):
         """Return counts, means, their precision, and scatter about the prior mean."""
@@ -238,7 +238,7 @@ def variances(X, weight):
     for gaps, w in centered_tiles(X, weight, mean):
         totals += w @ ~np.isnan(gaps)
         result += w @ np.nan_to_num(gaps) ** 2
-    result /= np.maximum(totals, np.finfo(float).tiny)
+    result /= np.maximum(totals, TINY)
     rounding = (10 * np.finfo(float).eps * np.abs(mean)) ** 2
     constant = result <= np.maximum(rounding, SMALLEST_VARIANCE)
     if constant.all():
@@ -261,7 +261,7 @@ def covariance(X, weight):
     result /= X.shape[0] if weight is None else weight.sum()
     spread = variances(X, weight)
     if np.isnan(X).any():
-        filled = np.maximum(np.diag(result), np.finfo(float).tiny)
+        filled = np.maximum(np.diag(result), TINY)
         ratio = np.sqrt(np.where(np.diag(result) > 0, spread / filled, 0.0))
         result *= ratio[:, None] * ratio
         np.fill_diagonal(result, spread)

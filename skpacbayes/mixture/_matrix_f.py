@@ -46,6 +46,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         self.inverse_scale = self.root @ self.root.T
         self.inverse_root = np.linalg.inv(self.root)
         self.log_root = np.log(np.diag(self.root)).sum()
+        self.log_shape = np.log(np.diag(shape)).sum()
         self.prior_precision = self.inverse_root.T @ self.inverse_root
         steepness = np.diagonal(self.prior_precision) @ self.deviations**2
         self.steepness = steepness / self.n_features
@@ -60,8 +61,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         if not self.shape_follows:
             return 0.0
         d = self.n_features
-        shape = -SHAPE_DEGREES * d * np.log(np.diag(self.shape)).sum()
-        return shape + self.likeness_price
+        return self.likeness_price - SHAPE_DEGREES * d * self.log_shape
 
     @property
     def likeness_price(self):
@@ -231,7 +231,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         scaled = self.inverse_root @ scatter @ self.inverse_root.T
         eigenvalues, vectors = np.linalg.eigh(scaled)
         factors = self.inverse_root.T @ vectors
-        least = (self.blur[:, None] * factors**2).sum(axis=1)  # of the blur alone
+        least = self.blur @ factors**2  # of the blur alone
         least *= blurred[:, None]  # it may be lost by rounding
         eigenvalues = np.maximum(eigenvalues, least) / factor
         halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)

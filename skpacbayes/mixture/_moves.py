@@ -17,8 +17,9 @@ TURNED = 2.0  # least number of settled rows, and of rows in the window, to sepa
 EXCHANGE_SWEEPS = 8  # sweeps between two checks of an exchange
 CUTS = 3  # components whose splits are tried, for each pair
 CUT_STEPS = 5  # steps of k-means, which splits a component
-CUT_SWEEPS = 5  # sweeps of a mixture of two, which improves the best splits
-TRIES = 4  # exchanges that are followed for a few sweeps
+CUT_SWEEPS = 6  # sweeps of a mixture of two, which improves the best splits
+TRIES = 4  # exchanges that are followed for a few sweeps,
+TRY_SWEEPS = 4, 4  # these sweeps, and those after a first check
 EXCHANGE_ROWS = 4000  # rows for these sweeps
 PATIENCE = 20  # an exchange ends if it needs more rises like the last one
 
@@ -251,19 +252,18 @@ def best_exchange(fit, few, settled, options, seed, known):
     """Return the best exchange after a few sweeps over `few` rows, if promising."""
     if not fit.converged:
         return None, None
-    brief = limited(options)
-    mixture = fit.mixture
-    tries = [
-        (mixture.ascend(state, *few, rest, **brief), rest)
-        for state, rest in exchanges(mixture, fit, *few, settled, seed, known)
-    ]
-    if not tries:
-        return None, None
-    best, rest = max(tries, key=lambda pair: pair[0].criterion)
+    mixture, tries = fit.mixture, []
     log_normalizer = mixture.e_step(fit.state, *few)[1]
     to_beat = mixture.bound(fit.state, log_normalizer, settled)
     to_beat += mixture.family.missing_gains(fit.state.components).sum()
-    return (best, rest) if hopeful(best, to_beat) else (None, None)
+    first, later = (limited(options, n) for n in TRY_SWEEPS)
+    for state, rest in exchanges(mixture, fit, *few, settled, seed, known):
+        found = mixture.ascend(state, *few, rest, **first)
+        if hopeful(found, to_beat):
+            found = found.mixture.ascend(found.state, *few, rest, **later)
+            if hopeful(found, to_beat):
+                tries.append((found, rest))
+    return max(tries, key=lambda pair: pair[0].criterion, default=(None, None))
 
 
 def hopeful(fit, to_beat):
@@ -412,11 +412,11 @@ def halves(mixture, state, total, X, weight, *, seed):
     gains = narrowing + cut_bounds(mixture, state, total, first, second, whole)
     promising = sorted(whole, key=lambda k: -gains[k])[: CUTS + 2]
     for k in promising:
-        rows, w, twins, parts = whole[k]
-        two = mixture.m_step(parts, twins)
-        options = {"max_iter": CUT_SWEEPS, "tol": 0}
-        fit = mixture.ascend(two, rows, w, np.zeros_like(parts), **options)
-        first[k], second[k] = fit.statistics * (total[k, 0] / w.sum())
+        rows, w, two, parts = whole[k]
+        for _ in range(CUT_SWEEPS):
+            two = mixture.m_step(parts, two)
+            parts, _ = mixture.e_step(two, rows, w)
+        first[k], second[k] = parts * (total[k, 0] / w.sum())
     better = cut_bounds(mixture, state, total, first, second, promising)
     gains[promising] = narrowing[promising] + better[promising]
     return Halves(np.argsort(-gains), first, second, narrowing > 0)

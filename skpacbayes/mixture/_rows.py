@@ -126,6 +126,16 @@ def product_pairs(n_features, full):
     return pairs
 
 
+@lru_cache(maxsize=64)
+def product_indices(n_features):
+    """Return read-only indices of the product of each pair of features."""
+    first, second = product_pairs(n_features, full=True)
+    indices = np.empty((n_features, n_features), dtype=np.intp)
+    indices[first, second] = indices[second, first] = np.arange(len(first))
+    indices.flags.writeable = False
+    return indices
+
+
 class QuadraticDensity:
     """c_k - 1/2 (x - mean_k)' P_k (x - mean_k), as a product with (1, x, xx').
 

@@ -12,6 +12,7 @@ PATH_TOLERANCE = 10  # multiple of `tol` for the fits of a path
 PATH_RISE = 0.05  # smallest total rise of the bound in a sweep of a path, in nats
 START_SWEEPS = 15  # sweeps before the first merger of a path
 PATH_SWEEPS = 6  # sweeps after each merger of a path
+PAST = 3  # numbers of components below its best one that a later path tries
 MORE = 2  # after a search found K, up to MORE * K + MORE**2 components are tried,
 AT_LEAST = 10  # or so many: paths from fewer miss groups beside broad directions
 DECISIVE = 3.0  # nats: odds of 20 to 1
@@ -61,8 +62,10 @@ class Choice:
         as the best number so far asks for more components. If the first half of the
         paths agree, at least two, the others are left out. The bound chooses the prior
         at each start; its scale then follows each merger. A path that has not reached
-        the criterion `least` ends where mergers can hardly reach it. Results in `known`
-        are not computed again. There are at least two `seeds`, one for each path.
+        the criterion `least` ends where mergers can hardly reach it. Later paths end
+        below their best number, as the first one has all smaller ones. Results in
+        `known` are not computed again. There are at least two `seeds`, one for each
+        path.
         """
         rows = X, sample_weight
         total = X.shape[0] if sample_weight is None else sample_weight.sum()
@@ -78,6 +81,8 @@ class Choice:
             fit = chosen.ascend(state, *rows, **brief)
             fits, best = {n_components: fit}, self.of(fit)
             for K in range(n_components - 1, 0, -1):
+                if seed != seeds[0] and min(first, best_number(fits) - PAST) > K:
+                    break
                 if best < least and self.of(fit) + self.most_by_mergers(fit) < least:
                     break
                 state, _ = best_merge(fit, *rows)
@@ -86,12 +91,15 @@ class Choice:
                 best = max(best, self.of(fit))
             return fits
 
+        def best_number(fits):
+            return max(fits, key=lambda K: self.of(fits[K]))
+
         def run(start):
             key = id(mixture), *start
             return remembered(known, key, lambda: path(*start))
 
         def needed(fits):
-            return min(most, few_more(max(fits, key=lambda K: self.of(fits[K]))))
+            return min(most, few_more(best_number(fits)))
 
         def agree(paths):
             fits = [max(path.values(), key=self.of) for path in paths]

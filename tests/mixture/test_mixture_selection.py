@@ -337,3 +337,13 @@ def test_two_searches_are_enough_for_separated_groups():
     )
     assert two.elbo_path_ == three.elbo_path_
     assert two.n_components_ == six.n_components_ == 4
+
+
+@pytest.mark.parametrize("n_groups", [2, 16])
+def test_the_criterion_of_all_numbers_up_to_the_largest_one_is_known(n_groups):
+    """Later paths end below their best number: the first one has all smaller ones."""
+    X = np.random.default_rng(1).normal(size=(20 * n_groups, 2))
+    X += 12.0 * np.column_stack(divmod(np.arange(len(X)) % n_groups, 4))
+    path = TemperedVBGaussianMixture("auto", random_state=0).fit(X).elbo_path_
+    assert list(path) == list(range(1, 1 + max(path)))
+    assert max(path, key=path.get) == n_groups
