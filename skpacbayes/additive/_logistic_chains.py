@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.special import expit
 
-from .._kernels.logistic import log_likelihood, move_along_lines
+from .._kernels.logistic import log_likelihood
 from ..certificates.additive import precision_factor
 from ._chain import log_binomial
 from ._conditional_draws import (
@@ -15,6 +15,7 @@ from ._conditional_draws import (
     STEP,
     draw_slab,
     multiply,
+    slice_draw,
 )
 from ._rated_chain import MOVES, Draw, DrawnChain, RatedChain
 
@@ -108,6 +109,7 @@ class LogisticChain(RatedChain):
            Letters 19.
         """
         draw, rng, scores = self.draw, self.rng, self.scores
+        step = STEP * self.slab_scale
         count = len(draw.columns)
         if count == 0:
             return
@@ -115,14 +117,20 @@ class LogisticChain(RatedChain):
         turns = rng.standard_normal((n_lines, 1 + count))
         of_one = owners == owners[rng.integers(count, size=n_lines)][:, None]
         turns[:, 1:] *= of_one | (rng.random(n_lines) > SHARE_ONE)[:, None]
-        point = np.concatenate([[draw.intercept], draw.coefficients])
-        ridges = np.full(len(point), self.prior.ridge)
+        changes = turns[:, :1] + turns[:, 1:] @ rows
+        ridges = np.full(1 + count, self.prior.ridge)
         ridges[0] = 1 / INTERCEPT_VARIANCE
-        step, rest = STEP * self.slab_scale, np.empty_like(scores)
-        likelihood = self._signs, self.weights
-        move_along_lines(
-            turns, point, ridges, rows, scores, rest, step, likelihood, rng
-        )
+        precisions = ridges * turns
+        squares = np.einsum("ij,ij->i", precisions, turns).tolist()
+        point = np.concatenate([[draw.intercept], draw.coefficients])
+        for line in range(n_lines):
+            along = self._along(scores, changes[line])
+            square, slope = squares[line], float(precisions[line] @ point)
+            t = slice_draw(
+                lambda t: along(t) - (0.5 * square * t + slope) * t, 0.0, step, rng
+            )
+            point += t * turns[line]
+            scores = scores + t * changes[line]
         self.draw = draw._replace(intercept=point[0], coefficients=point[1:])
         self.effects = point[1:] @ rows
 
