@@ -143,9 +143,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         if posterior.ridge is not None:
             return orders, posterior.weights.copy()
         orders, group = np.unique(orders, axis=0, return_inverse=True)
-        weights = np.bincount(group.ravel(), weights=posterior.weights)
-        order = np.argsort(-weights, kind="stable")
-        return orders[order], weights[order]
+        counts = np.bincount(group.ravel(), weights=posterior.counts)
+        order = np.argsort(-counts, kind="stable")
+        return orders[order], counts[order] / counts.sum()
 
     def _dictionary(self, rows, whole=False, bounded=False):
         """Return functions of the variables, on the range of rows unless it is given.

@@ -36,8 +36,10 @@ class Posterior:
 
     Attributes
     ----------
+    counts : ndarray of shape (n_models,)
+        Numbers of draws of the models, the largest first.
     weights : ndarray of shape (n_models,)
-        Probabilities of the models, the most probable first.
+        Probabilities of the models.
     columns : ndarray of shape (n_models, largest)
         Functions of each model, ascending, padded with -1.
     means : ndarray of shape (n_models, largest)
@@ -77,7 +79,8 @@ class Posterior:
             factors, means = noise_factors(prior, fits), unit * means
             self._gram = among(self.visited)
         order = np.argsort(-counts, kind="stable")
-        self.weights, self.columns = (counts / counts.sum())[order], columns[order]
+        self.counts, self.columns = counts[order], columns[order]
+        self.weights = self.counts / self.counts.sum()
         self.means, self.log_weights = means[order], log_weights[order]
         self.variances = (unit**2 * factors)[order]
         self.shape, self.freedom = shape, prior.freedom
@@ -89,7 +92,8 @@ class Posterior:
 
     def inclusion(self):
         """Return inclusion probabilities of functions, (n_features, max_order)."""
-        return self._spread(np.broadcast_to(self.weights[:, None], self.columns.shape))
+        counts = np.broadcast_to(self.counts[:, None], self.columns.shape)
+        return self._spread(counts) / self.counts.sum()  # exact: 1 if in all draws
 
     def mean(self):
         """Return the posterior mean of the coefficients, (n_features, max_order)."""

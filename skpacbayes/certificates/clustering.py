@@ -261,7 +261,8 @@ def _cheapest_balls(centers, support, temperature, n_samples, prior, loss):
     if prior.tail > 0:
         low = math.log(gain / (4 * prior.tail * spread.sum())) / 2
         low = min(low, math.log(gain / (2 * price)) / power)
-        log_radius = brentq(slope, low, log_radius)
+        # Wider by 1 at both ends, where rounding cannot change the sign of the slope.
+        log_radius = brentq(slope, low - 1.0, log_radius + 1.0)
     log_radius = min(log_radius, math.log(room))
     ball = math.exp(log_radius)
     tails = np.log1p((squares + square_moment * ball**2) / prior.width).sum()

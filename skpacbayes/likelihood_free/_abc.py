@@ -735,6 +735,12 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 "All summaries are constant, and say nothing about the parameters: "
                 "check the simulator."
             )
+        all_equal = (table.least == table.most).all()
+        if table.n_rows > 1 and all_equal:
+            warn_user(
+                "All parameters are equal, and so are those of the posterior: check "
+                "the prior from which the simulations were drawn."
+            )
         metric = "mad" if self.metric == "cv" else self.metric
         settings = Settings(self, table, self._support, metric)
         if settings.compares and table.n_rows > 1:
@@ -744,6 +750,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 settings = other
                 found = validated(settings, table, found.pairs, found.weights)
             settings.adopt(found)
+            if self.bandwidth == "cv" and not all_equal:
+                found.warn_at_the_end()
             self._warn_of_unrelated(table, settings, found)
         return settings
 

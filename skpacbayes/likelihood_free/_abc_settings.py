@@ -68,8 +68,6 @@ class Settings:
         self.chosen, self.cv_table = found.best(), found.as_table()
         if self.local:
             self.validation = found
-        if self.bandwidth == "cv":
-            found.warn_at_the_end()
 
     def check_neighbors(self, total):
         """Raise ValueError if `n_neighbors` is larger than the table."""

@@ -65,7 +65,7 @@ class TemperatureChoice:
         """
         gains = self.gains(X, sample_weight, n_jobs)
         means = gains.mean(axis=1)
-        errors = gains.std(axis=1, ddof=1) / np.sqrt(gains.shape[1])
+        errors = gains.std(axis=1) / np.sqrt(max(gains.shape[1] - 1, 1))
         best = means.argmax()
         return self.temperatures[best if means[best] > ERRORS * errors[best] else 0]
 

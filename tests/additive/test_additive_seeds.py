@@ -98,3 +98,34 @@ def test_a_probability_near_one_half_is_told_of():
     found = [other.inclusion_probabilities_[4] for other, _ in fits]
     # Deviations of 20 seeds and of 20 batches: each has a relative error of about .2.
     assert 1 / 2.5 < np.std(found, ddof=1) / model.inclusion_errors_[4] < 2.5
+
+
+@pytest.mark.filterwarnings("ignore")  # short chains
+@pytest.mark.parametrize("n_iter", [49, 60, 107])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "public",
+    [
+        SparseAdditiveGibbsClassifier,
+        SparseAdditiveGibbsPoissonRegressor,
+        SparseAdditiveGibbsRanker,
+        SparseAdditiveGibbsRegressor,
+    ],
+)
+def test_probabilities_are_exact_shares_of_the_draws(public, n_classes, n_iter):
+    """One if a variable is in all of them, so that no threshold leaves it out."""
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    y = np.digitize(X[:, 0], [0.0] if n_classes == 2 else [-0.5, 0.5])
+    if public is SparseAdditiveGibbsRanker:
+        y = y > 0
+    options = {"n_iter": n_iter, "burn_in": 20, "random_state": 0}
+    if public is not SparseAdditiveGibbsRanker:
+        options["interactions"] = [(0, 1)]
+    model = public(**options).fit(X, y)
+    found = [model.inclusion_probabilities_, getattr(model, "pair_probabilities_", [])]
+    shares = np.concatenate(found) * 2 * n_iter  # of two chains
+    np.testing.assert_allclose(shares, shares.round(), rtol=0, atol=1e-9)
+    assert model.inclusion_probabilities_[0] == 1.0
+    assert model.get_support(threshold=1.0)[0]
+    assert max(shares) <= 2 * n_iter
+    assert 0.0 < model.model_weights_.max() <= 1.0

@@ -281,6 +281,28 @@ def test_best_balls_minimise_the_price():
             assert cheapest >= price.min() - 1e-3 * k * d
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("unit", 10.0 ** np.arange(-14, -3, 2))
+def test_best_balls_of_a_prior_much_wider_than_the_rows_are_those_of_a_uniform_one(
+    unit, loss
+):
+    """Also where the tails of the prior are lost in rounding."""
+    power = 2 if loss == "squared_euclidean" else 1
+    centers = unit * np.random.default_rng(0).uniform(-1, 1, size=(2, 3))
+    moved = [
+        clustering._cheapest_balls(
+            centers,
+            5 * unit,
+            unit**-power,
+            50,
+            clustering._center_prior(prior, 1.0, 5 * unit, 3),
+            loss,
+        )[0]
+        for prior in PRIORS
+    ]
+    assert moved[1] == pytest.approx(moved[0], rel=max(unit, 1e-9))
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("prior", PRIORS)

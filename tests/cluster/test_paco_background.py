@@ -97,6 +97,24 @@ def test_tails_of_clusters_are_no_background(noise, most, stream):
         assert false < most * rate
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("n_rows", "share"), [(30, 0.043), (100, 0.015)])
+def test_few_rows_give_more_false_alarms_at_new_rows(n_rows, share):
+    """The guide's shares at a rate of .01, within four standard errors of 20 fits.
+
+    The share of a fit to 30 rows has a standard deviation of about .033, and of one to
+    100 rows of .006, on the 40 tables that the guide's numbers come from.
+    """
+    found = []
+    for seed in range(200, 220):
+        rng = np.random.default_rng(seed)
+        model = PACOClusterer(random_state=0).fit(clusters("normal", n_rows, rng))
+        others = clusters("normal", 2000, rng)
+        found.append((model.predict(others, false_alarm_rate=0.01) == -1).mean())
+    error = {30: 0.033, 100: 0.006}[n_rows] / math.sqrt(20)
+    assert abs(np.mean(found) - share) < 4 * error
+
+
 def test_the_density_of_rows_and_background_is_one():
     """By quadrature, over the box of the rows, in which all clusters lie."""
     rng = np.random.default_rng(3)

@@ -1,12 +1,14 @@
 """A fitted estimator can be looked at, for every value of every string option."""
 
+import contextlib
 import functools
 import inspect
 import re
 import warnings
 
+import numpy as np
 import pytest
-from cases import ESTIMATORS, cheap, fitted, learn, rows
+from cases import ESTIMATORS, X, cheap, fitted, learn, rows
 from numpydoc.docscrape import ClassDoc
 from sklearn.utils._param_validation import StrOptions
 
@@ -21,6 +23,7 @@ CASES = [pytest.param(name, {}, id=name) for name in ESTIMATORS] + [
 
 METHODS = ["fit", "partial_fit"]
 
+
 # Attributes of the rows of `fit`, that a stream does not keep, as the docstrings say.
 OF_FIT_ALONE = {
     "PACOClusterer": {"labels_", "inertia_"},
@@ -32,6 +35,9 @@ OF_FIT_ALONE = {
 def attributes_of(public):
     """Return the names of the documented attributes."""
     return {part.name for part in ClassDoc(public)["Attributes"]}
+
+
+PROBABILITIES = re.compile("prob|share|rate_$|weights_$|importances|transmat")
 
 
 @pytest.mark.parametrize(
@@ -86,3 +92,29 @@ def test_an_estimator_that_is_not_fitted_can_be_looked_at(name):
     for attribute in dir(estimator):
         hasattr(estimator, attribute)
     inspect.getmembers(estimator)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize(("name", "parameters"), CASES)
+def test_few_rows_are_learnt_or_refused_in_words(name, parameters, n):
+    """With every option, and with no warning but those to users."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of few rows
+        with contextlib.suppress(ValueError):
+            learn(cheap(name, **parameters), "fit", *rows(n))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_probabilities_are_between_zero_and_one(name):
+    """Those of attributes and of methods, with no excess by rounding."""
+    estimator = fitted(name)
+    known = [
+        getattr(estimator, attribute)
+        for attribute in filter(PROBABILITIES.search, attributes_of(type(estimator)))
+        if hasattr(estimator, attribute)
+    ]
+    for method in ("predict_proba", "outlier_scores"):
+        if hasattr(estimator, method):
+            known.append(getattr(estimator, method)(X))
+    for values in known:
+        assert ((np.asarray(values) >= 0.0) & (np.asarray(values) <= 1.0)).all()

@@ -57,7 +57,9 @@ def hard_tables():
 
 # Densities that are infinite, or those of the prior: the warnings are right.
 @pytest.mark.filterwarnings(
-    "ignore:bandwidth='cv' chose", "ignore:All summaries are constant"
+    "ignore:bandwidth='cv' chose",
+    "ignore:All summaries are constant",
+    "ignore:All parameters are equal",
 )
 @pytest.mark.parametrize("metric", ["cv", "mad", "whiten", "regression", None])
 @pytest.mark.parametrize(
@@ -273,3 +275,17 @@ def test_answers_do_not_depend_on_the_unit_of_summaries(unit):
         for u in (unit, 1.0)
     )
     assert_allclose(own, same, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("metric", ["cv", "mad", "whiten", "regression", None])
+@pytest.mark.parametrize("n_parameters", [1, 2])
+def test_parameters_that_are_all_equal_are_named(n_parameters, metric, method):
+    """And no advice on the bandwidth, of which there is no right one."""
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    y = np.full((1000, n_parameters), 3.0)
+    estimator = ABCPosteriorKDE(metric=metric, n_validation=30, random_state=0)
+    with pytest.warns(UserWarning, match="All parameters are equal") as caught:
+        getattr(estimator, method)(X, y)
+    assert len(caught) == 1
+    np.testing.assert_allclose(estimator.predict(X[:3]), y[:3])
