@@ -109,8 +109,7 @@ class LogisticChain(RatedChain):
            Letters 19.
         """
         draw, rng, scores = self.draw, self.rng, self.scores
-        step = STEP * self.slab_scale
-        count = len(draw.columns)
+        count, step = len(draw.columns), STEP * self.slab_scale
         if count == 0:
             return
         owners, rows = draw.columns // self.values.shape[1], self._flat[draw.columns]
@@ -124,15 +123,18 @@ class LogisticChain(RatedChain):
         squares = np.einsum("ij,ij->i", precisions, turns).tolist()
         point = np.concatenate([[draw.intercept], draw.coefficients])
         for line in range(n_lines):
-            along = self._along(scores, changes[line])
-            square, slope = squares[line], float(precisions[line] @ point)
-            t = slice_draw(
-                lambda t: along(t) - (0.5 * square * t + slope) * t, 0.0, step, rng
-            )
+            slope = float(precisions[line] @ point)
+            density = self._density_along(scores, changes[line], squares[line], slope)
+            t = slice_draw(density, 0.0, step, rng)
             point += t * turns[line]
             scores = scores + t * changes[line]
         self.draw = draw._replace(intercept=point[0], coefficients=point[1:])
         self.effects = point[1:] @ rows
+
+    def _density_along(self, scores, change, square, slope):
+        """Return the log density on a line, with the prior's square and slope there."""
+        likelihood = self._along(scores, change)
+        return lambda t: likelihood(t) - (0.5 * square * t + slope) * t
 
     def change_model(self):
         """Propose to add, delete or exchange a variable, without the rates.

@@ -19,6 +19,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
     _conditional_draws,
+    _logistic_chains,
     _rated_chain,
 )
 from skpacbayes.additive._chain import Prior
@@ -225,9 +226,9 @@ def test_the_slab_of_two_classes_is_the_most_probable(factor, monkeypatch):
 
 
 def advance(chain, with_rates):
-    """Draw the coefficients, and the model given the rates or without them."""
+    """Draw the coefficients, and the model given the rates or, often, without them."""
     chain.sweep(2 if with_rates else 0)
-    if not with_rates:
+    for _ in range(0 if with_rates else 4):
         chain.change_model()
 
 
@@ -268,7 +269,7 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(
 
 def test_geweke_joint_distribution(monkeypatch):
     """Labels drawn from the scores, scores from the labels: the prior must come out."""
-    for module in (_conditional_draws, _rated_chain):
+    for module in (_conditional_draws, _logistic_chains, _rated_chain):
         monkeypatch.setattr(module, "INTERCEPT_VARIANCE", 1.0)
     values, positive, _, ranks = cells()
     rng = np.random.default_rng(0)
