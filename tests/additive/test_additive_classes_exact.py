@@ -2,7 +2,7 @@
 
 A mean over a chain is compared with the exact one in units of its standard error,
 which the means of 40 batches give. Every such score is below 5 in absolute value: by
-Student's law with 39 degrees of freedom a right chain fails one of the 65 comparisons
+Student's law with 39 degrees of freedom a right chain fails one of the 69 comparisons
 with probability below 1e-3.
 """
 
