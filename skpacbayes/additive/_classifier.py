@@ -57,10 +57,10 @@ class SparseAdditiveGibbsClassifier(
         prior probability, so that fewer are selected.
     slab_scale : "auto" or float, default="auto"
         Prior standard deviation of a coefficient, in log odds; the k-th function of a
-        variable has standard deviation 1 / k. "auto": its prior is 1 plus an
-        exponential variable of mean 1; for two classes it is the most probable value in
-        a short run, for more classes it is drawn by the chains. Under "pac" it is 1, as
-        the prior must not depend on the rows.
+        variable has standard deviation 1 / k. "auto": it has the density 2 / s^3 on s
+        >= 1, of mean 2; for two classes it is the most probable value, on a log scale,
+        in a short run, for more classes it is drawn by the chains. Under "pac" it is 1,
+        as the prior must not depend on the rows.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         lambda, the weight of the mean log loss. "likelihood": the total weight of the
         rows, which gives the posterior of logistic regression. "pac", for two classes:
@@ -176,10 +176,11 @@ class SparseAdditiveGibbsClassifier(
     exp(-lambda R) is a product of logistic likelihoods to a power b, and so a mixture
     of Gaussian ones over Pólya-Gamma rates of shape b [2]_: a chain draws the rates
     given the scores, then moves between models with coefficients and intercept
-    integrated out, as in regression, then draws these. The norm of all coefficients,
-    which mixes slowly given the rates, is updated without them before and after. The
-    draws of the rates are exact for integer b, as at "likelihood" without weights, and
-    otherwise have negligible error.
+    integrated out, as in regression, then draws these. Where classes are nearly
+    separable, the coefficients mix slowly given the rates: the norm of all of them is
+    updated without the rates before, and the coefficients along random lines after,
+    both by slice sampling. The draws of the rates are exact for integer b, as at
+    "likelihood" without weights, and otherwise have negligible error.
 
     `certificate` bounds the log loss by Catoni's theorem [3]_. Its observed risk is
     estimated by the chains, not by exact draws; its divergence is an upper bound.

@@ -11,6 +11,7 @@ from scipy.special import expit, ndtr
 from .._kernels.polya_gamma import CUT, RIGHT_RATE, add_polya_gamma
 
 INTERCEPT_VARIANCE = 100.0  # of the prior of the intercept, a log odds
+SLAB_TAIL = 2  # of the prior of the slab's scale, whose mean is 2
 # Of Pólya-Gamma variables.
 N_TERMS = 8  # of the series of gammas, where the shape is not whole
 LARGEST_COUNT = 64  # beyond this shape the series is faster, and as accurate
@@ -101,19 +102,13 @@ def _series(shapes, tilts, rng):
 
 
 def log_slab_prior(log_scale):
-    """Return the log prior of the log slab scale, which is 1 plus an exponential [1]_.
+    """Return the log prior of the log slab scale: Pareto's, of density 2 / scale^3.
 
-    The tail must not be heavier: with separable classes, the posterior mean of the
-    coefficients would not exist under a half-Cauchy scale. A scale near 0 would put
-    variables without effects in the model.
-
-    References
-    ----------
-    .. [1] D. Simpson, H. Rue, A. Riebler, T. G. Martins and S. H. Sørbye (2017).
-       Penalising model component complexity: a principled, practical approach to
-       constructing priors. Statistical Science 32.
+    The scale is at least 1: a smaller one would put variables without effects in the
+    model. The tail must not be heavier: with separable classes, the posterior mean of
+    the coefficients would not exist under a half-Cauchy scale.
     """
-    return log_scale - math.exp(log_scale) if log_scale >= 0.0 else -math.inf
+    return -SLAB_TAIL * log_scale if log_scale >= 0.0 else -math.inf
 
 
 def draw_slab(chains, rng):
@@ -142,10 +137,9 @@ def draw_slab(chains, rng):
 def most_probable_slab(chain, n_sweeps):
     """Return the most probable slab scale, by a short run of a chain.
 
-    Stochastic EM [1]_: after each sweep, the scale maximises its posterior given
-    averages of the draws so far, recent ones mostly. Its prior is 1 plus an exponential
-    variable of mean 1. It is 1 where the coefficients are smaller than that, or there
-    are none.
+    Stochastic EM [1]_: after each sweep, the log scale maximises its posterior given
+    averages of the draws so far, recent ones mostly. It is 0 where the coefficients are
+    smaller than that, or there are none.
 
     Parameters
     ----------
@@ -166,8 +160,7 @@ def most_probable_slab(chain, n_sweeps):
         current = np.array([len(coefficients), coefficients @ coefficients])
         averages += (current - averages) * min(1.0, 2 / sweep)
         count, square = averages
-        # Where -count log s - square / (2 s^2) - s has its maximum.
-        scale = max(1.0, np.roots([1.0, count, 0.0, -square]).real.max())
+        scale = max(1.0, math.sqrt(square / (count + SLAB_TAIL)))
         chain.prior = chain.prior.rescaled(scale**2)
     return float(scale)
 

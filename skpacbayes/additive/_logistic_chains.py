@@ -5,12 +5,19 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs, dtrtrs
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
+from .._kernels.logistic import log_likelihood
 from ..certificates.additive import precision_factor
 from ._chain import log_binomial
-from ._conditional_draws import INTERCEPT_VARIANCE, draw_slab, multiply
-from ._rated_chain import Draw, DrawnChain, RatedChain
+from ._conditional_draws import (
+    INTERCEPT_VARIANCE,
+    STEP,
+    draw_slab,
+    multiply,
+    slice_draw,
+)
+from ._rated_chain import MOVES, Draw, DrawnChain, RatedChain
 
 LOG_2_PI = math.log(2 * math.pi)
 # Of moves between models without rates: decrement of the log density at which Newton's
@@ -19,6 +26,8 @@ ARRIVED, MOST_STEPS, MORE_STEPS = 1e-8, 50, 2
 # Power of the gain in the probability that a function is added, which is mixed with a
 # uniform one.
 SHARPNESS, SHARE_EVEN = 0.7, 0.1
+SHARE_ONE = 0.7  # of the lines in the coefficients of one variable
+N_LINES = 4  # lines along which the coefficients are drawn in a sweep, without rates
 
 
 class Normal(NamedTuple):
@@ -71,7 +80,61 @@ class LogisticChain(RatedChain):
         return self._log_likelihood_of(self.scores)
 
     def _log_likelihood_of(self, scores):
-        return self.weights @ log_expit(self._signs * scores)
+        return self._along(scores, scores)(0.0)
+
+    def _along(self, start, direction):
+        """Return the log likelihood on a line of scores, a function of a number."""
+        signs, weights = self._signs, self.weights
+        return lambda length: log_likelihood(start, direction, length, signs, weights)
+
+    def sweep(self, n_moves=MOVES):
+        """Draw the norm, then all else, then along lines."""
+        self.draw_length()
+        self._move(n_moves)
+        self.draw_along_lines(N_LINES)
+
+    def draw_along_lines(self, n_lines):
+        """Draw coefficients and intercept along random lines, given the model [1]_.
+
+        The rates are not used: if classes are nearly separable, the likelihood is flat
+        over a range of scores that is wide against steps given the rates. The direction
+        of a line is normal in the intercept and in the coefficients of one variable, or
+        of all, as the number drawn for it says. So it does not depend on the current
+        draw, and slice sampling along the line leaves the posterior invariant.
+
+        References
+        ----------
+        .. [1] M.-H. Chen and B. W. Schmeiser (1996). General hit-and-run Monte Carlo
+           sampling for evaluating multidimensional integrals. Operations Research
+           Letters 19.
+        """
+        draw, rng, scores = self.draw, self.rng, self.scores
+        count, step = len(draw.columns), STEP * self.slab_scale
+        if count == 0:
+            return
+        owners, rows = draw.columns // self.values.shape[1], self._flat[draw.columns]
+        turns = rng.standard_normal((n_lines, 1 + count))
+        of_one = owners == owners[rng.integers(count, size=n_lines)][:, None]
+        turns[:, 1:] *= of_one | (rng.random(n_lines) > SHARE_ONE)[:, None]
+        changes = turns[:, :1] + turns[:, 1:] @ rows
+        ridges = np.full(1 + count, self.prior.ridge)
+        ridges[0] = 1 / INTERCEPT_VARIANCE
+        precisions = ridges * turns
+        squares = np.einsum("ij,ij->i", precisions, turns).tolist()
+        point = np.concatenate([[draw.intercept], draw.coefficients])
+        for line in range(n_lines):
+            slope = float(precisions[line] @ point)
+            density = self._density_along(scores, changes[line], squares[line], slope)
+            t = slice_draw(density, 0.0, step, rng)
+            point += t * turns[line]
+            scores = scores + t * changes[line]
+        self.draw = draw._replace(intercept=point[0], coefficients=point[1:])
+        self.effects = point[1:] @ rows
+
+    def _density_along(self, scores, change, square, slope):
+        """Return the log density on a line, with the prior's square and slope there."""
+        likelihood = self._along(scores, change)
+        return lambda t: likelihood(t) - (0.5 * square * t + slope) * t
 
     def change_model(self):
         """Propose to add, delete or exchange a variable, without the rates.
@@ -209,8 +272,8 @@ class LogisticChain(RatedChain):
             return np.log(shares)
 
     def _along_length(self):
-        scores, known = self.draw.intercept + self.effects, self.offsets
-        return lambda factor: self._log_likelihood_of(factor * scores + known)
+        scores = self.draw.intercept + self.effects
+        return self._along(np.broadcast_to(self.offsets, scores.shape) + 0.0, scores)
 
 
 class SoftmaxChain(DrawnChain):

@@ -238,7 +238,7 @@ def test_copies_of_rows_are_not_taken_for_rough_effects(kind):
     y = y if kind is SparseAdditiveGibbsRegressor else y > 0
     for chosen in (rng.integers(400, size=400), np.repeat(np.arange(400), 2)):
         warned_of_roughness(kind, X[chosen], y[chosen], False)
-    X, y = wave(kind, 400)
+    X, y = wave(kind)
     X[::9, 3] = np.nan
     warned_of_roughness(kind, np.r_[X, X], np.r_[y, y], True)
     labels = np.arange(90) % 2

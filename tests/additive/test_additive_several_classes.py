@@ -134,7 +134,7 @@ def test_the_chain_follows_the_posterior(exponent, repeated):
 
 
 def test_a_drawn_slab_follows_the_posterior(monkeypatch):
-    """One scale of all classes: models and the scale, by Gauss-Laguerre in the scale.
+    """One scale of all classes: models and the scale, by Gauss-Legendre in its inverse.
 
     With five nodes in each other dimension, models have their probabilities to .002.
     """
@@ -142,8 +142,9 @@ def test_a_drawn_slab_follows_the_posterior(monkeypatch):
     nodes, rule = np.polynomial.hermite_e.hermegauss(5)
     monkeypatch.setattr(f"{__name__}.NODES", nodes)
     monkeypatch.setattr(f"{__name__}.LOG_HERMITE", np.log(rule))
-    scales, rule = np.polynomial.laguerre.laggauss(8)
-    scales += 1.0
+    inverses, rule = np.polynomial.legendre.leggauss(8)
+    inverses = 0.5 + 0.5 * inverses
+    scales, rule = 1 / inverses, rule * inverses  # its density is 2 / scale^3
     logs = []
     for deviation in scales:
         monkeypatch.setattr(f"{__name__}.VARIANCE", deviation**2)
