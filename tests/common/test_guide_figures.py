@@ -365,7 +365,7 @@ QUOTED = {
         (
             "mixture_r_tables",
             "Summary",
-            "in {161}. The median gain over BIC's is {1.377} nats a row, in {2.54} "
+            "in {161}. The median gain over BIC's is {1.377} nats a row, in {2.25} "
             "times the time. In {3} it is more than 0.02 nats below",
             [
                 '"auto" > above both others',
