@@ -16,7 +16,7 @@ SLAB_TAIL = 2  # of the prior of the slab's scale, whose mean is 2
 N_TERMS = 8  # of the series of gammas, where the shape is not whole
 LARGEST_COUNT = 64  # beyond this shape the series is faster, and as accurate
 FAR = 30.0  # half tilt from which the probability beyond the cut is below 1e-110
-STEP = 0.5  # of slice sampling of the log norm of the coefficients
+STEP = 0.5  # first interval of slice sampling, of a log or, on a line, over the slab
 # Largest number of slice-sampling steps to each side. Slices of the posterior are far
 # shorter; the limit prevents an endless loop from a start of nearly zero density.
 MOST_STEPS = 200

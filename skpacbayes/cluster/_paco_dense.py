@@ -180,13 +180,4 @@ def _merged(problem, groups, shape, log_uniform):
     )
     background = max(1.0 - start.shares.sum(), _LEAST_BACKGROUND)
     state = EMState(problem, start, shape, True, math.inf, background, log_uniform)
-    while state.k:
-        state.run(_ITERATIONS, _TOLERANCE)
-        if not math.isfinite(state.log_likelihoods[0]):
-            return
-        if state.keep_alive():
-            continue
-        yield state.mixture()
-        if state.k == 1:
-            return
-        state.merge(1)
+    yield from state.merged(max_iter=_ITERATIONS, tolerance=_TOLERANCE)

@@ -430,6 +430,22 @@ class EMState:
         if before > 0:
             self.spreads *= np.trace(self.scatter) / before
 
+    def merged(self, n_mergers=lambda k: 1, max_iter=3, tolerance=0.02):
+        """Yield mixtures with fewer and fewer components, with EM between mergers.
+
+        `n_mergers`: the number of pairs that are merged at once, of k components.
+        """
+        while self.k:
+            self.run(max_iter, tolerance)
+            if not math.isfinite(self.log_likelihoods[0]):
+                return
+            if self.keep_alive():
+                continue
+            yield self.mixture()
+            if self.k == 1:
+                return
+            self.merge(n_mergers(self.k))
+
     def keep_alive(self):
         """Drop the components without rows; return how many were dropped."""
         alive = self.masses[: self.k] >= min(1.0, 0.5 * self.problem.n_rows)

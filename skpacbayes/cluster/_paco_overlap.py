@@ -135,18 +135,12 @@ def _problem(rows, weights):
 
 def _fitted(part, mixture):
     """Return a mixture of the same kind and number of clusters, or None."""
-    k, kind = mixture.n_clusters, mixture.kind
-    start = Tree(part, mixture.shape).mixture(int(1.5 * k) + 6)
-    state = part.state(start, *kind)
-    while True:
-        state.run(3, 0.02)
-        if not math.isfinite(state.log_likelihoods[0]):
-            return None
-        if state.keep_alive():
-            continue
-        if state.k <= k:
-            return part.fit(state.mixture(), *kind, _MAX_ITER)
-        state.merge(1)
+    kind = mixture.kind
+    start = Tree(part, mixture.shape).mixture(int(1.5 * mixture.n_clusters) + 6)
+    for found in part.state(start, *kind).merged():
+        if found.n_clusters <= mixture.n_clusters:
+            return part.fit(found, *kind, _MAX_ITER)
+    return None
 
 
 def standard_errors_above(problem, mixture, fewer):
@@ -171,8 +165,8 @@ def standard_errors_above(problem, mixture, fewer):
     centers = mixture.centers
     scale = math.sqrt(mixture.scales.mean())
     sums, effects = 0.0, np.zeros(len(rows))
-    places = centers @ np.linalg.inv(mixture.coordinates) @ fewer.coordinates
-    owners = fewer.log_densities(places).argmax(axis=1)
+    change = np.linalg.inv(mixture.coordinates) @ fewer.coordinates
+    owners = fewer.log_densities(centers @ change).argmax(axis=1)
     for first, second in neighbours(centers):
         if owners[first] != owners[second]:
             continue

@@ -81,11 +81,11 @@ def find_mixture(everything, shapes, kind=None):
     if everything.n_rows < 2 * everything.d:  # too few for a covariance
         shapes = tuple(shape for shape in shapes if shape != "tied") or shapes
     everything.has_axes = shapes != ("tied",)
+    shape = shapes[0] if kind is None else kind[0]
+    search = Search(everything, *_tree_and_size(everything, shape))
     if kind is None:
-        search = Search(everything, shapes[0])
         search.fit_all_kinds(shapes)
     else:
-        search = Search(everything, kind[0])
         search.fit_one_kind(kind, shapes)
     best, kind, *others = choose(search, shapes, kind is None)
     n_doubtful, has_modes = 0, False
@@ -140,16 +140,13 @@ class Search:
     counts; `by_density`: whether the likelihood of the rows alone chose it.
     """
 
-    def __init__(self, everything, shape, n_clusters=None):
-        self.everything = everything
-        self.tree, self.n_clusters = _tree_and_size(everything, shape)
-        if n_clusters is not None:
-            self.n_clusters = n_clusters
-        wanted = min(_POINTS_OF_CLUSTER * self.n_clusters, _MOST_POINTS)
+    def __init__(self, everything, tree, n_clusters):
+        self.everything, self.tree, self.n_clusters = everything, tree, n_clusters
+        wanted = min(_POINTS_OF_CLUSTER * n_clusters, _MOST_POINTS)
         evidence = min(everything.n_rows, max(_EVIDENCE_ROWS, wanted))
         self.problem = problem = everything.subset(max(_POINTS, wanted), evidence)
         self.most_clusters = _most_clusters(problem)
-        self.n_start = _n_start(problem, self.n_clusters)
+        self.n_start = _n_start(problem, n_clusters)
         self.skewed, self.radial = SkewedClusters(problem), RadialNoise(problem)
         self.common = CommonColumns(problem)
         self.solutions, self.covariances = {}, {}
@@ -159,8 +156,10 @@ class Search:
 
     def wider(self, shape, best):
         """Return a search of more points, with the mixture `best` only."""
-        most = _MOST_POINTS // _POINTS_OF_CLUSTER
-        wider = Search(self.everything, shape, most)
+        tree = self.tree
+        if tree.shape != shape:
+            tree, _ = _tree_and_size(self.everything, shape)
+        wider = Search(self.everything, tree, _MOST_POINTS // _POINTS_OF_CLUSTER)
         wider.n_start = self.n_start
         mixture = wider.problem.fit(best, *best.kind, 12)
         if mixture is None:
@@ -445,22 +444,18 @@ class Search:
 
     def merge_down(self, start, kind, fewest, one_by_one=False):
         """Merge the components of `start` down to `fewest`, with EM between mergers."""
-        state = self.problem.state(start, *kind)
+
+        def n_mergers(k):
+            return 1 if one_by_one else max(k // 20, 1) if k > _MANY else 1
+
         best, largest = -math.inf, start.n_clusters
-        while True:
-            state.run(3, 0.02)
-            if not math.isfinite(state.log_likelihoods[0]):
-                return
-            if state.keep_alive():
-                continue
-            mixture = state.mixture()
+        for mixture in self.problem.state(start, *kind).merged(n_mergers):
             self.keep(mixture)
-            k, evidence = state.k, mixture.evidence
+            k, evidence = mixture.n_clusters, mixture.evidence
             if evidence > best:
                 best, largest = evidence, k
             if k <= fewest or (k > _MANY and k < largest // 2):
                 return
-            state.merge(1 if one_by_one else max(k // 20, 1) if k > _MANY else 1)
 
     def descend_from_best(self):
         """Merge the components of the best mixture too, to find its smaller rivals."""
