@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from . import allocating
+from .online_joint import SCORES, SPREAD, joint_moments, workspace
 from .online_parts import (
     deviation_along,
     moderate,
@@ -136,9 +137,12 @@ def predict_probabilities(
     Z, work = np.empty((1, width)), np.empty((2, width))
     Z[:] = 0.0
     z = Z[0]
-    shares, own = np.empty(n_experts), np.empty(n_experts)
+    shares, own, n_joint = np.empty(n_experts), np.empty(n_experts), 0
+    if covariances is not None:
+        n_joint = covariances.shape[0]
+        joint_work = workspace(1, 1 + origin.shape[0])
     for i in range(X.shape[0]):
-        place(X[i], moments, origin, waves, models[0], stream, False, Z)
+        place(X[i], moments, None, waves, models[0], stream, False, Z)
         total, size = 0.0, scale_row(z, work[0])
         for output in range(n_outputs):
             weigh_scores(
@@ -147,13 +151,16 @@ def predict_probabilities(
             positive = negative = 0.0
             for e in range(n_experts):
                 k = output * n_experts + e
-                scaled = work[0, : np.int64(numbers[k, SIZE])]
-                along = size * deviation_along(
-                    models[k], covariances, k, scaled, work[1]
-                )
-                if stream[METHOD] == OGA:  # no posterior
-                    along = 0.0
-                score = moderate(own[e], along * along)
+                if covariances is not None and e < n_joint:
+                    joint_moments(covariances[e], X[i], origin, False, joint_work)
+                    a, v = joint_work[0][SCORES, 0], joint_work[1][SPREAD, 0, 0]
+                    score = moderate(a, v)
+                else:
+                    scaled = work[0, : np.int64(numbers[k, SIZE])]
+                    along = size * deviation_along(models[k], None, k, scaled, work[1])
+                    if stream[METHOD] == OGA:  # no posterior
+                        along = 0.0
+                    score = moderate(own[e], along * along)
                 small = math.exp(-abs(score))
                 likely, unlikely = 1.0 / (1.0 + small), small / (1.0 + small)
                 positive += shares[e] * (likely if score >= 0.0 else unlikely)

@@ -18,6 +18,20 @@ import numpy as np
 
 from . import allocating, kernel, part
 from .aggregation import RATE, count_losses, pool, weigh, weigh_next
+from .online_joint import (
+    SCORES,
+    SPREAD,
+    average_softmax,
+    joint_moments,
+    meet_row,
+    move,
+    rounding_of,
+    solve_step,
+    start_at,
+    tell_marginals,
+    widen,
+    workspace,
+)
 from .online_parts import (
     deviation_along,
     enter,
@@ -154,36 +168,17 @@ def solve_tilted(scores, widths, start, q, logs, log_widths):
     return constant
 
 
-@kernel
-def average_softmax(scores, variances, probabilities):
-    """Write the softmax averaged over independent scores of these moments.
-
-    It is approximated by 1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8)),
-    divided by its sum: for two classes that is the averaged sigmoid.
-    """
-    probabilities[:] = 1.0
-    for k in range(scores.shape[0]):
-        for j in range(k):
-            spread = math.sqrt(1.0 + math.pi / 8.0 * (variances[j] + variances[k]))
-            apart = (scores[j] - scores[k]) / spread
-            apart = apart if apart < 300.0 else 300.0
-            ratio = math.exp(apart if apart > -300.0 else -300.0)
-            probabilities[k] += ratio
-            probabilities[j] += 1.0 / ratio
-    total = 0.0
-    for k in range(scores.shape[0]):
-        probabilities[k] = 1.0 / probabilities[k]
-        total += probabilities[k]
-    for k in range(scores.shape[0]):
-        probabilities[k] /= total
-
-
 @part
-def _score(z, models, e, n_experts, scores, variances):
-    """Write mean and variance of the score of each class, by expert e."""
+def _score(z, models, e, n_experts, scores, variances, spread):
+    """Write mean and variance of the score of each class, by expert e.
+
+    spread : receives the variances as a diagonal matrix.
+    """
+    spread[:] = 0.0
     for k in range(scores.shape[0]):
         model = models[k * n_experts + e]
         scores[k], variances[k] = score_moments(model[MEAN], model[VARIANCE], z)
+        spread[k, k] = variances[k]
 
 
 @part
@@ -237,18 +232,23 @@ def learn_softmax(
     totals,
     predictions,
 ):
-    """Learn by implicit NGVI on the softmax loss, diagonal V: see `learn_natural`.
+    """Learn by implicit NGVI on the softmax loss: see `learn_natural`.
 
     y : numbers of classes. The first output counts the loss of an expert; nothing is
     written to `predictions`, (n_experts, n_rows).
     """
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
-    if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
+    if not enter(X, y, sample_weight, moments, None, waves, stream, Z, kept):
         return False
-    n_experts = predictions.shape[0]
+    n_experts, n_joint, beyond = predictions.shape[0], 0, False
     n_classes = models.shape[0] // n_experts
-    work = np.empty((7, n_classes))
+    work, spread = np.empty((7, n_classes)), np.empty((n_classes, n_classes))
     own, shares = np.empty(n_experts), np.ones(n_experts)
+    follows = moments.shape[1] > 0
+    if covariances is not None:
+        n_joint = covariances.shape[0]
+        joint_work = workspace(n_classes, 1 + origin.shape[0])
+        start_at(X, sample_weight, origin, numbers, follows)
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -260,16 +260,35 @@ def learn_softmax(
             weigh_next(losses[0], totals[0], shares)
         for e in range(n_experts):
             z = Z[i, : np.int64(numbers[e, SIZE])]
-            _score(z, models, e, n_experts, work[0], work[1])
-            average_softmax(work[0], work[1], work[2])
+            if covariances is not None and e < n_joint:
+                posterior = covariances[e]
+                beyond = meet_row(
+                    X[i], weight, origin, follows, posterior, numbers[e], joint_work
+                )
+                scores, spreads = joint_work[0][SCORES], joint_work[1][SPREAD]
+                average_softmax(scores, spreads, work[2])
+            else:
+                _score(z, models, e, n_experts, work[0], work[1], spread)
+                average_softmax(work[0], spread, work[2])
             own[e] = -math.log(work[2, label])
             for k in range(n_classes):
                 m, suffered = k * n_experts + e, (own[e] if k == 0 else 0.0)
                 suffer(models[m], suffered, weight, numbers[m], stream)
-            _step(z, label, weight, models, numbers, e, n_experts, stream, work)
+            if covariances is not None and e < n_joint:
+                if beyond:
+                    widen(covariances[e], X[i], origin, joint_work)
+                strength = numbers[e, TEMPERATURE] * weight
+                rounding = rounding_of(covariances[e], joint_work)
+                solve_step(label, strength, rounding, joint_work)
+                move(covariances[e], rounding, joint_work)
+            else:
+                _step(z, label, weight, models, numbers, e, n_experts, stream, work)
         if losses is not None:
             suffered, gap = pool(own, weight, losses[0], shares, totals[0, RATE])
             count_losses(suffered, gap, own, weight, losses[0], totals[0])
+    if covariances is not None:
+        for e in range(n_joint):
+            tell_marginals(covariances[e], origin, moments, e, models, stream)
     return True
 
 
@@ -296,24 +315,33 @@ def predict_softmax(
     Z, work = np.empty((1, width)), np.empty((2, width))
     Z[:] = 0.0
     z = Z[0]
-    moments_of, shares = np.empty((3, n_classes)), np.ones(n_experts)
-    scores, variances, own = moments_of[0], moments_of[1], moments_of[2]
+    scores, own, shares = np.empty(n_classes), np.empty(n_classes), np.ones(n_experts)
+    spread, n_joint = np.zeros((n_classes, n_classes)), 0
+    if covariances is not None:
+        n_joint = covariances.shape[0]
+        joint_work = workspace(n_classes, 1 + origin.shape[0])
     if losses is not None:
         weigh(losses[0], totals[0], shares)
     for i in range(X.shape[0]):
-        place(X[i], moments, origin, waves, models[0], stream, False, Z)
+        place(X[i], moments, None, waves, models[0], stream, False, Z)
         size = scale_row(z, work[0])
         for k in range(n_classes):
             probabilities[i, k] = 0.0
         for e in range(n_experts):
             if shares[e] < NEGLIGIBLE:
                 continue
+            if covariances is not None and e < n_joint:
+                joint_moments(covariances[e], X[i], origin, False, joint_work)
+                average_softmax(joint_work[0][SCORES], joint_work[1][SPREAD], own)
+                for k in range(n_classes):
+                    probabilities[i, k] += shares[e] * own[k]
+                continue
             scaled = work[0, : np.int64(numbers[e, SIZE])]
             for k in range(n_classes):
                 m = k * n_experts + e
                 scores[k] = score_of(z, models[m], numbers[m], stream)
-                along = deviation_along(models[m], covariances, m, scaled, work[1])
-                variances[k] = (size * along) * (size * along)
-            average_softmax(scores, variances, own)
+                along = deviation_along(models[m], None, m, scaled, work[1])
+                spread[k, k] = (size * along) * (size * along)
+            average_softmax(scores, spread, own)
             for k in range(n_classes):
                 probabilities[i, k] += shares[e] * own[k]

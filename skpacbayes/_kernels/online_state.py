@@ -10,7 +10,8 @@ origin : (n_features,), the first row, where the features are measured from ther
 waves : (n_features + 1, n_waves), the frequencies of random Fourier features, then the
 phases;
 models : (n_models, n_vectors, width), the vectors of each posterior;
-covariances : (n_models, n_panels, width * PANEL), where they are full;
+covariances : (n_models, n_panels, width * PANEL), where they are full; for labels the
+joint posteriors of the first experts, see `online_joint`;
 numbers : (n_models, N_NUMBERS), counts and settings of each model; then, where they are
 counted, 2 * N_SIDE counts of its errors (see `online_errors`);
 stream : settings and counts of the stream, N_STREAM numbers; then the notes on its
@@ -24,8 +25,8 @@ second column, of zeros, if Fourier features were left out with them; see `witho
 
 Parts that a stream does not use are None, and their code is not compiled, or empty
 arrays where that code is short: a kernel is compiled for each combination of types.
-`origin` and `covariances` are None unless covariances are full; only then is `moments`
-None where features are not scaled.
+`origin` and `covariances` are None unless covariances are full or posteriors joint;
+`moments` is None where covariances are full and features are not scaled.
 
 `width` is the number of parameters; for full covariances it is rounded up to a multiple
 of LANES. Model ``output * n_experts + expert`` belongs to that output and expert.
@@ -50,6 +51,11 @@ CENTER_OF, SCATTER_OF, UNIT_OF = range(3)
 N_VECTORS, N_VECTORS_FULL = 6, 9
 MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
 CENTER, SCATTER, _, LOW, HIGH, SCORES = range(3, N_VECTORS_FULL)
+
+# Rows of a joint posterior before its covariance: the means of the coefficients, and
+# the unit of the prior's precision, the moments and the range of each column.
+N_ROWS_BEFORE = 6
+MEANS, UNITS, CENTERS, SCATTERS, LOWS, HIGHS = range(N_ROWS_BEFORE)
 
 # Columns of `numbers`.
 N_NUMBERS = 24
@@ -138,6 +144,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         Number of rows that are remembered; even.
     counts_errors : bool
         Whether standardised errors are counted.
+    n_joint : int
+        Number of experts with a joint posterior of the coefficients of all outputs.
     """
 
     def __init__(
@@ -157,20 +165,23 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         lost_waves=False,
         room=0,
         counts_errors=False,
+        n_joint=0,
     ):
         width, n_vectors, n_panels = n_parameters, N_VECTORS, 0
         n_models, n_losses = n_outputs * n_experts, 1 if joint else n_outputs
         if full:
             width += -n_parameters % LANES
             n_vectors, n_panels = N_VECTORS_FULL, -(-width // PANEL)
+        size = n_outputs * (1 + n_features)
+        posteriors = (n_joint, N_ROWS_BEFORE + size if n_joint else 0, size)
         noted = order_shape(n_features, n_labels)[0]
         memory = memory_size(n_features, room)
         super().__init__(
             (3, n_features if scales else 0),
-            (n_features if shifts else 0,),
+            (n_features if shifts or n_joint else 0,),
             (n_features + 1, n_waves),
             (n_models, n_vectors, width),
-            (n_models if full else 0, n_panels, width * PANEL),
+            (n_models, n_panels, width * PANEL) if full else posteriors,
             (n_models, N_NUMBERS + (2 * N_SIDE if counts_errors else 0)),
             (N_STREAM + noted + memory,),
             (n_losses, n_experts),
@@ -189,18 +200,21 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.dropped, lost_waves = self.arrays[9][:, 0], self.arrays[9].shape[1] > 1
         self.frequencies, self.phases = self.waves[:-1], self.waves[-1]
         self.order, self.n_features = self.stream[N_STREAM:], len(self.frequencies)
-        self.full, self.scales = self.covariances.size > 0, self.moments.size > 0
+        self.full = self.models.shape[1] == N_VECTORS_FULL
+        self.scales = self.moments.size > 0
+        self.n_joint = 0 if self.full else len(self.covariances)
         self.kept_quantiles = None  # see OnlineVIRegressor; neither copied nor pickled
-        self.shifts, self.n_experts = self.origin.size > 0, self.losses.shape[1]
+        self.shifts = self.full and self.origin.size > 0
+        self.n_experts = self.losses.shape[1]
         self.aggregates = self.n_experts > 1 or self.dropped.size > 0
         # The types of the arguments, for which kernels are compiled: few, and the same
         # before and after experts are left out.
         self.arguments = (
             self.moments if self.scales or not self.full else None,
-            self.origin if self.full else None,
+            self.origin if self.full or self.n_joint else None,
             self.waves if self.waves.size > 0 or lost_waves else None,
             self.models,
-            self.covariances if self.full else None,
+            self.covariances if self.full or self.n_joint else None,
             self.numbers,
             self.stream,
             self.losses if self.aggregates else None,
@@ -388,6 +402,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
             lost_waves=unused > 0 or self.arrays[9].shape[1] > 1,
             room=self.room,
             counts_errors=self.error_counts.size > 0,
+            n_joint=np.count_nonzero(kept[: self.n_joint]),
         )
         state.moments[:], state.origin[:] = self.moments, self.origin
         state.waves[:] = self.waves[:, : n_waves - unused]
@@ -397,6 +412,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         if self.full:
             panels, size = state.covariances.shape[1:]
             state.covariances[:] = self.covariances[models, :panels, :size]
+        else:
+            state.covariances[:] = self.covariances[kept[: self.n_joint]]
         state.choose_clipping()
         state.losses[:], state.totals[:] = self.losses[:, kept], self.totals
         if state.n_experts == 1:  # alone, it need not be kept within the range
@@ -443,6 +460,16 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         """Begin the notes on the errors of model k anew: those to come are smaller."""
         self.foretold[k] = self.numbers[k, ERROR_UNIT : GROWTH + 1] = 0.0
         self.error_counts[k] = self.models[k, SCORES] = 0.0
+
+    def set_joint_priors(self):
+        """Set the joint posteriors to their priors."""
+        before, n_own = N_ROWS_BEFORE, 1 + self.n_features
+        for posterior, scale in zip(self.covariances, self.prior_scales, strict=False):
+            variances = np.full((posterior.shape[1] // n_own, n_own), scale * scale)
+            posterior[UNITS] = 1.0
+            if self.scales:  # the prior follows the spread of the features
+                posterior[UNITS, 1:n_own] = variances[:, 1:] = 0.0
+            np.fill_diagonal(posterior[before:], variances.ravel())
 
     def set_variances(self, variances):
         """Make the posteriors independent, with these variances, (n_models, -1)."""

@@ -36,6 +36,12 @@ FOURIER_SCORE = 4.0
 # the hinge, whose labels were no better with it and its probabilities worse.
 PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
 SMALL_SCORES = 16
+# Of the models of labels that forget nothing, where the posterior is joint. The first
+# is smaller with many features, see SMALL_SCORES; the last two are for separable rows.
+JOINT_SCALES = (0.3, 1.0, 10.0, 100.0)
+# Number of coefficients of all scores, up to which it is: a row takes a time that grows
+# with its square.
+MOST_JOINT = 100
 # Experts may be left out when the number of rows is a power of two, from FIRST_LEFT_OUT
 # on. With prior_scale=None, a full covariance and up to 64 features, all prior scales
 # but the best are, from SETTLED rows for each parameter on: they then differ little.
@@ -79,8 +85,14 @@ def experts_of(model, n_features):
         pairs = [(rate, scale) for rate, scale in pairs if scale in kept[rate]]
     if model.forgetting == "on_label_change" and model.method == "ngvi":
         pairs.append((LABEL_CHANGE_RATE, scales[-1]))
+    linear = pairs
+    if has_joint_posterior(model, n_features):
+        if several:
+            scales = (min(JOINT_SCALES[0], n_features**-0.5), *JOINT_SCALES[1:])
+        linear = [(0.0, scale) for scale in scales]
+        linear += [pair for pair in pairs if pair[0] > 0.0]
     if model.n_fourier != "auto" or not n_fourier_of(model, n_features):
-        return [(*pair, float(model.n_fourier != "auto")) for pair in pairs]
+        return [(*pair, float(model.n_fourier not in ("auto", 0))) for pair in linear]
     if prior_settles(model, n_features):
         curved = [(0.0, FOURIER_PRIOR)]
     else:
@@ -90,9 +102,24 @@ def experts_of(model, n_features):
         last = max(rate for rate in rates if rate * N_FOURIER["full"] < 1.0)
         curved = [pair for pair in curved if pair[0] in (0.0, last)]
     if several and not model._regression():
-        curved = [pair for pair in curved if pair[1] == FOURIER_PRIOR * scales[-1]]
+        widest = max(scale for _, scale in pairs)
+        curved = [pair for pair in curved if pair[1] == FOURIER_PRIOR * widest]
         curved.insert(0, (rates[0], FOURIER_SCORE * n_features**-0.5))
-    return [(*pair, 0.0) for pair in pairs] + [(*pair, 1.0) for pair in curved]
+    return [(*pair, 0.0) for pair in linear] + [(*pair, 1.0) for pair in curved]
+
+
+def has_joint_posterior(model, n_features):
+    """Return whether linear models that forget nothing have a joint posterior."""
+    if model.loss != "log_loss" or model.method != "ngvi":
+        return False
+    n_outputs = model._n_outputs()
+    if n_outputs > 1 and model.multi_class == "one_vs_rest":
+        return False
+    plain = model.fit_intercept and model.clip is None and not model.average
+    unbounded = model.mean_bound is None and model.scale_bound is None
+    lasting = model.forgetting in (0.0, "auto", "on_label_change")
+    possible = plain and unbounded and lasting and model.n_fourier in (0, "auto")
+    return possible and n_outputs * (1 + n_features) <= MOST_JOINT
 
 
 def prior_settles(model, n_features):

@@ -32,6 +32,7 @@ from ._expert_choice import (
     WITH_NOISE,
     experts_of,
     has_full_covariance,
+    has_joint_posterior,
     may_leave_out,
     n_fourier_of,
     n_rows_until_choice,
@@ -272,6 +273,9 @@ class OnlineLinearModel(OnlineEstimator):
         """
         self._check_options()
         experts = experts_of(self, n_features)
+        n_joint = 0
+        if has_joint_posterior(self, n_features):
+            n_joint = sum(rate == bends == 0.0 for rate, _, bends in experts)
         full = has_full_covariance(self, n_features)
         n_waves = n_fourier_of(self, n_features)
         n_parameters = n_features + n_waves + self.fit_intercept
@@ -292,11 +296,13 @@ class OnlineLinearModel(OnlineEstimator):
             n_labels=self._n_labels(),
             room=self._room(n_features),
             counts_errors=self.loss == "squared_error" and self._estimates_noise(),
+            n_joint=n_joint,
         )
         if n_waves:
             self._draw_waves(self._state)
         self._set_stream(self._state)
         self._set_models(self._state, np.array(experts * n_outputs, dtype=float))
+        self._state.set_joint_priors()
         self._set_aggregation(self._state)
 
     def _learner_for(self, full):
