@@ -22,7 +22,6 @@ from .online_joint import (
     solve_single,
     start_at,
     tell_marginals,
-    widen,
     workspace,
 )
 from .online_losses import expected_gradients, implicit_gradients
@@ -159,12 +158,10 @@ def _learn_jointly(
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        beyond = meet_row(X[i], weight, origin, follows, posterior, numbers, work)
+        meet_row(X[i], weight, origin, follows, posterior, numbers, work)
         a, v = work[0][SCORES, 0], work[1][SPREAD, 0, 0]
         predictions[i] = moderate(a, v)
         suffer(model, point_loss(LOG, y[i], predictions[i]), weight, numbers, stream)
-        if beyond:
-            widen(posterior, X[i], origin, work)
         rounding = rounding_of(posterior, work)
         solve_single(y[i], numbers[TEMPERATURE] * weight, rounding, work)
         move(posterior, rounding, work)
@@ -189,9 +186,9 @@ def learn_natural(
     """Learn by implicit NGVI: equation (8), the loss exact in the mean.
 
     Covariances are diagonal, but for the first experts of labels, where there are
-    `covariances`. Each row is standardized, then each model predicts and learns it, and the
-    experts of an output are aggregated. Returns whether the rows were learnt. If a row
-    is refused, returns False and changes nothing.
+    `covariances`. Each row is standardized, then each model predicts and learns it, and
+    the experts of an output are aggregated. Returns whether the rows were learnt. If a
+    row is refused, returns False and changes nothing.
 
     moments, ..., totals : see `online_state`.
     predictions : (n_experts, n_rows), receives the predictions of the last output,

@@ -28,8 +28,6 @@ from . import kernel, part
 from .online_state import (
     CENTER_OF,
     CENTERS,
-    HIGHS,
-    LOWS,
     MEAN,
     MEANS,
     N_ROWS_BEFORE,
@@ -53,7 +51,7 @@ SPREAD, CHANGED, CURVATURE, MIXED, STRENGTHS = range(N_MATRICES)
 EPSILON = 2.0**-52
 GROWTH = 1.2  # of the mean square of a column, from which the prior follows it
 MOST_STEPS, UNDAMPED_STEPS = 100, 20
-PRECISION = 1e-9  # of the slopes of the loss, and of the variances
+PRECISION = 1e-6  # of the slopes of the loss, and of the variances
 
 
 @part
@@ -176,39 +174,31 @@ def _follow_columns(posterior, z, weight, before, scale, work):
                 continue
             share = 1.0 / (1.0 + growth * covariance[k, k])
             matrices[STRENGTHS, 0, 0] = growth * share
-            shift, mean = posterior[MEANS, k] * growth * share, share * posterior[MEANS, k]
+            mean = posterior[MEANS, k]
+            shift = mean * growth * share
             for i in range(size):
                 gains[0, i] = covariance[k, i]
                 posterior[MEANS, i] -= shift * gains[0, i]
             _reduce(covariance, gains, matrices[STRENGTHS], 1, 0.0)
-            posterior[MEANS, k] = mean  # without the rounding of a difference
+            posterior[MEANS, k] = share * mean  # without the rounding of a difference
             for i in range(size):
                 covariance[i, k] = covariance[k, i] = share * gains[0, i]
         unit[j] = square
 
 
 @kernel
-def joint_moments(posterior, x, origin, extrapolates, work):
+def joint_moments(posterior, x, origin, work):
     """Write a row from the origin, and mean, covariance and gains of its scores.
 
     They are SCORES, SPREAD and the gains of `work`.
-    extrapolates : whether columns are not clipped to their range so far. Returns
-    whether some are beyond it.
     """
     vectors, matrices, gains, z = work
     mean, covariance = posterior[MEANS], posterior[N_ROWS_BEFORE:]
     n_own, size, spread = z.shape[0], covariance.shape[0], matrices[SPREAD]
     z[0] = 1.0
-    beyond = False
     for j in range(1, n_own):
         # without a prior, it has never varied
-        value = x[j - 1] - origin[j - 1] if posterior[UNITS, j] > 0.0 else 0.0
-        low, high = posterior[LOWS, j], posterior[HIGHS, j]
-        beyond |= value < low or value > high
-        if not extrapolates:
-            value = value if value > low else low
-            value = value if value < high else high
-        z[j] = value
+        z[j] = x[j - 1] - origin[j - 1] if posterior[UNITS, j] > 0.0 else 0.0
     for k in range(size // n_own):
         gain, first = gains[k], k * n_own
         for i in range(size):
@@ -225,7 +215,6 @@ def joint_moments(posterior, x, origin, extrapolates, work):
                 along += gain[i * n_own + j] * z[j]
             spread[k, i] = spread[i, k] = along
         spread[k, k] = max(spread[k, k], 0.0)
-    return beyond
 
 
 @kernel
@@ -344,11 +333,10 @@ def solve_single(label, strength, rounding, work):
 
 @part
 def meet_row(x, weight, origin, follows, posterior, numbers, work):
-    """Write the moments of the scores of a row that is learnt next, for prediction.
+    """Write the moments of the scores of a row that is learnt next.
 
     follows : whether the prior follows the spread of the columns, this row included.
     numbers : those of the expert's first score, before they count the row.
-    Returns whether columns are beyond their range so far, to which they are clipped.
     """
     if follows:
         z = work[3]
@@ -356,17 +344,7 @@ def meet_row(x, weight, origin, follows, posterior, numbers, work):
             z[1 + j] = x[j] - origin[j]
         before, scale = numbers[WEIGHT], numbers[PRIOR_SCALE]
         _follow_columns(posterior, z, weight, before, scale, work)
-    return joint_moments(posterior, x, origin, False, work)
-
-
-@part
-def widen(posterior, x, origin, work):
-    """Widen the ranges of the columns by a row, and write the moments of its scores."""
-    joint_moments(posterior, x, origin, True, work)
-    z, low, high = work[3], posterior[LOWS], posterior[HIGHS]
-    for j in range(z.shape[0]):
-        low[j] = z[j] if z[j] < low[j] else low[j]
-        high[j] = z[j] if z[j] > high[j] else high[j]
+    joint_moments(posterior, x, origin, work)
 
 
 @kernel

@@ -152,7 +152,7 @@ def predict_probabilities(
             for e in range(n_experts):
                 k = output * n_experts + e
                 if covariances is not None and e < n_joint:
-                    joint_moments(covariances[e], X[i], origin, False, joint_work)
+                    joint_moments(covariances[e], X[i], origin, joint_work)
                     a, v = joint_work[0][SCORES, 0], joint_work[1][SPREAD, 0, 0]
                     score = moderate(a, v)
                 else:

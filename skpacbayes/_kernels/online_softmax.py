@@ -29,7 +29,6 @@ from .online_joint import (
     solve_step,
     start_at,
     tell_marginals,
-    widen,
     workspace,
 )
 from .online_parts import (
@@ -240,7 +239,7 @@ def learn_softmax(
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
     if not enter(X, y, sample_weight, moments, None, waves, stream, Z, kept):
         return False
-    n_experts, n_joint, beyond = predictions.shape[0], 0, False
+    n_experts, n_joint = predictions.shape[0], 0
     n_classes = models.shape[0] // n_experts
     work, spread = np.empty((7, n_classes)), np.empty((n_classes, n_classes))
     own, shares = np.empty(n_experts), np.ones(n_experts)
@@ -262,7 +261,7 @@ def learn_softmax(
             z = Z[i, : np.int64(numbers[e, SIZE])]
             if covariances is not None and e < n_joint:
                 posterior = covariances[e]
-                beyond = meet_row(
+                meet_row(
                     X[i], weight, origin, follows, posterior, numbers[e], joint_work
                 )
                 scores, spreads = joint_work[0][SCORES], joint_work[1][SPREAD]
@@ -275,8 +274,6 @@ def learn_softmax(
                 m, suffered = k * n_experts + e, (own[e] if k == 0 else 0.0)
                 suffer(models[m], suffered, weight, numbers[m], stream)
             if covariances is not None and e < n_joint:
-                if beyond:
-                    widen(covariances[e], X[i], origin, joint_work)
                 strength = numbers[e, TEMPERATURE] * weight
                 rounding = rounding_of(covariances[e], joint_work)
                 solve_step(label, strength, rounding, joint_work)
@@ -331,7 +328,7 @@ def predict_softmax(
             if shares[e] < NEGLIGIBLE:
                 continue
             if covariances is not None and e < n_joint:
-                joint_moments(covariances[e], X[i], origin, False, joint_work)
+                joint_moments(covariances[e], X[i], origin, joint_work)
                 average_softmax(joint_work[0][SCORES], joint_work[1][SPREAD], own)
                 for k in range(n_classes):
                     probabilities[i, k] += shares[e] * own[k]

@@ -53,9 +53,9 @@ MEAN, VARIANCE, PRIOR, GRADIENT_MEAN, GRADIENT_SCALE, AVERAGE = range(N_VECTORS)
 CENTER, SCATTER, _, LOW, HIGH, SCORES = range(3, N_VECTORS_FULL)
 
 # Rows of a joint posterior before its covariance: the means of the coefficients, and
-# the unit of the prior's precision, the moments and the range of each column.
-N_ROWS_BEFORE = 6
-MEANS, UNITS, CENTERS, SCATTERS, LOWS, HIGHS = range(N_ROWS_BEFORE)
+# the unit of the prior's precision, the moments of each column.
+N_ROWS_BEFORE = 4
+MEANS, UNITS, CENTERS, SCATTERS = range(N_ROWS_BEFORE)
 
 # Columns of `numbers`.
 N_NUMBERS = 24

@@ -186,19 +186,35 @@ def may_leave_out(state):
 def superfluous(model, state):
     """Return which experts are left out, (n_experts,).
 
-    Those with Fourier features, where they are of no use; and all linear ones but
-    the best, where scales of the prior differ little from now on.
+    Those with Fourier features, where they are of no use; and linear ones whose scales
+    of the prior differ little from now on, all but the best, or, where the posterior is
+    joint, those of no weight that do not catch up.
     """
     curved = state.curved
     left_out = np.zeros(state.n_experts, dtype=bool)
     if model.n_fourier == "auto" and curved.any():
         useless = _useless(model, state) or order_found(state) is not None
         left_out |= curved & useless
+    left_out[: state.n_joint] |= _hopeless(state)
     if prior_settles(model, state.n_features):
         settled = ~curved & (state.n_steps >= SETTLED * state.sizes)
         best = np.where(curved, np.inf, state.losses[0]).argmin()
         left_out |= settled & (np.arange(state.n_experts) != best)
     return left_out
+
+
+def _hopeless(state):
+    """Return which joint posteriors have no weight and do not catch up.
+
+    A wide prior is behind at first, and catches up where classes are separable.
+    """
+    own = slice(state.n_joint)
+    now, before = state.losses[0, own], state.earlier_losses[0, own]
+    if state.n_steps < 2 * FIRST_LEFT_OUT or not len(now):
+        return np.zeros(len(now), dtype=bool)
+    best, weights = now.argmin(), state.shares()[:, own].max(axis=0)
+    losing = now - now[best] >= before - before[best]
+    return (weights < VANISHED) & losing & (now > now[best])
 
 
 def _useless(model, state):
