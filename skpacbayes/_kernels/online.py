@@ -16,7 +16,8 @@ from .online_errors import note_cell
 from .online_joint import (
     SCORES,
     SPREAD,
-    meet_row,
+    joint_moments,
+    meet_columns,
     move,
     rounding_of,
     solve_single,
@@ -158,9 +159,11 @@ def _learn_jointly(
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        meet_row(X[i], weight, origin, follows, posterior, numbers, work)
+        joint_moments(posterior, X[i], origin, work)
         a, v = work[0][SCORES, 0], work[1][SPREAD, 0, 0]
         predictions[i] = moderate(a, v)
+        if follows:
+            meet_columns(X[i], weight, origin, posterior, numbers, work)
         suffer(model, point_loss(LOG, y[i], predictions[i]), weight, numbers, stream)
         rounding = rounding_of(posterior, work)
         solve_single(y[i], numbers[TEMPERATURE] * weight, rounding, work)

@@ -147,27 +147,28 @@ def _reduce(covariance, gains, strengths, n_gains, rounding):
 
 
 @kernel
-def _follow_columns(posterior, z, weight, before, scale, work):
-    """Update the mean squares of the columns, the units of the prior, by row z.
+def _follow_columns(posterior, x, origin, weight, before, scale, work):
+    """Update the mean squares of the columns, the units of the prior, by row x.
 
     The precision of a coefficient is the mean square of its column over scale^2. Where
     the mean square has grown by GROWTH, the difference is added; a column that begins
     to vary gets its prior, and is without variance until then.
-    before : the weight of the rows before.
+    before : the weight of the rows before. Returns whether the prior has changed.
     """
     _, matrices, gains, _ = work
     covariance = posterior[N_ROWS_BEFORE:]
     unit, center, scatter = posterior[UNITS], posterior[CENTERS], posterior[SCATTERS]
-    n_own, size = z.shape[0], covariance.shape[0]
-    total = before + weight
+    n_own, size = 1 + origin.shape[0], covariance.shape[0]
+    total, changes = before + weight, False
     for j in range(1, n_own):
-        apart = z[j] - center[j]
+        value = x[j - 1] - origin[j - 1]
+        apart = value - center[j]
         center[j] += weight / total * apart
-        scatter[j] += weight * apart * (z[j] - center[j])
+        scatter[j] += weight * apart * (value - center[j])
         square = scatter[j] / total
         if not (square > SMALLEST and square > GROWTH * unit[j]):
             continue
-        growth = (square - unit[j]) / (scale * scale)
+        changes, growth = True, (square - unit[j]) / (scale * scale)
         for k in range(j, size, n_own):
             if unit[j] == 0.0:
                 covariance[k, k] = 1.0 / growth
@@ -184,6 +185,7 @@ def _follow_columns(posterior, z, weight, before, scale, work):
             for i in range(size):
                 covariance[i, k] = covariance[k, i] = share * gains[0, i]
         unit[j] = square
+    return changes
 
 
 @kernel
@@ -332,19 +334,14 @@ def solve_single(label, strength, rounding, work):
 
 
 @part
-def meet_row(x, weight, origin, follows, posterior, numbers, work):
-    """Write the moments of the scores of a row that is learnt next.
+def meet_columns(x, weight, origin, posterior, numbers, work):
+    """Let the prior follow the columns of a row, and write the moments of its scores.
 
-    follows : whether the prior follows the spread of the columns, this row included.
     numbers : those of the expert's first score, before they count the row.
     """
-    if follows:
-        z = work[3]
-        for j in range(origin.shape[0]):
-            z[1 + j] = x[j] - origin[j]
-        before, scale = numbers[WEIGHT], numbers[PRIOR_SCALE]
-        _follow_columns(posterior, z, weight, before, scale, work)
-    joint_moments(posterior, x, origin, work)
+    before, scale = numbers[WEIGHT], numbers[PRIOR_SCALE]
+    if _follow_columns(posterior, x, origin, weight, before, scale, work):
+        joint_moments(posterior, x, origin, work)
 
 
 @kernel

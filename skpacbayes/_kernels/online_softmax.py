@@ -23,7 +23,7 @@ from .online_joint import (
     SPREAD,
     average_softmax,
     joint_moments,
-    meet_row,
+    meet_columns,
     move,
     rounding_of,
     solve_step,
@@ -261,11 +261,12 @@ def learn_softmax(
             z = Z[i, : np.int64(numbers[e, SIZE])]
             if covariances is not None and e < n_joint:
                 posterior = covariances[e]
-                meet_row(
-                    X[i], weight, origin, follows, posterior, numbers[e], joint_work
-                )
+                joint_moments(posterior, X[i], origin, joint_work)
                 scores, spreads = joint_work[0][SCORES], joint_work[1][SPREAD]
                 average_softmax(scores, spreads, work[2])
+                if follows:
+                    counts = numbers[e]
+                    meet_columns(X[i], weight, origin, posterior, counts, joint_work)
             else:
                 _score(z, models, e, n_experts, work[0], work[1], spread)
                 average_softmax(work[0], spread, work[2])

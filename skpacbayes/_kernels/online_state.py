@@ -464,7 +464,9 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     def set_joint_priors(self):
         """Set the joint posteriors to their priors."""
         before, n_own = N_ROWS_BEFORE, 1 + self.n_features
-        for posterior, scale in zip(self.covariances, self.prior_scales, strict=False):
+        for posterior, scale in zip(
+            self.covariances[: self.n_joint], self.prior_scales, strict=False
+        ):
             variances = np.full((posterior.shape[1] // n_own, n_own), scale * scale)
             posterior[UNITS] = 1.0
             if self.scales:  # the prior follows the spread of the features
