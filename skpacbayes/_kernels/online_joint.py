@@ -126,6 +126,9 @@ def _solve(A, B):
 def _reduce(covariance, gains, strengths, n_gains, rounding):
     """Subtract gains' strengths gains, where the first `n_gains` of the gains count.
 
+    The strengths, of which the lower triangle counts, receive their Cholesky factor F,
+    and the gains F' gains, so that the covariance stays symmetric to the last bit.
+
     rounding : bound on the error of the variances of the scores. A share of the
     diagonal is added to it, at least the error of a row, relative to the deviations of
     the coefficients, times their number; so the covariance stays positive.
@@ -135,12 +138,23 @@ def _reduce(covariance, gains, strengths, n_gains, rounding):
         total += strengths[k, k]
     errors = math.sqrt(rounding / (EPSILON * size) * total)
     slack = EPSILON * size * (4.0 + 2.0 * n_gains * errors)
+    for k in range(n_gains):
+        pivot = strengths[k, k]
+        root = math.sqrt(pivot) if pivot > 0.0 else 0.0
+        for j in range(k, n_gains):
+            strengths[j, k] = strengths[j, k] / root if root > 0.0 else 0.0
+        for j in range(k + 1, n_gains):
+            for i in range(j, n_gains):
+                strengths[i, j] -= strengths[i, k] * strengths[j, k]
+        for i in range(size):
+            gains[k, i] *= strengths[k, k]
+        for j in range(k + 1, n_gains):
+            for i in range(size):
+                gains[k, i] += strengths[j, k] * gains[j, i]
     for i in range(size):
         row, kept = covariance[i], covariance[i, i]
         for k in range(n_gains):
-            own = 0.0
-            for j in range(n_gains):
-                own += strengths[k, j] * gains[j, i]
+            own = gains[k, i]
             for j in range(size):
                 row[j] -= own * gains[k, j]
         row[i] += slack * kept
@@ -182,6 +196,7 @@ def _follow_columns(posterior, x, origin, weight, before, scale, work):
                 posterior[MEANS, i] -= shift * gains[0, i]
             _reduce(covariance, gains, matrices[STRENGTHS], 1, 0.0)
             posterior[MEANS, k] = share * mean  # without the rounding of a difference
+            share /= matrices[STRENGTHS, 0, 0]
             for i in range(size):
                 covariance[i, k] = covariance[k, i] = share * gains[0, i]
         unit[j] = square
