@@ -49,7 +49,7 @@ SCORES, SHIFT, AFTER, CHANCES = range(N_VECTORS)
 SPREAD, CHANGED, CURVATURE, MIXED, STRENGTHS = range(N_MATRICES)
 
 EPSILON = 2.0**-52
-GROWTH = 1.2  # of the mean square of a column, from which the prior follows it
+CHANGE = 1.2  # of the mean square of a column, from which the prior follows it
 MOST_STEPS, UNDAMPED_STEPS = 100, 20
 PRECISION = 1e-6  # of the slopes of the loss, and of the variances
 
@@ -123,21 +123,30 @@ def _solve(A, B):
 
 
 @kernel
-def _reduce(covariance, gains, strengths, n_gains, rounding):
-    """Subtract gains' strengths gains, where the first `n_gains` of the gains count.
+def _subtract(covariance, gains, n_gains, sign, slack):
+    """Subtract sign times gains' gains, where the first `n_gains` of the gains count.
 
-    The strengths, of which the lower triangle counts, receive their Cholesky factor F,
-    and the gains F' gains, so that the covariance stays symmetric to the last bit.
-
-    rounding : bound on the error of the variances of the scores. A share of the
-    diagonal is added to it, at least the error of a row, relative to the deviations of
-    the coefficients, times their number; so the covariance stays positive.
+    The result is symmetric to the last bit. slack : a share of the diagonal that is
+    added to it; where it is at least the error of a row, relative to the deviations of
+    the coefficients, times their number, the covariance stays positive.
     """
-    size, total = covariance.shape[0], 0.0
-    for k in range(n_gains):
-        total += strengths[k, k]
-    errors = math.sqrt(rounding / (EPSILON * size) * total)
-    slack = EPSILON * size * (4.0 + 2.0 * n_gains * errors)
+    size = covariance.shape[0]
+    for i in range(size):
+        row, kept = covariance[i], covariance[i, i]
+        for k in range(n_gains):
+            own = sign * gains[k, i]
+            for j in range(size):
+                row[j] -= own * gains[k, j]
+        row[i] += slack * kept
+
+
+@kernel
+def _take_roots(strengths, gains):
+    """Replace the strengths by their Cholesky factor F, and the gains by F' gains.
+
+    Of the strengths, the lower triangle counts.
+    """
+    n_gains, size = gains.shape
     for k in range(n_gains):
         pivot = strengths[k, k]
         root = math.sqrt(pivot) if pivot > 0.0 else 0.0
@@ -151,25 +160,34 @@ def _reduce(covariance, gains, strengths, n_gains, rounding):
         for j in range(k + 1, n_gains):
             for i in range(size):
                 gains[k, i] += strengths[j, k] * gains[j, i]
-    for i in range(size):
-        row, kept = covariance[i], covariance[i, i]
-        for k in range(n_gains):
-            own = gains[k, i]
-            for j in range(size):
-                row[j] -= own * gains[k, j]
-        row[i] += slack * kept
 
 
 @kernel
-def _follow_columns(posterior, x, origin, weight, before, scale, work):
+def _change_prior(posterior, k, change, gains):
+    """Add `change`, which may be negative, to the precision of coefficient k."""
+    mean, covariance = posterior[MEANS], posterior[N_ROWS_BEFORE:]
+    size = covariance.shape[0]
+    share = 1.0 / (1.0 + change * covariance[k, k])
+    sign, root = math.copysign(1.0, change), math.sqrt(abs(change) * share)
+    shift, new_mean = change * share * mean[k], share * mean[k]
+    for i in range(size):
+        mean[i] -= shift * covariance[k, i]
+        gains[0, i] = root * covariance[k, i]
+    _subtract(covariance, gains, 1, sign, 4.0 * EPSILON * size)
+    mean[k] = new_mean  # and its covariances, without the rounding of a difference
+    for i in range(size):
+        covariance[i, k] = covariance[k, i] = share / root * gains[0, i]
+
+
+@kernel
+def _follow_columns(posterior, x, origin, weight, before, scale, gains):
     """Update the mean squares of the columns, the units of the prior, by row x.
 
     The precision of a coefficient is the mean square of its column over scale^2. Where
-    the mean square has grown by GROWTH, the difference is added; a column that begins
-    to vary gets its prior, and is without variance until then.
+    the mean square has changed by a factor of CHANGE, so does the prior; a column that
+    begins to vary gets its prior, and is without variance until then.
     before : the weight of the rows before. Returns whether the prior has changed.
     """
-    _, matrices, gains, _ = work
     covariance = posterior[N_ROWS_BEFORE:]
     unit, center, scatter = posterior[UNITS], posterior[CENTERS], posterior[SCATTERS]
     n_own, size = 1 + origin.shape[0], covariance.shape[0]
@@ -180,25 +198,14 @@ def _follow_columns(posterior, x, origin, weight, before, scale, work):
         center[j] += weight / total * apart
         scatter[j] += weight * apart * (value - center[j])
         square = scatter[j] / total
-        if not (square > SMALLEST and square > GROWTH * unit[j]):
+        if not square > SMALLEST or CHANGE * square > unit[j] > square / CHANGE:
             continue
-        changes, growth = True, (square - unit[j]) / (scale * scale)
+        changes, change = True, (square - unit[j]) / (scale * scale)
         for k in range(j, size, n_own):
             if unit[j] == 0.0:
-                covariance[k, k] = 1.0 / growth
-                continue
-            share = 1.0 / (1.0 + growth * covariance[k, k])
-            matrices[STRENGTHS, 0, 0] = growth * share
-            mean = posterior[MEANS, k]
-            shift = mean * growth * share
-            for i in range(size):
-                gains[0, i] = covariance[k, i]
-                posterior[MEANS, i] -= shift * gains[0, i]
-            _reduce(covariance, gains, matrices[STRENGTHS], 1, 0.0)
-            posterior[MEANS, k] = share * mean  # without the rounding of a difference
-            share /= matrices[STRENGTHS, 0, 0]
-            for i in range(size):
-                covariance[i, k] = covariance[k, i] = share * gains[0, i]
+                covariance[k, k] = 1.0 / change
+            else:
+                _change_prior(posterior, k, change, gains)
         unit[j] = square
     return changes
 
@@ -355,7 +362,7 @@ def meet_columns(x, weight, origin, posterior, numbers, work):
     numbers : those of the expert's first score, before they count the row.
     """
     before, scale = numbers[WEIGHT], numbers[PRIOR_SCALE]
-    if _follow_columns(posterior, x, origin, weight, before, scale, work):
+    if _follow_columns(posterior, x, origin, weight, before, scale, work[2]):
         joint_moments(posterior, x, origin, work)
 
 
@@ -378,13 +385,21 @@ def rounding_of(posterior, work):
 
 @kernel
 def move(posterior, rounding, work):
-    """Make the step that was found: move the means, and reduce the covariance."""
+    """Make the step that was found: move the means, and reduce the covariance.
+
+    rounding : bound on the error of the variances of the scores.
+    """
     vectors, matrices, gains, _ = work
-    for k in range(gains.shape[0]):
-        for i in range(gains.shape[1]):
+    strengths, (n_scores, size) = matrices[STRENGTHS], gains.shape
+    total = 0.0
+    for k in range(n_scores):
+        total += strengths[k, k]
+        for i in range(size):
             posterior[MEANS, i] += vectors[SHIFT, k] * gains[k, i]
-    covariance, strengths = posterior[N_ROWS_BEFORE:], matrices[STRENGTHS]
-    _reduce(covariance, gains, strengths, gains.shape[0], rounding)
+    errors = math.sqrt(rounding / (EPSILON * size) * total)
+    slack = EPSILON * size * (4.0 + 2.0 * n_scores * errors)
+    _take_roots(strengths, gains)
+    _subtract(posterior[N_ROWS_BEFORE:], gains, n_scores, 1.0, slack)
 
 
 @kernel

