@@ -86,11 +86,9 @@ def experts_of(model, n_features):
     if model.forgetting == "on_label_change" and model.method == "ngvi":
         pairs.append((LABEL_CHANGE_RATE, scales[-1]))
     linear = pairs
-    if has_joint_posterior(model, n_features):
-        if several:
-            scales = (min(JOINT_SCALES[0], n_features**-0.5), *JOINT_SCALES[1:])
-        linear = [(0.0, scale) for scale in scales]
-        linear += [pair for pair in pairs if pair[0] > 0.0]
+    if n_joint_of(model, n_features) > 1:
+        wide = (min(JOINT_SCALES[0], n_features**-0.5), *JOINT_SCALES[1:])
+        linear = [(0.0, scale) for scale in wide] + pairs
     if model.n_fourier != "auto" or not n_fourier_of(model, n_features):
         return [(*pair, float(model.n_fourier not in ("auto", 0))) for pair in linear]
     if prior_settles(model, n_features):
@@ -108,18 +106,25 @@ def experts_of(model, n_features):
     return [(*pair, 0.0) for pair in linear] + [(*pair, 1.0) for pair in curved]
 
 
-def has_joint_posterior(model, n_features):
-    """Return whether linear models that forget nothing have a joint posterior."""
+def n_joint_of(model, n_features):
+    """Return the number of models with a joint posterior, which come first.
+
+    They are linear and forget nothing. A single prior has one; several have others with
+    a diagonal covariance besides, which are better where the steps of the joint ones
+    are rough: with few rows for each of many features.
+    """
     if model.loss != "log_loss" or model.method != "ngvi":
-        return False
+        return 0
     n_outputs = model._n_outputs()
     if n_outputs > 1 and model.multi_class == "one_vs_rest":
-        return False
+        return 0
     plain = model.fit_intercept and model.clip is None and not model.average
     unbounded = model.mean_bound is None and model.scale_bound is None
     lasting = model.forgetting in (0.0, "auto", "on_label_change")
     possible = plain and unbounded and lasting and model.n_fourier in (0, "auto")
-    return possible and n_outputs * (1 + n_features) <= MOST_JOINT
+    if not possible or n_outputs * (1 + n_features) > MOST_JOINT:
+        return 0
+    return len(JOINT_SCALES) if model.prior_scale == "auto" else 1
 
 
 def prior_settles(model, n_features):
@@ -218,13 +223,20 @@ def _hopeless(state):
 
 
 def _useless(model, state):
-    """Return whether experts with Fourier features lose more and more."""
+    """Return whether experts with Fourier features lose more and more.
+
+    They are compared with linear ones that learn as slowly: not with joint posteriors,
+    if there are others.
+    """
     first = FIRST_DROP["numbers" if model._regression() else "labels"]
-    weights = state.shares()[:, state.curved].sum(axis=1)
+    curved, others = state.curved, np.arange(state.n_experts) >= state.n_joint
+    if not (others & ~curved).any():
+        others[:] = True
+    weights = state.shares(others)[:, curved[others]].sum(axis=1)
     if state.n_steps < first or weights.max() >= VANISHED:
         return False
     behind = [
-        losses[:, state.curved].min(axis=1) - losses[:, ~state.curved].min(axis=1)
+        losses[:, curved].min(axis=1) - losses[:, others & ~curved].min(axis=1)
         for losses in (state.losses, state.earlier_losses)
     ]
     return (behind[0] > STILL_LOSING * behind[1]).all()

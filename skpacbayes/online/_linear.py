@@ -32,9 +32,9 @@ from ._expert_choice import (
     WITH_NOISE,
     experts_of,
     has_full_covariance,
-    has_joint_posterior,
     may_leave_out,
     n_fourier_of,
+    n_joint_of,
     n_rows_until_choice,
     prior_settles,
     superfluous,
@@ -273,9 +273,7 @@ class OnlineLinearModel(OnlineEstimator):
         """
         self._check_options()
         experts = experts_of(self, n_features)
-        n_joint = 0
-        if has_joint_posterior(self, n_features):
-            n_joint = sum(rate == bends == 0.0 for rate, _, bends in experts)
+        n_joint = n_joint_of(self, n_features)
         full = has_full_covariance(self, n_features)
         n_waves = n_fourier_of(self, n_features)
         n_parameters = n_features + n_waves + self.fit_intercept
