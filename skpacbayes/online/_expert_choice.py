@@ -215,9 +215,10 @@ def _hopeless(state):
     """
     own = slice(state.n_joint)
     now, before = state.losses[0, own], state.earlier_losses[0, own]
-    if state.n_steps < 2 * FIRST_LEFT_OUT or not len(now):
+    first = max(FIRST_LEFT_OUT, SETTLED * (1 + state.n_features))
+    if state.n_steps < 2 * first or not len(now):
         return np.zeros(len(now), dtype=bool)
-    best, weights = now.argmin(), state.shares()[:, own].max(axis=0)
+    best, weights = now.argmin(), state.shares(~state.curved)[:, own].max(axis=0)
     losing = now - now[best] >= before - before[best]
     return (weights < VANISHED) & losing & (now > now[best])
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.decomposition import PCA
 
 from skpacbayes import (
@@ -27,7 +27,7 @@ ESTIMATORS = {
     "gradient descent": OnlineVIRegressor(method="oga"),
     "network": OnlineVIMLPRegressor(random_state=0),
     "average": EWARegressor(),
-    "labels": OnlineVIClassifier(random_state=0),
+    "labels": OnlineVIClassifier(prior_scale=1.0, random_state=0),
     "labels, hinge": OnlineVIClassifier(loss="hinge", n_fourier=0),
     "labels, network": OnlineVIMLPClassifier(random_state=0),
 }
@@ -70,6 +70,17 @@ def test_a_difference_that_is_not_learnt_is_named(name):
         Z = shift + scale * X
         (message,) = messages_of(lambda Z=Z: model.fit(Z, y))
         assert "column 1 of X and column 3 of X" in message
+
+
+def test_wide_priors_of_labels_learn_a_difference():
+    """By default; so there is nothing to name."""
+    model = OnlineVIClassifier(random_state=0)
+    for seed in range(3):
+        X, y = rows_and_targets("difference", model, seed=seed)
+        assert not messages_of(lambda X=X, y=y: model.fit(X, y))
+        whitened = PCA(whiten=True).fit_transform(X)
+        loss = clone(model).fit(whitened, y).cumulative_loss_
+        assert model.cumulative_loss_ < 1.3 * loss
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -551,7 +551,7 @@ def test_a_table_whose_order_has_spoilt_the_fit_of_labels_is_named():
         if loss > 1.5 * highest:
             n_spoilt += 1
             assert said
-    assert n_spoilt > 3
+    assert n_spoilt > 1
 
 
 @pytest.mark.parametrize("size", [1, 50])

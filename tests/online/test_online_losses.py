@@ -284,8 +284,10 @@ def test_regret_is_bounded(name):
         own = model._state.expert_losses[0]
         best = certificate.terms["loss of the best expert"]
         assert_allclose(best, own.min())
-        if name == "softmax":
-            for k, scale in enumerate(model.prior_scales_):
+        if name == "softmax":  # the first are those with a joint posterior
+            joint = model._state.n_joint
+            assert joint == 4
+            for k, scale in enumerate(model._state.prior_scales[:joint]):
                 alone = clone(model).set_params(prior_scale=scale, forgetting=0.0)
                 alone.fit(X, y)
                 assert_allclose(own[k], alone.cumulative_loss_, rtol=1e-12)
