@@ -141,25 +141,40 @@ def _subtract(covariance, gains, n_gains, sign, slack):
 
 
 @kernel
-def _take_roots(strengths, gains):
-    """Replace the strengths by their Cholesky factor F, and the gains by F' gains.
+def _factor(matrix):
+    """Replace a matrix, of which the lower triangle counts, by its Cholesky factor.
 
-    Of the strengths, the lower triangle counts.
+    A column is 0 where the matrix is singular.
     """
-    n_gains, size = gains.shape
-    for k in range(n_gains):
-        pivot = strengths[k, k]
+    n = matrix.shape[0]
+    for k in range(n):
+        pivot = matrix[k, k]
         root = math.sqrt(pivot) if pivot > 0.0 else 0.0
-        for j in range(k, n_gains):
-            strengths[j, k] = strengths[j, k] / root if root > 0.0 else 0.0
-        for j in range(k + 1, n_gains):
-            for i in range(j, n_gains):
-                strengths[i, j] -= strengths[i, k] * strengths[j, k]
+        for i in range(k, n):
+            matrix[i, k] = matrix[i, k] / root if root > 0.0 else 0.0
+        for j in range(k):
+            matrix[j, k] = 0.0
+        for j in range(k + 1, n):
+            for i in range(j, n):
+                matrix[i, j] -= matrix[i, k] * matrix[j, k]
+
+
+@kernel
+def _transform(rows, B, C):
+    """Replace the rows by C^-1 B' rows; B and C are lower triangular."""
+    n, size = rows.shape
+    for k in range(n):
         for i in range(size):
-            gains[k, i] *= strengths[k, k]
-        for j in range(k + 1, n_gains):
+            rows[k, i] *= B[k, k]
+        for j in range(k + 1, n):
             for i in range(size):
-                gains[k, i] += strengths[j, k] * gains[j, i]
+                rows[k, i] += B[j, k] * rows[j, i]
+    for k in range(n):
+        for j in range(k):
+            for i in range(size):
+                rows[k, i] -= C[k, j] * rows[j, i]
+        for i in range(size):
+            rows[k, i] /= C[k, k]
 
 
 @kernel
@@ -278,8 +293,9 @@ def _plus_identity(A, B, result):
 def solve_step(label, strength, rounding, work):
     """Find the new moments of several scores; see the module's docstring.
 
-    Writes b (e_y - p), by which the mean shifts along the gains, to SHIFT, and
-    (I + b L V)^-1 b L, by which the gains reduce the covariance, to STRENGTHS.
+    Writes b (e_y - p), by which the mean shifts along the gains, to SHIFT, a factor B
+    of b L = B B' to CURVATURE, and one C of I + B' V B = C C' to MIXED: the covariance
+    is reduced by the squares of C^-1 B' times the gains.
     Newton's method for the shift, with the variances of the step before.
     """
     vectors, matrices, _, _ = work
@@ -325,11 +341,22 @@ def solve_step(label, strength, rounding, work):
                 changed[k, j] += share * (solved[k, j] - changed[k, j])
         if error <= tolerance and change <= PRECISION * largest:
             break
+    _factor(curvature)
     for k in range(n_scores):
         V[k, k] += rounding
-    _plus_identity(curvature, V, mixed)
-    _copy(curvature, solved)
-    _solve(mixed, solved)
+    for i in range(n_scores):
+        for k in range(n_scores):
+            total = 0.0
+            for j in range(n_scores):
+                total += V[i, j] * curvature[j, k]
+            solved[i, k] = total
+    for i in range(n_scores):
+        for k in range(i + 1):
+            total = 1.0 if i == k else 0.0
+            for j in range(n_scores):
+                total += curvature[j, i] * solved[j, k]
+            mixed[i, k] = total
+    _factor(mixed)
 
 
 @part
@@ -351,8 +378,8 @@ def solve_single(label, strength, rounding, work):
         if abs(error) <= PRECISION * strength and abs(change) <= PRECISION * changed:
             break
     vectors[SHIFT, 0] = shift
-    v += rounding
-    matrices[STRENGTHS, 0, 0] = curvature / (1.0 + curvature * v)
+    matrices[CURVATURE, 0, 0] = math.sqrt(curvature)
+    matrices[MIXED, 0, 0] = math.sqrt(1.0 + curvature * (v + rounding))
 
 
 @part
@@ -390,15 +417,21 @@ def move(posterior, rounding, work):
     rounding : bound on the error of the variances of the scores.
     """
     vectors, matrices, gains, _ = work
-    strengths, (n_scores, size) = matrices[STRENGTHS], gains.shape
-    total = 0.0
+    B, C, scaled = matrices[CURVATURE], matrices[MIXED], matrices[STRENGTHS]
+    n_scores, size = gains.shape
     for k in range(n_scores):
-        total += strengths[k, k]
         for i in range(size):
             posterior[MEANS, i] += vectors[SHIFT, k] * gains[k, i]
+        for j in range(n_scores):
+            scaled[k, j] = 1.0 if k == j else 0.0
+    _transform(scaled, B, C)
+    _transform(gains, B, C)
+    total = 0.0
+    for k in range(n_scores):
+        for j in range(n_scores):
+            total += scaled[k, j] * scaled[k, j]
     errors = math.sqrt(rounding / (EPSILON * size) * total)
     slack = EPSILON * size * (4.0 + 2.0 * n_scores * errors)
-    _take_roots(strengths, gains)
     _subtract(posterior[N_ROWS_BEFORE:], gains, n_scores, 1.0, slack)
 
 
