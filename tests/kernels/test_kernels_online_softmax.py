@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.optimize import root
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 from twins import twin_of
 
 from skpacbayes._kernels import aggregation, online_softmax
@@ -103,23 +103,6 @@ def averaged(scores, variances):
     np.fill_diagonal(apart, 0.0)
     each = 1 / np.exp(apart).sum(axis=1)
     return each / each.sum()
-
-
-@twin_of(online_softmax.average_softmax)
-def test_average_softmax(kernel):
-    """The formula; for two classes the averaged sigmoid; scores far apart."""
-    rng = np.random.default_rng(0)
-    for n_classes in (2, 3, 30):
-        scores, found = 3 * rng.normal(size=n_classes), np.empty(n_classes)
-        variances = rng.exponential(size=n_classes)
-        kernel(scores, variances, found)
-        assert_allclose(found, averaged(scores, variances), rtol=1e-12)
-        if n_classes == 2:
-            spread = math.sqrt(1 + math.pi / 8 * variances.sum())
-            assert_allclose(found[1], expit((scores[1] - scores[0]) / spread))
-        kernel(1e9 * scores, variances, found)
-        assert_allclose(found, np.eye(n_classes)[scores.argmax()], atol=1e-100)
-        assert found.min() > 0.0
 
 
 class Reference:
