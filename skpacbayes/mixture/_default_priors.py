@@ -14,12 +14,13 @@ constants. Components with full and tied covariances are in `_matrix_f`.
 """
 
 from copy import copy
+from math import lgamma, log
 
 import numpy as np
 from scipy.special import digamma, expit
 
 from ._diagonal_families import NormalInverseGamma
-from ._divergences import gamma_divergence, matrix_f_divergence
+from ._divergences import matrix_f_divergence
 from ._gaussian_families import LOG_2_PI, TINY, Posterior
 
 MEAN_SHAPE = 0.5  # of the Gamma distribution of the prior precision of a mean
@@ -51,10 +52,10 @@ def half_scales(scatter, counts, prior_degrees, scale_degrees):
         where E B = (m + nu) (R^-1 + E L)^-1 and E L = (nu + N) (E B + S)^-1 hold at
         once.
     """
-    linear = scatter + counts - scale_degrees
-    product = (scale_degrees + prior_degrees) * scatter
-    root = np.sqrt(linear**2 + 4 * product) + np.abs(linear)
-    below = 2 * product / np.maximum(root, TINY)
+    linear = scatter + (counts - scale_degrees)
+    product = (2 * (scale_degrees + prior_degrees)) * scatter
+    root = np.sqrt(linear**2 + 2 * product) + np.abs(linear)
+    below = product / np.maximum(root, TINY)
     return np.maximum(np.where(linear > 0, below, 0.5 * root), 1e-30)
 
 
@@ -97,17 +98,20 @@ class FollowsTheData:
 
     def completed(self, posterior, expected_log):
         """Add the quadratic form and the distribution of l, given E log |L|."""
-        means, precision, d = posterior.means, posterior.mean_precision, self.n_features
-        gaps, diagonal = means - self.mean, posterior.precisions
-        squares = self.squares(gaps, posterior.precisions)
+        precision, d, diagonal = posterior.mean_precision, self.n_features, posterior.precisions
+        squares = self.squares(posterior.means - self.mean, diagonal)
         if self.full:
-            diagonal = np.diagonal(diagonal, axis1=1, axis2=2)
+            diagonal = diagonal.diagonal(axis1=1, axis2=2)
         lost = d * LOG_2_PI + d / precision + diagonal @ self.blur
-        rate = MEAN_SHAPE / self.mean_precision + 0.5 * (squares + d / precision)
         return posterior._replace(
             constants=0.5 * (expected_log - lost),
-            prior_precision=(MEAN_SHAPE + 0.5 * d) / rate,
+            prior_precision=(MEAN_SHAPE + 0.5 * d) / self.rates(precision, squares),
         )
+
+    def rates(self, precision, squares):
+        """Return the optimal rates of the distributions of the prior precisions l."""
+        own = MEAN_SHAPE / self.mean_precision
+        return own + 0.5 * (squares + self.n_features / precision)
 
     def squares(self, gaps, precisions):
         """Return the squared Mahalanobis lengths of the gaps."""
@@ -131,17 +135,17 @@ class FollowsTheData:
         return self.divergences_of_means(posterior, squares)
 
     def divergences_of_means(self, posterior, squares):
-        """Return `mean_divergences`, given the squared lengths of the means."""
+        """Return `mean_divergences`, given the squared lengths of the means.
+
+        The expectations of log l in both of their terms cancel.
+        """
         d, expected = self.n_features, posterior.prior_precision
-        shape = MEAN_SHAPE + 0.5 * d
-        rate = shape / expected
-        ratio = expected / posterior.mean_precision
-        log_ratio = digamma(shape) - np.log(rate * posterior.mean_precision)
-        means = 0.5 * (d * (ratio - 1 - log_ratio) + expected * squares)
-        distributions = gamma_divergence(
-            shape, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision
-        )
-        return means + distributions
+        precision, shape = posterior.mean_precision, MEAN_SHAPE + 0.5 * d
+        own_rate = MEAN_SHAPE / self.mean_precision
+        constant = lgamma(MEAN_SHAPE) - MEAN_SHAPE * log(own_rate) - 0.5 * d
+        constant += shape * (log(shape) - 1) - lgamma(shape)
+        logs = 0.5 * d * np.log(precision) - shape * np.log(expected)
+        return expected * self.rates(precision, squares) + logs + constant
 
     def precision_divergences(self, posterior):
         """Return the divergences of the precisions L; a single one if L is shared."""
@@ -162,14 +166,14 @@ class FollowsTheData:
         At log R = u the derivative is zero where the mean of the shares
         R E L / (1 + R E L) is nu / (m + nu); Newton's method, safeguarded.
         """
-        log_spectrum = np.log(posterior.spectrum)
+        log_spectrum = np.log(posterior.spectrum).ravel()
         target = self.degrees / (
             self.degrees + self.likeness * posterior.spectrum.shape[-1]
         )
         target, u = target * log_spectrum.size, np.log(self.scale_factor)
         for _ in range(NEWTON_STEPS):
             shares = expit(u + log_spectrum)
-            step = (target - shares.sum()) / (shares * (1 - shares)).sum()
+            step = (target - shares.sum()) / (shares @ (1 - shares))
             u += min(max(step, -2.0), 2.0)
             if abs(step) < NEWTON_STEP:
                 break

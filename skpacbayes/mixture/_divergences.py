@@ -5,6 +5,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaln, digamma, gammaln, multigammaln
 
+LOG_2 = np.log(2)
+
 
 def gamma_divergence(shape, rate, prior_shape, prior_rate):
     """Return KL divergences of Gamma, or inverse Gamma, distributions, elementwise."""
@@ -31,13 +33,26 @@ def dirichlet_divergence(concentration, prior):
 
 def wishart_log_determinant(degrees, log_scale, d):
     """Return E log |L| under d x d Wishart distributions, with log_scale = log |W|."""
-    halves = (degrees[..., None] + 1 - np.arange(1, d + 1)) / 2
-    return digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
+    halves = wishart_halves(degrees, d)
+    return digamma(halves).sum(axis=-1) + (d * LOG_2 + log_scale)
+
+
+def wishart_halves(degrees, d):
+    """Return the shapes of the d Gamma distributions of a Wishart determinant."""
+    return 0.5 * degrees[..., None] - half_steps(d)
+
+
+@lru_cache(maxsize=64)
+def half_steps(d):
+    """Return read-only (0, 1, ..., d - 1) / 2."""
+    steps = 0.5 * np.arange(d)
+    steps.flags.writeable = False
+    return steps
 
 
 def wishart_log_normalizer(degrees, log_scale, d):
     """Return the log integral of |L|^((nu-d-1)/2) exp(-tr(W^-1 L)/2)."""
-    return 0.5 * degrees * (log_scale + d * np.log(2)) + multigammaln(degrees / 2, d)
+    return 0.5 * degrees * (log_scale + d * LOG_2) + multigammaln(degrees / 2, d)
 
 
 def matrix_f_divergence(degrees, d, log_scaled, log_sum, prior_degrees, scale_degrees):
@@ -60,12 +75,12 @@ def matrix_f_divergence(degrees, d, log_scaled, log_sum, prior_degrees, scale_de
     prior_degrees, scale_degrees : float
         The nu and the m of the matrix-F distribution.
     """
-    log_scale = log_scaled - d * np.log(degrees)
-    halves = (degrees[..., None] + 1 - np.arange(1, d + 1)) / 2
-    log_determinant = digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
+    halves = wishart_halves(degrees, d)
+    log_scale = log_scaled - d * np.log(0.5 * degrees)
+    logs = digamma(halves).sum(axis=-1)  # of the determinants, without their scales
     return (
-        0.5 * (degrees - prior_degrees) * log_determinant
-        - 0.5 * degrees * (log_scale + d * (1 + np.log(2)))
+        0.5 * degrees * (logs - d)
+        - 0.5 * prior_degrees * (logs + log_scale)
         - gammaln(halves).sum(axis=-1)
         + 0.5 * (prior_degrees + scale_degrees) * log_sum
         - matrix_f_constant(prior_degrees, scale_degrees, d)

@@ -191,10 +191,10 @@ class GaussianFamily(Family):
         d = self.n_features
         counts, sums = statistics[:, 0], statistics[:, 1 : 1 + d]
         gaps = sums / np.maximum(counts, TINY)[:, None]
-        squares = statistics[:, self.products]
         if not self.full:
+            squares = statistics[:, self.products]
             return counts, gaps, np.maximum(squares - sums * gaps, 0)
-        squares = squares[:, product_indices(d)]
+        squares = statistics.take(1 + d + product_indices(d), axis=1)
         return counts, gaps, squares - sums[:, :, None] * gaps[:, None]
 
     def shrunk(self, statistics, previous):

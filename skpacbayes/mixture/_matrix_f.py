@@ -7,6 +7,7 @@ would be so far from independent of the B that it costs more than it gains.
 """
 
 from copy import copy
+from math import log
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
@@ -75,7 +76,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             return 0.0
         d, least = self.n_features, joint_degrees(self.degrees, self.n_features)
         precise = joint_degrees(self.degrees, self.likeness * d) / least
-        return 0.25 * d * (d + 1) * np.log(precise)
+        return 0.25 * d * (d + 1) * log(precise)
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, plus its `prior_penalty`."""
