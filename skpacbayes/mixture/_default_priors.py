@@ -14,49 +14,41 @@ constants. Components with full and tied covariances are in `_matrix_f`.
 """
 
 from copy import copy
-from math import lgamma, log
+from math import exp, lgamma, log
 
 import numpy as np
-from scipy.special import digamma, expit
+from scipy.special import digamma
 
+from .._kernels import matrix_f
 from ._diagonal_families import NormalInverseGamma
 from ._divergences import matrix_f_divergence
-from ._gaussian_families import LOG_2_PI, TINY, Posterior
+from ._gaussian_families import LOG_2_PI, Posterior
 
 MEAN_SHAPE = 0.5  # of the Gamma distribution of the prior precision of a mean
-NEWTON_STEPS = 30
-NEWTON_STEP = 1e-3  # size of the last step: the error is about its square
 LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
 BLUR = 1e-12  # variance added to each row, as a share of that of the feature
 SCALES = 1e-12, 1.0  # smallest and largest `scale_factor`
 
 
-def half_scales(scatter, counts, prior_degrees, scale_degrees):
-    """Return E B where B and the precision L are jointly optimal, as eigenvalues.
+def inverse_scales(scatter, counts, prior_degrees, scale_degrees):
+    """Return E B + S where B and the precision L are jointly optimal, as eigenvalues.
 
     Parameters
     ----------
     scatter : ndarray
-        Eigenvalues of the scatter matrix in units of the prior scale R.
+        Eigenvalues of the scatter matrix S in units of the prior scale R.
     counts : ndarray
         Tempered numbers of rows, in a shape that broadcasts.
     prior_degrees : float
         Degrees of freedom of the precision given B.
     scale_degrees : float
         Degrees of freedom of B.
-
-    Returns
-    -------
-    scales : ndarray like scatter
-        The positive root of b^2 + (s + N - m) b = (m + nu) s, or for no row b = m:
-        where E B = (m + nu) (R^-1 + E L)^-1 and E L = (nu + N) (E B + S)^-1 hold at
-        once.
     """
-    linear = scatter + (counts - scale_degrees)
-    product = (2 * (scale_degrees + prior_degrees)) * scatter
-    root = np.sqrt(linear**2 + 2 * product) + np.abs(linear)
-    below = product / np.maximum(root, TINY)
-    return np.maximum(np.where(linear > 0, below, 0.5 * root), 1e-30)
+    rows, values = np.empty((2, *scatter.shape))
+    rows[...] = counts
+    degrees = float(prior_degrees), float(scale_degrees)
+    matrix_f.inverse_scales(scatter.ravel(), rows.ravel(), *degrees, values.ravel())
+    return values
 
 
 class FollowsTheData:
@@ -98,20 +90,17 @@ class FollowsTheData:
 
     def completed(self, posterior, expected_log):
         """Add the quadratic form and the distribution of l, given E log |L|."""
-        precision, d, diagonal = posterior.mean_precision, self.n_features, posterior.precisions
+        precision, d = posterior.mean_precision, self.n_features
+        diagonal = posterior.precisions
         squares = self.squares(posterior.means - self.mean, diagonal)
         if self.full:
             diagonal = diagonal.diagonal(axis1=1, axis2=2)
         lost = d * LOG_2_PI + d / precision + diagonal @ self.blur
+        rate = MEAN_SHAPE / self.mean_precision + 0.5 * (squares + d / precision)
         return posterior._replace(
             constants=0.5 * (expected_log - lost),
-            prior_precision=(MEAN_SHAPE + 0.5 * d) / self.rates(precision, squares),
+            prior_precision=(MEAN_SHAPE + 0.5 * d) / rate,
         )
-
-    def rates(self, precision, squares):
-        """Return the optimal rates of the distributions of the prior precisions l."""
-        own = MEAN_SHAPE / self.mean_precision
-        return own + 0.5 * (squares + self.n_features / precision)
 
     def squares(self, gaps, precisions):
         """Return the squared Mahalanobis lengths of the gaps."""
@@ -130,22 +119,17 @@ class FollowsTheData:
         return self.mean_divergences(posterior) + precisions
 
     def mean_divergences(self, posterior):
-        """Return the divergences of the means and of their prior precisions l."""
-        squares = self.squares(posterior.means - self.mean, posterior.precisions)
-        return self.divergences_of_means(posterior, squares)
+        """Return the divergences of the means and of their prior precisions l.
 
-    def divergences_of_means(self, posterior, squares):
-        """Return `mean_divergences`, given the squared lengths of the means.
-
-        The expectations of log l in both of their terms cancel.
+        The distribution of l is the best one given the others, as after an update:
+        most terms cancel.
         """
-        d, expected = self.n_features, posterior.prior_precision
-        precision, shape = posterior.mean_precision, MEAN_SHAPE + 0.5 * d
-        own_rate = MEAN_SHAPE / self.mean_precision
-        constant = lgamma(MEAN_SHAPE) - MEAN_SHAPE * log(own_rate) - 0.5 * d
-        constant += shape * (log(shape) - 1) - lgamma(shape)
-        logs = 0.5 * d * np.log(precision) - shape * np.log(expected)
-        return expected * self.rates(precision, squares) + logs + constant
+        d, shape = self.n_features, MEAN_SHAPE + 0.5 * self.n_features
+        rate = MEAN_SHAPE / self.mean_precision
+        constant = lgamma(MEAN_SHAPE) - MEAN_SHAPE * log(rate) - 0.5 * d
+        constant += shape * log(shape) - lgamma(shape)
+        logs = 0.5 * d * np.log(posterior.mean_precision)
+        return logs - shape * np.log(posterior.prior_precision) + constant
 
     def precision_divergences(self, posterior):
         """Return the divergences of the precisions L; a single one if L is shared."""
@@ -164,20 +148,12 @@ class FollowsTheData:
         """Return the family with the scale R that maximises the bound.
 
         At log R = u the derivative is zero where the mean of the shares
-        R E L / (1 + R E L) is nu / (m + nu); Newton's method, safeguarded.
+        R E L / (1 + R E L) is nu / (m + nu).
         """
-        log_spectrum = np.log(posterior.spectrum).ravel()
-        target = self.degrees / (
-            self.degrees + self.likeness * posterior.spectrum.shape[-1]
-        )
-        target, u = target * log_spectrum.size, np.log(self.scale_factor)
-        for _ in range(NEWTON_STEPS):
-            shares = expit(u + log_spectrum)
-            step = (target - shares.sum()) / (shares @ (1 - shares))
-            u += min(max(step, -2.0), 2.0)
-            if abs(step) < NEWTON_STEP:
-                break
-        return self.rescaled(np.exp(u))
+        spectrum, m = posterior.spectrum, self.likeness * posterior.spectrum.shape[-1]
+        target = self.degrees / (self.degrees + m) * spectrum.size
+        u = matrix_f.best_log_factor(spectrum.ravel(), target, log(self.scale_factor))
+        return self.rescaled(exp(u))
 
     def rescaled(self, factor):
         """Return the family with another scale R."""
@@ -235,13 +211,11 @@ class NormalF(FollowsTheData, NormalInverseGamma):
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics and the last distribution of l."""
-        counts, means, precision, scatter, shrink, pull = self.shrunk(
-            statistics, previous
-        )
-        scatter = scatter + shrink[:, None] * pull**2 + counts[:, None] * self.blur
+        counts, means, precision, scatter = self.shrunk(statistics, previous)
+        scatter += counts[:, None] * self.blur
         scaled = self.pool(scatter) / (self.scale_factor * self.scale)
         rows = self.size * counts[:, None]
-        values = scaled + half_scales(scaled, rows, self.degrees, self.likeness)
+        values = inverse_scales(scaled, rows, self.degrees, self.likeness)
         shape = 0.5 * (self.degrees + rows)
         scale = 0.5 * self.scale_factor * self.scale * values
         precisions = np.empty_like(means)

@@ -5,6 +5,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaln, digamma, gammaln, multigammaln
 
+from .._kernels.matrix_f import divergences
+
 LOG_2 = np.log(2)
 
 
@@ -33,13 +35,8 @@ def dirichlet_divergence(concentration, prior):
 
 def wishart_log_determinant(degrees, log_scale, d):
     """Return E log |L| under d x d Wishart distributions, with log_scale = log |W|."""
-    halves = wishart_halves(degrees, d)
+    halves = 0.5 * degrees[..., None] - half_steps(d)
     return digamma(halves).sum(axis=-1) + (d * LOG_2 + log_scale)
-
-
-def wishart_halves(degrees, d):
-    """Return the shapes of the d Gamma distributions of a Wishart determinant."""
-    return 0.5 * degrees[..., None] - half_steps(d)
 
 
 @lru_cache(maxsize=64)
@@ -75,16 +72,14 @@ def matrix_f_divergence(degrees, d, log_scaled, log_sum, prior_degrees, scale_de
     prior_degrees, scale_degrees : float
         The nu and the m of the matrix-F distribution.
     """
-    halves = wishart_halves(degrees, d)
-    log_scale = log_scaled - d * np.log(0.5 * degrees)
-    logs = digamma(halves).sum(axis=-1)  # of the determinants, without their scales
-    return (
-        0.5 * degrees * (logs - d)
-        - 0.5 * prior_degrees * (logs + log_scale)
-        - gammaln(halves).sum(axis=-1)
-        + 0.5 * (prior_degrees + scale_degrees) * log_sum
-        - matrix_f_constant(prior_degrees, scale_degrees, d)
-    )
+    shape = np.shape(log_scaled)
+    given = np.empty((4, *shape))
+    given[0], given[1], given[2] = degrees, log_scaled, log_sum
+    degrees, log_scaled, log_sum, result = given.reshape(4, -1)
+    constant = matrix_f_constant(prior_degrees, scale_degrees, d)
+    priors = float(prior_degrees), float(scale_degrees), constant
+    divergences(degrees, d, log_scaled, log_sum, *priors, result)
+    return result.reshape(shape)
 
 
 @lru_cache(maxsize=64)

@@ -12,8 +12,8 @@ from math import log
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from ._default_priors import BLUR, FollowsTheData, NormalF, half_scales
-from ._divergences import wishart_log_determinant
+from .._kernels.matrix_f import log_determinants, weigh_axes
+from ._default_priors import BLUR, FollowsTheData, NormalF, inverse_scales
 from ._gaussian_families import Posterior
 from ._wishart import NormalWishart
 
@@ -146,7 +146,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
 
     def row_counts(self, statistics):
         """Return the numbers of rows, which are added to the degrees of freedom."""
-        return statistics[:, 0]
+        return statistics[:, 0].copy()
 
     def wishart_degrees(self, posterior):
         """Degrees of freedom of the precisions."""
@@ -154,10 +154,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics and the last distribution of l."""
-        counts, means, precision, scatter, shrink, pull = self.shrunk(
-            statistics, previous
-        )
-        scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
+        counts, means, precision, scatter = self.shrunk(statistics, previous)
         blurred = counts
         counts = self.row_counts(statistics)
         if self.tied:
@@ -165,7 +162,9 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             counts = counts.sum(keepdims=True)
         degrees, d = self.degrees + counts, self.n_features
         values, scale, factors, precisions = self.solved(scatter, counts, blurred)
-        log_scale = -2 * self.log_root - np.log(values).sum(axis=1)
+        expected_log = np.empty_like(degrees)
+        log_determinants(degrees, values, expected_log)
+        expected_log -= 2 * self.log_root
         if self.tied:
             precisions = np.broadcast_to(precisions, (len(means), d, d))
         posterior = Posterior(
@@ -180,7 +179,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             lost=self.losses(statistics),
             log_units=np.full(len(degrees), self.log_root),
         )
-        return self.completed(posterior, wishart_log_determinant(degrees, log_scale, d))
+        return self.completed(posterior, expected_log)
 
     def solved(self, scatter, counts, blurred):
         """Return the posteriors of the precisions for scatter matrices.
@@ -230,15 +229,12 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         factor, scales = self.scale_factor, self.likeness * self.n_features
         scatter = scatter + blurred[:, None, None] * self.blur_matrix
         scaled = self.inverse_root @ scatter @ self.inverse_root.T
-        eigenvalues, vectors = np.linalg.eigh(scaled)
-        factors = self.inverse_root.T @ vectors
-        least = self.blur @ factors**2  # of the blur alone
-        least *= blurred[:, None]  # it may be lost by rounding
-        eigenvalues = np.maximum(eigenvalues, least) / factor
-        halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)
-        values = factor * (halves + eigenvalues)
-        axes = self.root @ vectors
-        factors *= np.sqrt((self.degrees + counts)[:, None] / values)[:, None]
+        values, vectors = np.linalg.eigh(scaled)
+        factors, axes = self.inverse_root.T @ vectors, self.root @ vectors
+        weights = np.empty_like(values)
+        priors = map(float, (self.degrees, scales, factor))
+        weigh_axes(values, factors, counts, blurred, self.blur, *priors, weights)
+        factors *= weights[:, None]
         return values, (axes * values[:, None]) @ axes.mT, factors, factors @ factors.mT
 
     def low_root(self, scatter, count, blurred):
@@ -272,7 +268,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         squares, vectors = eigenvalues[there], vectors[:, there]
         values = np.zeros(self.n_features)
         values[: len(squares)] = squares / factor
-        values += half_scales(values, count, self.degrees, scales)
+        values = inverse_scales(values, count, self.degrees, scales)
         values *= factor
         own, other = values[: len(squares)], values[-1]
         degrees, along = self.degrees + count, scaled @ vectors
