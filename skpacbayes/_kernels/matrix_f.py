@@ -122,25 +122,23 @@ def log_determinants(degrees, values, result):
 
 
 @kernel
-def divergences(degrees, size, log_scaled, log_sums, nu, m, constant, result):
-    """Write upper bounds on KL(Wishart, matrix-F), see `matrix_f_divergence`.
+def divergences(degrees, spectrum, nu, m, constant, result):
+    """Write sums of upper bounds on KL(Wishart, matrix-F), see `matrix_f_divergence`.
 
-    degrees, log_scaled, log_sums, result : (n_matrices,); size : number of rows of L.
+    degrees, result : (n_sums,); spectrum : (n_sums, n_matrices, size), eigenvalues of
+    R E L.
     """
-    for g in range(degrees.shape[0]):
-        log_determinant, log_gamma = 0.0, 0.0  # without the scale
-        for j in range(size):
-            half = 0.5 * (degrees[g] - j)
-            log_determinant += digamma(half)
-            log_gamma += math.lgamma(half)
-        log_scale = log_scaled[g] - size * math.log(0.5 * degrees[g])
-        result[g] = (
-            0.5 * degrees[g] * (log_determinant - size)
-            - 0.5 * nu * (log_determinant + log_scale)
-            + 0.5 * (nu + m) * log_sums[g]
-            - log_gamma
-            - constant
-        )
+    size = spectrum.shape[2]
+    for k in range(spectrum.shape[0]):
+        result[k] = 0.0
+        for g in range(spectrum.shape[1]):
+            result[k] -= 0.5 * degrees[k] * size + constant
+            for j in range(size):
+                half, value = 0.5 * (degrees[k] - j), spectrum[k, g, j]
+                log_scale = math.log(2.0 * value / degrees[k])
+                expected = 0.5 * (degrees[k] - nu) * digamma(half)
+                logs = 0.5 * (nu + m) * math.log1p(value) - 0.5 * nu * log_scale
+                result[k] += expected + logs - math.lgamma(half)
 
 
 @kernel

@@ -90,13 +90,13 @@ class FollowsTheData:
 
     def completed(self, posterior, expected_log):
         """Add the quadratic form and the distribution of l, given E log |L|."""
-        precision, d = posterior.mean_precision, self.n_features
-        diagonal = posterior.precisions
+        d, diagonal = self.n_features, posterior.precisions
         squares = self.squares(posterior.means - self.mean, diagonal)
         if self.full:
             diagonal = diagonal.diagonal(axis1=1, axis2=2)
-        lost = d * LOG_2_PI + d / precision + diagonal @ self.blur
-        rate = MEAN_SHAPE / self.mean_precision + 0.5 * (squares + d / precision)
+        uncertain = d / posterior.mean_precision
+        lost = diagonal @ self.blur + (uncertain + d * LOG_2_PI)
+        rate = 0.5 * (squares + uncertain) + MEAN_SHAPE / self.mean_precision
         return posterior._replace(
             constants=0.5 * (expected_log - lost),
             prior_precision=(MEAN_SHAPE + 0.5 * d) / rate,
@@ -133,16 +133,13 @@ class FollowsTheData:
 
     def precision_divergences(self, posterior):
         """Return the divergences of the precisions L; a single one if L is shared."""
-        logs, size = self.log_determinants(posterior), posterior.spectrum.shape[-1]
-        degrees = self.wishart_degrees(posterior)[:, None]
-        scales = self.likeness * size
-        each = matrix_f_divergence(degrees, size, *logs, self.degrees, scales)
-        return each.sum(axis=1)
+        degrees, spectrum = self.wishart_degrees(posterior), self.scaled(posterior)
+        scales = self.likeness * spectrum.shape[-1]
+        return matrix_f_divergence(degrees, spectrum, self.degrees, scales)
 
-    def log_determinants(self, posterior):
-        """Return log |R E L| and log |I + R E L|, (n_components or 1, n_scales)."""
-        scaled = self.scale_factor * posterior.spectrum
-        return np.log(scaled).sum(axis=2), np.log1p(scaled).sum(axis=2)
+    def scaled(self, posterior):
+        """Return eigenvalues of R E L, (n_components or 1, n_scales, size)."""
+        return self.scale_factor * posterior.spectrum
 
     def adapted(self, posterior):
         """Return the family with the scale R that maximises the bound.

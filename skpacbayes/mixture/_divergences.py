@@ -52,8 +52,8 @@ def wishart_log_normalizer(degrees, log_scale, d):
     return 0.5 * degrees * (log_scale + d * LOG_2) + multigammaln(degrees / 2, d)
 
 
-def matrix_f_divergence(degrees, d, log_scaled, log_sum, prior_degrees, scale_degrees):
-    """Return an upper bound on KL(Wishart, matrix-F), one for each distribution.
+def matrix_f_divergence(degrees, spectrum, prior_degrees, scale_degrees):
+    """Return upper bounds on KL(Wishart, matrix-F), summed over some precisions.
 
     The matrix-F density of a precision L is proportional to
     |L|^((nu-d-1)/2) / |I + R L|^((nu+m)/2), with nu = `prior_degrees`: that of
@@ -63,23 +63,17 @@ def matrix_f_divergence(degrees, d, log_scaled, log_sum, prior_degrees, scale_de
 
     Parameters
     ----------
-    degrees : ndarray of shape (...)
+    degrees : ndarray of shape (n_sums,)
         Degrees of freedom of the Wishart distributions.
-    d : int
-        Number of rows of R and L.
-    log_scaled, log_sum : ndarrays of shape (...)
-        log |R E L| and log |I + R E L|.
+    spectrum : ndarray of shape (n_sums, n_precisions, d)
+        Eigenvalues of R E L.
     prior_degrees, scale_degrees : float
         The nu and the m of the matrix-F distribution.
     """
-    shape = np.shape(log_scaled)
-    given = np.empty((4, *shape))
-    given[0], given[1], given[2] = degrees, log_scaled, log_sum
-    degrees, log_scaled, log_sum, result = given.reshape(4, -1)
-    constant = matrix_f_constant(prior_degrees, scale_degrees, d)
-    priors = float(prior_degrees), float(scale_degrees), constant
-    divergences(degrees, d, log_scaled, log_sum, *priors, result)
-    return result.reshape(shape)
+    result, nu, m = np.empty(len(spectrum)), float(prior_degrees), float(scale_degrees)
+    constant = matrix_f_constant(nu, m, spectrum.shape[2])
+    divergences(degrees, spectrum, nu, m, constant, result)
+    return result
 
 
 @lru_cache(maxsize=64)

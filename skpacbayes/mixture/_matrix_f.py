@@ -82,21 +82,19 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         """Kullback-Leibler divergence from the prior, plus its `prior_penalty`."""
         return super().divergence(posterior) + self.prior_penalty
 
-    def log_determinants(self, posterior):
-        """Return log |R E L| and log |I + R E L|, (n_components or 1, 1).
+    def scaled(self, posterior):
+        """Return eigenvalues of R E L, (n_components or 1, 1, n_features).
 
         The posterior may have been computed with a scale of another shape.
         """
         if (posterior.log_units == self.log_root).all():  # it has not
-            return super().log_determinants(posterior)
-        scaled, sums = self.in_units_of_scale(posterior)
-        logs = 2 * np.linalg.slogdet(scaled)[1], np.linalg.slogdet(sums)[1]
-        return tuple(each[:, None] for each in logs)
+            return super().scaled(posterior)
+        factors = self.in_units_of_scale(posterior)
+        return np.linalg.svd(factors, compute_uv=False)[:, None] ** 2
 
     def in_units_of_scale(self, posterior):
-        """Return factors of the E L, and the sums I + E L, in units of R^-1."""
-        scaled = np.sqrt(self.scale_factor) * (self.root.T @ posterior.factors)
-        return scaled, np.eye(self.n_features) + scaled @ scaled.mT
+        """Return factors of the E L in units of R^-1."""
+        return np.sqrt(self.scale_factor) * (self.root.T @ posterior.factors)
 
     def reshaped(self, posterior):
         """Return the family with a scale R of another shape, and a larger bound.
@@ -114,7 +112,8 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             return self
         d = self.n_features
         c = SHAPE_DEGREES * d
-        _, sums = self.in_units_of_scale(posterior)
+        scaled = self.in_units_of_scale(posterior)
+        sums = np.eye(d) + scaled @ scaled.mT
         K, nu, m = len(sums), self.degrees, self.likeness * d
         slope = (nu + m) * (K * np.eye(d) - np.linalg.inv(sums).sum(axis=0))
         slope += c * self.shape.T @ self.shape

@@ -124,15 +124,14 @@ class Normal(ColumnFamily):
         rate = top / prior
         log_ratio = digamma(top) - np.log(rate * precision)
         squares = prior * expected * means**2
-        scaled = self.factor * expected
-        logs = np.log(scaled), np.log1p(scaled)
-        return (
-            0.5 * (prior / precision - 1 - log_ratio + squares)
-            + gamma_divergence(
-                top, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision_prior
-            )
-            + matrix_f_divergence(2 * shape, 1, *logs, DEGREES, 1)
-        ).sum()
+        degrees, scaled = 2 * shape.ravel(), (self.factor * expected).reshape(-1, 1, 1)
+        precisions = matrix_f_divergence(degrees, scaled, DEGREES, 1)
+        divergences = 0.5 * (
+            prior / precision - 1 - log_ratio + squares
+        ) + gamma_divergence(
+            top, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision_prior
+        )
+        return divergences.sum() + precisions.sum()
 
     def adapted(self, posterior):
         """Return the family with prior scales that raise the bound."""

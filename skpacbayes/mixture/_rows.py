@@ -52,14 +52,23 @@ class Responsibilities:
             m = tile.stop - start
             rows, w, logs = X[tile], shares[:m], log_totals[:m]
             self.density.log_joint(rows, w)
-            subtract_row_maximum(w, highest[:m])
-            np.exp(w, out=w)
             weight = ones[:m] if sample_weight is None else sample_weight[tile]
-            normalise_rows(w, weight, logs)
+            turn_into_shares(w, weight, highest[:m], logs)
             np.log(logs, out=logs)
             logs += highest[:m]
             self.sums += ones_and_logs[:, :m] @ w
             yield tile, rows, w
+
+
+def turn_into_shares(joint, weight, highest, totals):
+    """Turn log joint densities into responsibilities that sum to the weights, in place.
+
+    `highest` and `totals` are overwritten: for each row, the largest density, and the
+    sum of the densities relative to it.
+    """
+    subtract_row_maximum(joint, highest)
+    np.exp(joint, out=joint)
+    normalise_rows(joint, weight, totals)
 
 
 def expect(density, X, sample_weight=None):
