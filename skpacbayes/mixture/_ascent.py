@@ -9,12 +9,12 @@ alpha, the inverse temperature, multiplies the statistics and the entropy of the
 responsibilities; the responsibilities themselves are not tempered.
 """
 
+from math import lgamma
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from ._divergences import dirichlet_divergence
 from ._rows import expect
 
 PRIOR_UPDATES = 4  # M-steps before priors are compared
@@ -141,8 +141,8 @@ class TemperedMixture:
 
     def weights_divergence(self, state):
         """Return the divergence of the weights from their prior."""
-        prior = np.full(len(state.concentration), float(self.concentration))
-        return dirichlet_divergence(state.concentration, prior)
+        rows = state.concentration - self.concentration
+        return rows @ state.log_weights - self.evidence_of(state.concentration)
 
     def bound(self, state, log_normalizer, settled=None):
         """Return the evidence bound of rows with the given log-normaliser.
@@ -187,8 +187,12 @@ class TemperedMixture:
 
     def weights_term(self, counts):
         """Return the term of the weights: the log evidence of the counts."""
-        prior = np.full(len(counts), float(self.concentration))
-        return log_beta(self.concentration_of(counts)) - log_beta(prior)
+        return self.evidence_of(self.concentration_of(counts))
+
+    def evidence_of(self, concentration):
+        """Return the log evidence of counts, given the concentration after them."""
+        K, own = len(concentration), self.concentration
+        return log_beta(concentration) - (K * lgamma(own) - lgamma(K * own))
 
     def ascend(self, state, X, sample_weight, settled=None, *, max_iter, tol):
         """Alternate E and M steps until the bound rises by less than `tol` per row.

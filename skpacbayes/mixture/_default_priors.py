@@ -14,48 +14,41 @@ constants. Components with full and tied covariances are in `_matrix_f`.
 """
 
 from copy import copy
+from math import exp, lgamma, log
 
 import numpy as np
-from scipy.special import digamma, expit
+from scipy.special import digamma
 
+from .._kernels import matrix_f
 from ._diagonal_families import NormalInverseGamma
-from ._divergences import gamma_divergence, matrix_f_divergence
-from ._gaussian_families import LOG_2_PI, TINY, Posterior
+from ._divergences import matrix_f_divergence
+from ._gaussian_families import LOG_2_PI, Posterior
 
 MEAN_SHAPE = 0.5  # of the Gamma distribution of the prior precision of a mean
-NEWTON_STEPS = 30
-NEWTON_STEP = 1e-3  # size of the last step: the error is about its square
 LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
 BLUR = 1e-12  # variance added to each row, as a share of that of the feature
 SCALES = 1e-12, 1.0  # smallest and largest `scale_factor`
 
 
-def half_scales(scatter, counts, prior_degrees, scale_degrees):
-    """Return E B where B and the precision L are jointly optimal, as eigenvalues.
+def inverse_scales(scatter, counts, prior_degrees, scale_degrees):
+    """Return E B + S where B and the precision L are jointly optimal, as eigenvalues.
 
     Parameters
     ----------
     scatter : ndarray
-        Eigenvalues of the scatter matrix in units of the prior scale R.
+        Eigenvalues of the scatter matrix S in units of the prior scale R.
     counts : ndarray
         Tempered numbers of rows, in a shape that broadcasts.
     prior_degrees : float
         Degrees of freedom of the precision given B.
     scale_degrees : float
         Degrees of freedom of B.
-
-    Returns
-    -------
-    scales : ndarray like scatter
-        The positive root of b^2 + (s + N - m) b = (m + nu) s, or for no row b = m:
-        where E B = (m + nu) (R^-1 + E L)^-1 and E L = (nu + N) (E B + S)^-1 hold at
-        once.
     """
-    linear = scatter + counts - scale_degrees
-    product = (scale_degrees + prior_degrees) * scatter
-    root = np.sqrt(linear**2 + 4 * product) + np.abs(linear)
-    below = 2 * product / np.maximum(root, TINY)
-    return np.maximum(np.where(linear > 0, below, 0.5 * root), 1e-30)
+    rows, values = np.empty((2, *scatter.shape))
+    rows[...] = counts
+    degrees = float(prior_degrees), float(scale_degrees)
+    matrix_f.inverse_scales(scatter.ravel(), rows.ravel(), *degrees, values.ravel())
+    return values
 
 
 class FollowsTheData:
@@ -97,13 +90,13 @@ class FollowsTheData:
 
     def completed(self, posterior, expected_log):
         """Add the quadratic form and the distribution of l, given E log |L|."""
-        means, precision, d = posterior.means, posterior.mean_precision, self.n_features
-        gaps, diagonal = means - self.mean, posterior.precisions
-        squares = self.squares(gaps, posterior.precisions)
+        d, diagonal = self.n_features, posterior.precisions
+        squares = self.squares(posterior.means - self.mean, diagonal)
         if self.full:
-            diagonal = np.diagonal(diagonal, axis1=1, axis2=2)
-        lost = d * LOG_2_PI + d / precision + diagonal @ self.blur
-        rate = MEAN_SHAPE / self.mean_precision + 0.5 * (squares + d / precision)
+            diagonal = diagonal.diagonal(axis1=1, axis2=2)
+        uncertain = d / posterior.mean_precision
+        lost = diagonal @ self.blur + (uncertain + d * LOG_2_PI)
+        rate = 0.5 * (squares + uncertain) + MEAN_SHAPE / self.mean_precision
         return posterior._replace(
             constants=0.5 * (expected_log - lost),
             prior_precision=(MEAN_SHAPE + 0.5 * d) / rate,
@@ -126,54 +119,38 @@ class FollowsTheData:
         return self.mean_divergences(posterior) + precisions
 
     def mean_divergences(self, posterior):
-        """Return the divergences of the means and of their prior precisions l."""
-        squares = self.squares(posterior.means - self.mean, posterior.precisions)
-        return self.divergences_of_means(posterior, squares)
+        """Return the divergences of the means and of their prior precisions l.
 
-    def divergences_of_means(self, posterior, squares):
-        """Return `mean_divergences`, given the squared lengths of the means."""
-        d, expected = self.n_features, posterior.prior_precision
-        shape = MEAN_SHAPE + 0.5 * d
-        rate = shape / expected
-        ratio = expected / posterior.mean_precision
-        log_ratio = digamma(shape) - np.log(rate * posterior.mean_precision)
-        means = 0.5 * (d * (ratio - 1 - log_ratio) + expected * squares)
-        distributions = gamma_divergence(
-            shape, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision
-        )
-        return means + distributions
+        The distribution of l is the best one given the others, as after an update:
+        most terms cancel.
+        """
+        d, shape = self.n_features, MEAN_SHAPE + 0.5 * self.n_features
+        rate = MEAN_SHAPE / self.mean_precision
+        constant = lgamma(MEAN_SHAPE) - MEAN_SHAPE * log(rate) - 0.5 * d
+        constant += shape * log(shape) - lgamma(shape)
+        logs = 0.5 * d * np.log(posterior.mean_precision)
+        return logs - shape * np.log(posterior.prior_precision) + constant
 
     def precision_divergences(self, posterior):
         """Return the divergences of the precisions L; a single one if L is shared."""
-        logs, size = self.log_determinants(posterior), posterior.spectrum.shape[-1]
-        degrees = self.wishart_degrees(posterior)[:, None]
-        scales = self.likeness * size
-        each = matrix_f_divergence(degrees, size, *logs, self.degrees, scales)
-        return each.sum(axis=1)
+        degrees, spectrum = self.wishart_degrees(posterior), self.scaled(posterior)
+        scales = self.likeness * spectrum.shape[-1]
+        return matrix_f_divergence(degrees, spectrum, self.degrees, scales)
 
-    def log_determinants(self, posterior):
-        """Return log |R E L| and log |I + R E L|, (n_components or 1, n_scales)."""
-        scaled = self.scale_factor * posterior.spectrum
-        return np.log(scaled).sum(axis=2), np.log1p(scaled).sum(axis=2)
+    def scaled(self, posterior):
+        """Return eigenvalues of R E L, (n_components or 1, n_scales, size)."""
+        return self.scale_factor * posterior.spectrum
 
     def adapted(self, posterior):
         """Return the family with the scale R that maximises the bound.
 
         At log R = u the derivative is zero where the mean of the shares
-        R E L / (1 + R E L) is nu / (m + nu); Newton's method, safeguarded.
+        R E L / (1 + R E L) is nu / (m + nu).
         """
-        log_spectrum = np.log(posterior.spectrum)
-        target = self.degrees / (
-            self.degrees + self.likeness * posterior.spectrum.shape[-1]
-        )
-        target, u = target * log_spectrum.size, np.log(self.scale_factor)
-        for _ in range(NEWTON_STEPS):
-            shares = expit(u + log_spectrum)
-            step = (target - shares.sum()) / (shares * (1 - shares)).sum()
-            u += min(max(step, -2.0), 2.0)
-            if abs(step) < NEWTON_STEP:
-                break
-        return self.rescaled(np.exp(u))
+        spectrum, m = posterior.spectrum, self.likeness * posterior.spectrum.shape[-1]
+        target = self.degrees / (self.degrees + m) * spectrum.size
+        u = matrix_f.best_log_factor(spectrum.ravel(), target, log(self.scale_factor))
+        return self.rescaled(exp(u))
 
     def rescaled(self, factor):
         """Return the family with another scale R."""
@@ -231,13 +208,11 @@ class NormalF(FollowsTheData, NormalInverseGamma):
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics and the last distribution of l."""
-        counts, means, precision, scatter, shrink, pull = self.shrunk(
-            statistics, previous
-        )
-        scatter = scatter + shrink[:, None] * pull**2 + counts[:, None] * self.blur
+        counts, means, precision, scatter = self.shrunk(statistics, previous)
+        scatter += counts[:, None] * self.blur
         scaled = self.pool(scatter) / (self.scale_factor * self.scale)
         rows = self.size * counts[:, None]
-        values = scaled + half_scales(scaled, rows, self.degrees, self.likeness)
+        values = inverse_scales(scaled, rows, self.degrees, self.likeness)
         shape = 0.5 * (self.degrees + rows)
         scale = 0.5 * self.scale_factor * self.scale * values
         precisions = np.empty_like(means)

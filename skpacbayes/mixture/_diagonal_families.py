@@ -118,11 +118,9 @@ class NormalInverseGamma(InverseGammaFamily):
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
-        counts, means, precision, scatter, shrink, pull = self.shrunk(
-            statistics, previous
-        )
+        counts, means, precision, scatter = self.shrunk(statistics, previous)
         shape = self.shape + 0.5 * self.size * counts
-        scale = self.scale + 0.5 * self.pool(scatter + shrink[:, None] * pull**2)
+        scale = self.scale + 0.5 * self.pool(scatter)
         return self.completed(
             Posterior(previous.origins, means, precision, shape, scale)
         )

@@ -5,6 +5,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaln, digamma, gammaln, multigammaln
 
+from .._kernels.matrix_f import divergences
+
+LOG_2 = np.log(2)
+
 
 def gamma_divergence(shape, rate, prior_shape, prior_rate):
     """Return KL divergences of Gamma, or inverse Gamma, distributions, elementwise."""
@@ -31,17 +35,25 @@ def dirichlet_divergence(concentration, prior):
 
 def wishart_log_determinant(degrees, log_scale, d):
     """Return E log |L| under d x d Wishart distributions, with log_scale = log |W|."""
-    halves = (degrees[..., None] + 1 - np.arange(1, d + 1)) / 2
-    return digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
+    halves = 0.5 * degrees[..., None] - half_steps(d)
+    return digamma(halves).sum(axis=-1) + (d * LOG_2 + log_scale)
+
+
+@lru_cache(maxsize=64)
+def half_steps(d):
+    """Return read-only (0, 1, ..., d - 1) / 2."""
+    steps = 0.5 * np.arange(d)
+    steps.flags.writeable = False
+    return steps
 
 
 def wishart_log_normalizer(degrees, log_scale, d):
     """Return the log integral of |L|^((nu-d-1)/2) exp(-tr(W^-1 L)/2)."""
-    return 0.5 * degrees * (log_scale + d * np.log(2)) + multigammaln(degrees / 2, d)
+    return 0.5 * degrees * (log_scale + d * LOG_2) + multigammaln(degrees / 2, d)
 
 
-def matrix_f_divergence(degrees, d, log_scaled, log_sum, prior_degrees, scale_degrees):
-    """Return an upper bound on KL(Wishart, matrix-F), one for each distribution.
+def matrix_f_divergence(degrees, spectrum, prior_degrees, scale_degrees):
+    """Return upper bounds on KL(Wishart, matrix-F), summed over some precisions.
 
     The matrix-F density of a precision L is proportional to
     |L|^((nu-d-1)/2) / |I + R L|^((nu+m)/2), with nu = `prior_degrees`: that of
@@ -51,25 +63,17 @@ def matrix_f_divergence(degrees, d, log_scaled, log_sum, prior_degrees, scale_de
 
     Parameters
     ----------
-    degrees : ndarray of shape (...)
+    degrees : ndarray of shape (n_sums,)
         Degrees of freedom of the Wishart distributions.
-    d : int
-        Number of rows of R and L.
-    log_scaled, log_sum : ndarrays of shape (...)
-        log |R E L| and log |I + R E L|.
+    spectrum : ndarray of shape (n_sums, n_precisions, d)
+        Eigenvalues of R E L.
     prior_degrees, scale_degrees : float
         The nu and the m of the matrix-F distribution.
     """
-    log_scale = log_scaled - d * np.log(degrees)
-    halves = (degrees[..., None] + 1 - np.arange(1, d + 1)) / 2
-    log_determinant = digamma(halves).sum(axis=-1) + d * np.log(2) + log_scale
-    return (
-        0.5 * (degrees - prior_degrees) * log_determinant
-        - 0.5 * degrees * (log_scale + d * (1 + np.log(2)))
-        - gammaln(halves).sum(axis=-1)
-        + 0.5 * (prior_degrees + scale_degrees) * log_sum
-        - matrix_f_constant(prior_degrees, scale_degrees, d)
-    )
+    result, nu, m = np.empty(len(spectrum)), float(prior_degrees), float(scale_degrees)
+    constant = matrix_f_constant(nu, m, spectrum.shape[2])
+    divergences(degrees, spectrum, nu, m, constant, result)
+    return result
 
 
 @lru_cache(maxsize=64)

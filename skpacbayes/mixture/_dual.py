@@ -25,7 +25,7 @@ from ._default_priors import (
     MEAN_SHAPE,
     SCALES,
     FollowsTheData,
-    half_scales,
+    inverse_scales,
 )
 from ._divergences import wishart_log_determinant
 from ._family import Family
@@ -174,8 +174,8 @@ class DualMatrixF(FollowsTheData, Family):
     def inverse_scales(self, values, counts):
         """Return eigenvalues of the inverse scales, given those of the scatter."""
         blurred = (values + self.blur * counts) / self.scale_factor
-        halves = half_scales(blurred, counts, self.degrees, self.scale_degrees)
-        return self.scale_factor * (halves + blurred)
+        degrees = self.degrees, self.scale_degrees
+        return self.scale_factor * inverse_scales(blurred, counts, *degrees)
 
     @property
     def scale_degrees(self):
@@ -258,10 +258,6 @@ class DualMatrixF(FollowsTheData, Family):
     def wishart_degrees(self, posterior):
         """Degrees of freedom of the precisions."""
         return posterior.degrees
-
-    def mean_divergences(self, posterior):
-        """Return the divergences of the means and of their prior precisions l."""
-        return self.divergences_of_means(posterior, posterior.mean_squares)
 
 
 class DualDensity:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels.matrix_f import shrink
 from ._family import Family
 from ._missing import column_means
 from ._rows import (
@@ -197,21 +198,33 @@ class GaussianFamily(Family):
         squares = squares[:, product_indices(d)]
         return counts, gaps, squares - sums[:, :, None] * gaps[:, None]
 
+    def weighted(self, statistics):
+        """Return the statistics of weighted rows, if the family weights them."""
+        return statistics
+
     def shrunk(self, statistics, previous):
         """Return counts, means, their precision, and scatter about the prior mean."""
-        counts, gaps, scatter = self.moments(statistics, previous.origins)
-        prior = previous.prior_precision
+        prior, origins = previous.prior_precision, previous.origins
         prior = self.mean_precision if prior is None else prior
-        precision = prior + counts
-        pull = gaps + previous.origins - self.mean
-        means = self.mean + counts[:, None] / precision[:, None] * pull
-        return counts, means, precision, scatter, prior * counts / precision, pull
+        if self.full:
+            statistics = np.ascontiguousarray(self.weighted(statistics))
+            counts, shape = statistics[:, 0].copy(), (len(statistics), self.n_features)
+            means, priors, precision = np.empty(shape), *np.empty((2, shape[0]))
+            scatter, priors[:] = np.empty((*shape, shape[1])), prior
+            given = statistics, origins, int(len(origins) > 1), self.mean, priors
+            shrink(*given, means, precision, scatter)
+            return counts, means, precision, scatter
+        counts, gaps, scatter = self.moments(statistics, origins)
+        precision, pull = prior + counts, gaps + origins - self.mean
+        means = self.mean + (counts / precision)[:, None] * pull
+        scatter += (prior * counts / precision)[:, None] * pull**2
+        return counts, means, precision, scatter
 
     def recentred(self, posterior):
         """Return the posterior, with its means as origins if one is far away."""
         precisions = posterior.precisions
         if self.full:
-            precisions = np.diagonal(precisions, axis1=1, axis2=2)
+            precisions = precisions.diagonal(axis1=1, axis2=2)
         gaps = posterior.means - posterior.origins
         if (precisions * gaps**2).sum(axis=1).max() < FAR**2:
             return posterior

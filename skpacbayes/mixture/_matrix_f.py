@@ -7,12 +7,13 @@ would be so far from independent of the B that it costs more than it gains.
 """
 
 from copy import copy
+from math import log
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from ._default_priors import BLUR, FollowsTheData, NormalF, half_scales
-from ._divergences import wishart_log_determinant
+from .._kernels.matrix_f import log_determinants, weigh_axes
+from ._default_priors import BLUR, FollowsTheData, NormalF, inverse_scales
 from ._gaussian_families import Posterior
 from ._wishart import NormalWishart
 
@@ -75,27 +76,25 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             return 0.0
         d, least = self.n_features, joint_degrees(self.degrees, self.n_features)
         precise = joint_degrees(self.degrees, self.likeness * d) / least
-        return 0.25 * d * (d + 1) * np.log(precise)
+        return 0.25 * d * (d + 1) * log(precise)
 
     def divergence(self, posterior):
         """Kullback-Leibler divergence from the prior, plus its `prior_penalty`."""
         return super().divergence(posterior) + self.prior_penalty
 
-    def log_determinants(self, posterior):
-        """Return log |R E L| and log |I + R E L|, (n_components or 1, 1).
+    def scaled(self, posterior):
+        """Return eigenvalues of R E L, (n_components or 1, 1, n_features).
 
         The posterior may have been computed with a scale of another shape.
         """
         if (posterior.log_units == self.log_root).all():  # it has not
-            return super().log_determinants(posterior)
-        scaled, sums = self.in_units_of_scale(posterior)
-        logs = 2 * np.linalg.slogdet(scaled)[1], np.linalg.slogdet(sums)[1]
-        return tuple(each[:, None] for each in logs)
+            return super().scaled(posterior)
+        factors = self.in_units_of_scale(posterior)
+        return np.linalg.svd(factors, compute_uv=False)[:, None] ** 2
 
     def in_units_of_scale(self, posterior):
-        """Return factors of the E L, and the sums I + E L, in units of R^-1."""
-        scaled = np.sqrt(self.scale_factor) * (self.root.T @ posterior.factors)
-        return scaled, np.eye(self.n_features) + scaled @ scaled.mT
+        """Return factors of the E L in units of R^-1."""
+        return np.sqrt(self.scale_factor) * (self.root.T @ posterior.factors)
 
     def reshaped(self, posterior):
         """Return the family with a scale R of another shape, and a larger bound.
@@ -113,7 +112,8 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             return self
         d = self.n_features
         c = SHAPE_DEGREES * d
-        _, sums = self.in_units_of_scale(posterior)
+        scaled = self.in_units_of_scale(posterior)
+        sums = np.eye(d) + scaled @ scaled.mT
         K, nu, m = len(sums), self.degrees, self.likeness * d
         slope = (nu + m) * (K * np.eye(d) - np.linalg.inv(sums).sum(axis=0))
         slope += c * self.shape.T @ self.shape
@@ -145,7 +145,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
 
     def row_counts(self, statistics):
         """Return the numbers of rows, which are added to the degrees of freedom."""
-        return statistics[:, 0]
+        return statistics[:, 0].copy()
 
     def wishart_degrees(self, posterior):
         """Degrees of freedom of the precisions."""
@@ -153,10 +153,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics and the last distribution of l."""
-        counts, means, precision, scatter, shrink, pull = self.shrunk(
-            statistics, previous
-        )
-        scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
+        counts, means, precision, scatter = self.shrunk(statistics, previous)
         blurred = counts
         counts = self.row_counts(statistics)
         if self.tied:
@@ -164,7 +161,9 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             counts = counts.sum(keepdims=True)
         degrees, d = self.degrees + counts, self.n_features
         values, scale, factors, precisions = self.solved(scatter, counts, blurred)
-        log_scale = -2 * self.log_root - np.log(values).sum(axis=1)
+        expected_log = np.empty_like(degrees)
+        log_determinants(degrees, values, expected_log)
+        expected_log -= 2 * self.log_root
         if self.tied:
             precisions = np.broadcast_to(precisions, (len(means), d, d))
         posterior = Posterior(
@@ -179,7 +178,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
             lost=self.losses(statistics),
             log_units=np.full(len(degrees), self.log_root),
         )
-        return self.completed(posterior, wishart_log_determinant(degrees, log_scale, d))
+        return self.completed(posterior, expected_log)
 
     def solved(self, scatter, counts, blurred):
         """Return the posteriors of the precisions for scatter matrices.
@@ -229,15 +228,12 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         factor, scales = self.scale_factor, self.likeness * self.n_features
         scatter = scatter + blurred[:, None, None] * self.blur_matrix
         scaled = self.inverse_root @ scatter @ self.inverse_root.T
-        eigenvalues, vectors = np.linalg.eigh(scaled)
-        factors = self.inverse_root.T @ vectors
-        least = self.blur @ factors**2  # of the blur alone
-        least *= blurred[:, None]  # it may be lost by rounding
-        eigenvalues = np.maximum(eigenvalues, least) / factor
-        halves = half_scales(eigenvalues, counts[:, None], self.degrees, scales)
-        values = factor * (halves + eigenvalues)
-        axes = self.root @ vectors
-        factors *= np.sqrt((self.degrees + counts)[:, None] / values)[:, None]
+        values, vectors = np.linalg.eigh(scaled)
+        factors, axes = self.inverse_root.T @ vectors, self.root @ vectors
+        weights = np.empty_like(values)
+        priors = map(float, (self.degrees, scales, factor))
+        weigh_axes(values, factors, counts, blurred, self.blur, *priors, weights)
+        factors *= weights[:, None]
         return values, (axes * values[:, None]) @ axes.mT, factors, factors @ factors.mT
 
     def low_root(self, scatter, count, blurred):
@@ -271,7 +267,7 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         squares, vectors = eigenvalues[there], vectors[:, there]
         values = np.zeros(self.n_features)
         values[: len(squares)] = squares / factor
-        values += half_scales(values, count, self.degrees, scales)
+        values = inverse_scales(values, count, self.degrees, scales)
         values *= factor
         own, other = values[: len(squares)], values[-1]
         degrees, along = self.degrees + count, scaled @ vectors

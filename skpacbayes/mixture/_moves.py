@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr, softmax
+from scipy.special import entr
 
 from ._ascent import State
 from ._family import take
-from ._rows import Responsibilities
+from ._rows import Responsibilities, turn_into_shares
 from ._search import TILE_ROWS, clusters, hard_statistics, remembered, scaled_part
 from ._spikes import rows_at_spikes, spike_groups
 
@@ -438,7 +438,8 @@ def shares_and_losses(mixture, state, X, sample_weight):
     for first in range(0, X.shape[0], TILE_ROWS):
         tile = slice(first, first + TILE_ROWS)
         density.log_joint(X[tile], joint[tile])
-    shares = softmax(joint, axis=1) * sample_weight[:, None]
+    shares = joint.copy()
+    turn_into_shares(shares, sample_weight, *np.empty((2, len(joint))))
     sums = shares.T @ joint
     return shares, np.diag(sums)[:, None] - sums
 

@@ -8,7 +8,7 @@ from scipy.special import digamma, gammaln
 
 from .._kernels.mixture import column_log_densities, diagonal_log_joint
 from ._column_family import SCORED_BY, ColumnFamily
-from ._default_priors import BLUR, MEAN_SHAPE, SCALES, half_scales
+from ._default_priors import BLUR, MEAN_SHAPE, SCALES, inverse_scales
 from ._divergences import gamma_divergence, matrix_f_divergence
 from ._family import POSITIVE, ExponentialFamily, defines_last
 from ._gaussian_families import LOG_2_PI
@@ -81,7 +81,7 @@ class Normal(ColumnFamily):
         scatter = np.maximum(squares - sums * averages, 0.0) + BLUR * counts
         scatter += prior * counts / precision * averages**2
         scaled = scatter / self.factor
-        values = scaled + half_scales(scaled, counts, DEGREES, 1)
+        values = inverse_scales(scaled, counts, DEGREES, 1)
         shape, scale = 0.5 * (DEGREES + counts), 0.5 * self.factor * values
         rate = MEAN_SHAPE / self.mean_precision_prior
         rate = rate + 0.5 * (shape / scale * means**2 + 1 / precision)
@@ -124,15 +124,14 @@ class Normal(ColumnFamily):
         rate = top / prior
         log_ratio = digamma(top) - np.log(rate * precision)
         squares = prior * expected * means**2
-        scaled = self.factor * expected
-        logs = np.log(scaled), np.log1p(scaled)
-        return (
-            0.5 * (prior / precision - 1 - log_ratio + squares)
-            + gamma_divergence(
-                top, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision_prior
-            )
-            + matrix_f_divergence(2 * shape, 1, *logs, DEGREES, 1)
-        ).sum()
+        degrees, scaled = 2 * shape.ravel(), (self.factor * expected).reshape(-1, 1, 1)
+        precisions = matrix_f_divergence(degrees, scaled, DEGREES, 1)
+        divergences = 0.5 * (
+            prior / precision - 1 - log_ratio + squares
+        ) + gamma_divergence(
+            top, rate, MEAN_SHAPE, MEAN_SHAPE / self.mean_precision_prior
+        )
+        return divergences.sum() + precisions.sum()
 
     def adapted(self, posterior):
         """Return the family with prior scales that raise the bound."""

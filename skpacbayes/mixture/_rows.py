@@ -52,14 +52,23 @@ class Responsibilities:
             m = tile.stop - start
             rows, w, logs = X[tile], shares[:m], log_totals[:m]
             self.density.log_joint(rows, w)
-            subtract_row_maximum(w, highest[:m])
-            np.exp(w, out=w)
             weight = ones[:m] if sample_weight is None else sample_weight[tile]
-            normalise_rows(w, weight, logs)
+            turn_into_shares(w, weight, highest[:m], logs)
             np.log(logs, out=logs)
             logs += highest[:m]
             self.sums += ones_and_logs[:, :m] @ w
             yield tile, rows, w
+
+
+def turn_into_shares(joint, weight, highest, totals):
+    """Turn log joint densities into responsibilities that sum to the weights, in place.
+
+    `highest` and `totals` are overwritten: for each row, the largest density, and the
+    sum of the densities relative to it.
+    """
+    subtract_row_maximum(joint, highest)
+    np.exp(joint, out=joint)
+    normalise_rows(joint, weight, totals)
 
 
 def expect(density, X, sample_weight=None):
@@ -78,8 +87,8 @@ def expect(density, X, sample_weight=None):
     for _, rows, shares in step.tiles(X, sample_weight):
         density.add(rows, shares, moments)
     entropies = step.log_sums - density.total(step.counts, moments)
-    statistics = np.column_stack([step.counts, density.columns(moments), entropies])
-    return statistics, step.log_sums.sum()
+    columns = step.counts[:, None], density.columns(moments), entropies[:, None]
+    return np.concatenate(columns, axis=1), step.log_sums.sum()
 
 
 def as_slice(columns):
@@ -136,6 +145,19 @@ def product_indices(n_features):
     return indices
 
 
+@lru_cache(maxsize=64)
+def upper_triangle(n_features):
+    """Return read-only indices of the products in a flat matrix, and coefficients.
+
+    The sum of the products of features times these coefficients is -1/2 x' P x, where
+    P is symmetric.
+    """
+    first, second = product_pairs(n_features, full=True)
+    flat, times = n_features * first + second, np.where(first == second, -0.5, -1.0)
+    flat.flags.writeable = times.flags.writeable = False
+    return flat, times
+
+
 class QuadraticDensity:
     """c_k - 1/2 (x - mean_k)' P_k (x - mean_k), as a product with (1, x, xx').
 
@@ -150,20 +172,21 @@ class QuadraticDensity:
         self.origin = origin
         self.means, self.precisions = means, precisions
         self.incomplete = None
+        n_components, d = means.shape
         full = precisions.ndim == 3
-        self.first, self.second = product_pairs(len(origin), full)
-        gaps = means - origin
+        self.first, self.second = product_pairs(d, full)
+        gaps, times = means - origin, -0.5
         if full:
             linear = (precisions @ gaps[:, :, None])[:, :, 0]
-            products = precisions[:, self.first, self.second]
+            flat, times = upper_triangle(d)
+            products = precisions.reshape(n_components, d * d).take(flat, axis=1)
         else:
             linear, products = precisions * gaps, precisions
-        n_linear, self.width = 1 + len(origin), 1 + len(origin) + len(self.first)
-        self.coefficients = np.empty((len(constants), self.width))
+        self.width = 1 + d + len(self.first)
+        self.coefficients = np.empty((n_components, self.width))
         self.coefficients[:, 0] = constants - 0.5 * (linear * gaps).sum(axis=1)
-        self.coefficients[:, 1:n_linear] = linear
-        twice = np.where(self.first == self.second, -0.5, -1.0)
-        np.multiply(twice, products, out=self.coefficients[:, n_linear:])
+        self.coefficients[:, 1 : 1 + d] = linear
+        np.multiply(times, products, out=self.coefficients[:, 1 + d :])
         self.n_losses = 2 if full else 0
         self._features = np.empty((self.width, 0))
 
@@ -194,7 +217,7 @@ class QuadraticDensity:
 
     def total(self, counts, moments):
         """Return the sums over rows of w_ik times their log joint densities."""
-        return (self.coefficients.T * moments[: self.width]).sum(axis=0)
+        return np.einsum("ki,ik->k", self.coefficients, moments[: self.width])
 
     def columns(self, moments):
         """Return the columns of the statistics between the counts and the entropies."""
@@ -238,7 +261,10 @@ class SeparatedDiagonalDensity:
 
 
 class SeparatedFullDensity:
-    """`QuadraticDensity` for full precisions F F', with one origin per component."""
+    """`QuadraticDensity` for full precisions F F', with one origin per component.
+
+    All arrays of rows have the shape (n_components, n_features, n_rows).
+    """
 
     def __init__(self, constants, means, factors, origins):
         self.constants = constants
@@ -246,13 +272,14 @@ class SeparatedFullDensity:
         self.origins = origins
         self.factors = factors
         self.incomplete = None
-        self.width = 2 * means.shape[1]
+        self.width = means.size // 2
 
     def log_joint(self, rows, out):
         """Write the expected log joint density of the rows and the components."""
-        for k, mean in enumerate(self.means):
-            scaled = (rows - mean) @ self.factors[k]
-            out[:, k] = self.constants[k] - 0.5 * np.einsum("ij,ij->i", scaled, scaled)
+        self._columns = np.ascontiguousarray(rows.T)
+        scaled = self.factors.mT @ (self._columns - self.means[:, :, None])
+        squares = np.einsum("kji,kji->ki", scaled, scaled)
+        np.subtract(self.constants, 0.5 * squares.T, out=out)
         self.incomplete = None
         if np.isnan(out[:, 0]).any():
             precisions = self.factors @ self.factors.mT
@@ -267,17 +294,15 @@ class SeparatedFullDensity:
     def add(self, rows, shares, moments):
         """Add the moments of the rows of which `log_joint` was just computed."""
         moments, losses = moments
+        gaps = self._columns - self.origins[:, :, None]
         if self.incomplete is not None:
             losses += self.incomplete.losses(shares)
             _, sums, products = self.incomplete.moments(shares, self.origins)
             moments += np.concatenate([sums[:, None], products], axis=1)
-        for k, origin in enumerate(self.origins):
-            gaps = rows - origin
-            if self.incomplete is not None:
-                self.incomplete.leave_out(gaps.T)
-            weighted = gaps * shares[:, k, None]
-            moments[k, 0] += weighted.sum(axis=0)
-            moments[k, 1:] += weighted.T @ gaps
+            self.incomplete.leave_out(gaps)
+        weighted = gaps * np.ascontiguousarray(shares.T)[:, None]
+        moments[:, 0] += weighted.sum(axis=2)
+        moments[:, 1:] += weighted @ gaps.mT
 
     def total(self, counts, moments):
         """Return the sums over rows of w_ik times their log joint densities."""

@@ -136,10 +136,6 @@ class StudentComponents(NormalMatrixF):
         counts, scales = statistics[:, 0], statistics[:, 1]
         return (scales >= LEAST_SCALE * counts)[counts >= FEWEST_SETTLED].all()
 
-    def row_counts(self, statistics):
-        """Return the counts of rows."""
-        return statistics[:, 0]
-
     def weighted(self, statistics):
         """Return Gaussian statistics of the rows weighted by their scales."""
         return np.delete(statistics, [0, -2], axis=1)

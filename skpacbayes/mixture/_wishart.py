@@ -35,10 +35,7 @@ class NormalWishart(GaussianFamily):
 
     def update(self, statistics, previous):
         """Posterior given tempered statistics."""
-        counts, means, precision, scatter, shrink, pull = self.shrunk(
-            statistics, previous
-        )
-        scatter = scatter + shrink[:, None, None] * pull[:, :, None] * pull[:, None]
+        counts, means, precision, scatter = self.shrunk(statistics, previous)
         if self.tied:
             counts, scatter = counts.sum(keepdims=True), scatter.sum(0, keepdims=True)
         degrees, scale = self.degrees + counts, self.inverse_scale + scatter
