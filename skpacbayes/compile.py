@@ -32,6 +32,7 @@ _FEW = {
     "n_draws": 4,
     "n_moves": 1,
     "n_repeats": 2,
+    "refresh": 16,  # so that some rows of a stream come between two
 }
 _ANSWERS = (
     "predict",

@@ -32,11 +32,18 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the longest part, which compiles all kernels; end with their tests."""
+    """Begin with the longest part, which compiles all kernels; end with their tests.
+
+    Meanwhile another process runs the tests of the mixtures, which have few kernels:
+    else both would compile the same.
+    """
+    first, last = ("tests/common/", "tests/mixture/"), "tests/kernels/"
 
     def place(item):
-        first, last = map(item.nodeid.startswith, ("tests/common/", "tests/kernels/"))
-        return last - first
+        places = [item.nodeid.startswith(part) for part in first]
+        if any(places):
+            return places.index(True)
+        return len(first) + item.nodeid.startswith(last)
 
     items.sort(key=place)
 

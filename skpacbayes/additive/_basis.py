@@ -1,5 +1,6 @@
 """Functions of a variable: a basis, orthonormal over the rows."""
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,12 @@ BLOCK = 2**20  # largest number of values sorted at a time
 WIDEST = 0.25  # largest share of a range by which each end is widened
 FURTHEST = 0.5  # shares of its range that a function continues beyond it
 FAR = 10.0  # largest distance of a range's ends from the quartiles, in IQR
+
+
+@cache
+def slope_quadrature():
+    """Return points and weights; computing them takes longer than a short chain."""
+    return leggauss(SLOPE_POINTS)
 
 
 class Dictionary:
@@ -90,7 +97,7 @@ class Dictionary:
         self._width = self.max_order  # without the indicator of missing values
         self._slopes = np.zeros(self._width)  # beyond the ranges
         if isinstance(basis, str) and basis in CONTINUED and not bounded:
-            points, weights = leggauss(SLOPE_POINTS)
+            points, weights = slope_quadrature()
             functions = self._of_present(points[None], [0])[0]
             self._slopes = functions @ (weights * points) / (weights @ points**2)
         for j, found in self._categories.items():

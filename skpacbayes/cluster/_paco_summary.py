@@ -199,8 +199,8 @@ class StreamSummary:
             return False
         if self.remaining > 0 or (self.watch and n_rows > 1):
             return False  # the watch may make a refresh due at any row
-        if self.largest_square == 0.0:
-            return False
+        if self.largest_square == 0.0 or not self.clock.flags.writeable:
+            return False  # arrays of a memory map are copied before they change
         if (
             self.summary_size is None
             and self._capacity(self.n_points + n_rows) != self.capacity

@@ -88,7 +88,8 @@ class ParameterChain:
             normals = self.generator.standard_normal(len(self.position))
             proposed = self.position + self.factor @ normals
             density = self.target.log_density(proposed, self.generator)
-            probability = float(np.exp(min(0.0, density - self.density)))
+            with np.errstate(under="ignore"):
+                probability = float(np.exp(min(0.0, density - self.density)))
             accepted = self.generator.random() < probability
             if accepted:
                 self.position, self.density = proposed, density

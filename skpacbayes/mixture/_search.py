@@ -122,6 +122,8 @@ def scaled_part(X, sample_weight, n_components, seed, most):
 
 def best_clusters(points, weight, n_clusters, seed):
     """Return the labels of the best of several runs of k-means."""
+    if n_clusters == 1:
+        return np.zeros(len(weight), dtype=np.intp)
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=SEEDINGS)
     runs = [clusters(points, weight, n_clusters, int(own)) for own in seeds]
     return min(runs, key=lambda run: run[1])[0]

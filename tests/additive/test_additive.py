@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from designs import every_two
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -231,9 +232,14 @@ def test_collinear_blocks():
     assert np.mean((model.predict(X) - truth(X)) ** 2) < 0.02
 
 
-@pytest.mark.parametrize("n", [5, 300])
-@pytest.mark.parametrize("value", [0.0, 1e9, 3.7, 1e-200])
-@pytest.mark.parametrize("way", ["fit", "weights", "stream", "carlin_chib", "spline"])
+@pytest.mark.parametrize(
+    ("value", "n", "way"),
+    every_two(
+        [0.0, 1e9, 3.7, 1e-200],
+        [5, 300],
+        ["fit", "weights", "stream", "carlin_chib", "spline"],
+    ),
+)
 def test_constant_targets(value, n, way):
     """No mean of equal numbers is rounded, no variable is in, and nothing is warned."""
     X, _ = data(n)

@@ -13,6 +13,7 @@ import pickle
 import numpy as np
 import pytest
 from additive_reference import z_score
+from designs import every_two
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.datasets import load_diabetes
@@ -413,9 +414,14 @@ def test_counts_without_an_event_or_with_large_numbers():
 
 
 @pytest.mark.filterwarnings("ignore:All of the .* counts are zero")
-@pytest.mark.parametrize("n", [4, 100])
-@pytest.mark.parametrize("value", [0.0, 0.7, 5.0, 1e-9, 1e6])
-@pytest.mark.parametrize("way", ["plain", "weights", "pairs", "spline", "map"])
+@pytest.mark.parametrize(
+    ("value", "n", "way"),
+    every_two(
+        [0.0, 0.7, 5.0, 1e-9, 1e6],
+        [4, 100],
+        ["plain", "weights", "pairs", "spline", "map"],
+    ),
+)
 def test_equal_targets_select_nothing(value, n, way):
     """As in `SparseAdditiveGibbsRegressor`; each row has the same prediction."""
     X = np.random.default_rng(n).normal(size=(n, 3))

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from designs import every_two
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -101,16 +102,18 @@ def test_a_probability_near_one_half_is_told_of():
 
 
 @pytest.mark.filterwarnings("ignore")  # short chains
-@pytest.mark.parametrize("n_iter", [49, 60, 107])
-@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
-    "public",
-    [
-        SparseAdditiveGibbsClassifier,
-        SparseAdditiveGibbsPoissonRegressor,
-        SparseAdditiveGibbsRanker,
-        SparseAdditiveGibbsRegressor,
-    ],
+    ("public", "n_classes", "n_iter"),
+    every_two(
+        [
+            SparseAdditiveGibbsClassifier,
+            SparseAdditiveGibbsPoissonRegressor,
+            SparseAdditiveGibbsRanker,
+            SparseAdditiveGibbsRegressor,
+        ],
+        [2, 3],
+        [49, 60, 107],
+    ),
 )
 def test_probabilities_are_exact_shares_of_the_draws(public, n_classes, n_iter):
     """One if a variable is in all of them, so that no threshold leaves it out."""

@@ -19,8 +19,9 @@ ESTIMATORS = {
     for name, value in PUBLIC.items()
     if inspect.isclass(value) and issubclass(value, BaseEstimator)
 }
+PLAIN = {"n_clusters": None, "proposal": "prior"}  # the fastest filter
 LEVEL = {  # the variance of a level, whatever the rows
-    "estimator": ClusteredParticleFilter(LocalLevel(), n_particles=16),
+    "estimator": ClusteredParticleFilter(LocalLevel(), n_particles=16, **PLAIN),
     "priors": {"model__transition_variance": stats.gamma(2)},
     "n_chains": 1,
     "burn_in": 0,
@@ -35,7 +36,7 @@ FEW_DRAWS = {  # enough particles: fewer are doubled, and run again, at far rows
     "n_moves": 1,
 }
 FEW_QUADRATICS = {  # a narrow range, whose search is short
-    "estimator": LEVEL["estimator"],
+    "estimator": ClusteredParticleFilter(LocalLevel(), n_particles=16),
     "parameters": {"model__transition_variance": stats.gamma(100, scale=0.02)},
     "n_repeats": 2,
     "max_iter": 1,
@@ -60,7 +61,7 @@ CHEAP: dict = {  # {"EstimatorName": {"parameter": value}}
         "n_iter": 5,
         "burn_in": 5,
     },
-    "PACOClusterer": {"n_iter": 50},
+    "PACOClusterer": {"n_iter": 50, "refresh": 20},
     "SparseAdditiveGibbsClassifier": ONE_CHAIN | {"n_iter": 10},
     "SparseAdditiveGibbsPoissonRegressor": ONE_CHAIN | {"n_iter": 10},
     "SparseAdditiveGibbsRanker": ONE_CHAIN | {"n_iter": 5},

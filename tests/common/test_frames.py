@@ -73,7 +73,7 @@ def test_a_frame_is_its_array_with_names(name, method, kind):
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_what_a_fit_asks_itself_needs_no_names(name, method, by):
     """Of rows in random order, or sorted, so that their order is checked."""
-    n = 40 if name in META else 300  # many filters take long
+    n = 40 if name in META else 100  # many filters take long
     array, y = rows(n)
     y = np.where(np.arange(n) % 5, y, 3.0 - y)  # some rows are hard to predict
     order = {

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from designs import every_two
 from numpy.testing import assert_allclose
 from online_reference import (
     Reference,
@@ -235,9 +236,10 @@ def test_learn_full_on_its_own_scale():
         last, past = penalties[1:].copy(), seen
 
 
-@pytest.mark.parametrize("rate", [0.05, "invsqrt", "auto"])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("method", NAMES[1:])
+@pytest.mark.parametrize(
+    ("method", "loss", "rate"),
+    every_two(NAMES[1:], LOSSES, [0.05, "invsqrt", "auto"]),
+)
 @twin_of(online.learn_published)
 def test_learn_published(kernel, method, loss, rate):
     Z, y, weights = rows(loss)

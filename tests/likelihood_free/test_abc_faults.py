@@ -271,7 +271,9 @@ def test_answers_do_not_depend_on_the_unit_of_summaries(unit):
     y = rng.normal(size=500)
     X = (y + rng.normal(size=500))[:, None]
     own, same = (
-        ABCPosteriorKDE(random_state=0).fit(X * u, y).predict(X[:3] * u)
+        ABCPosteriorKDE(n_validation=60, random_state=0)
+        .fit(X * u, y)
+        .predict(X[:3] * u)
         for u in (unit, 1.0)
     )
     assert_allclose(own, same, rtol=1e-9)
