@@ -744,9 +744,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         elif table.n_rows > 1 and equal.any():
             columns = ", ".join(map(str, np.flatnonzero(equal)))
             warn_user(
-                f"One and the same value of parameter {columns} is in all simulations, "
-                "so the posterior has it, too, and the bandwidth and the score mean "
-                "little. Leave the parameter out, or check the prior."
+                f"The value of parameter {columns} is the same in all simulations, and so "
+                "in the posterior. The bandwidth and the score then mean little: leave "
+                "the parameter out, or check the prior."
             )
         metric = "mad" if self.metric == "cv" else self.metric
         settings = Settings(self, table, self._support, metric)

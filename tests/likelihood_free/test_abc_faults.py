@@ -305,7 +305,7 @@ def test_a_parameter_that_is_constant_beside_others_is_named(
     y[:, columns] = value
     bounds = None if bounds is None else [bounds] * 3
     estimator = ABCPosteriorKDE(bounds=bounds, n_validation=30, random_state=0)
-    named = f"value of parameter {', '.join(map(str, columns))} is in all"
+    named = f"value of parameter {', '.join(map(str, columns))} is the same in"
     with pytest.warns(UserWarning, match=named) as caught:
         getattr(estimator, method)(X, y)
     assert [w for w in caught if "bandwidth='cv'" in str(w.message)] == []
