@@ -744,7 +744,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         elif table.n_rows > 1 and equal.any():
             columns = ", ".join(map(str, np.flatnonzero(equal)))
             warn_user(
-                f"The value of parameter {columns} is the same in all simulations, and so "
+                f"The value of parameter {columns} is the same in all simulations, and "
                 "in the posterior. The bandwidth and the score then mean little: leave "
                 "the parameter out, or check the prior."
             )
