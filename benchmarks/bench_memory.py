@@ -1,7 +1,7 @@
 """How much memory a fit needs beside its table, and how large a saved estimator is.
 
 The estimators of `bench_sizes.py` that fit 100,000 rows of ten features in seconds,
-with their defaults, on the same rows; mixtures with `n_components="auto"`. The memory
+with their defaults, on the same rows; mixtures have one component. The memory
 is the largest that Python and NumPy allocate during `fit` of a million rows and hold at
 once, over that of the table, 80 MB; work space inside compiled loops is not seen. The
 file is the pickle.
@@ -13,14 +13,13 @@ import tracemalloc
 import warnings
 
 from _harness import Report, arguments
-from bench_sizes import made as made_by_default
-from bench_sizes import rows_for, signature
+from bench_sizes import made, rows_for, signature
 from sklearn.base import BaseEstimator
 
 import skpacbayes
 
 SMALL, SOME, MANY = 1_000, 100_000, 1_000_000
-SLOW = {  # or without end, as rows are kept
+SLOW = {
     "ABCPosteriorKDE",
     "ClusteredParticleFilter",
     "DirichletProcessHMM",
@@ -33,12 +32,6 @@ SLOW = {  # or without end, as rows are kept
     "SubspaceMixture",
 }
 BLOCK = 10_000
-
-
-def made(name):
-    """Return an estimator that chooses the number of its components."""
-    more = {"n_components": "auto"} if name.startswith("TemperedVB") else {}
-    return made_by_default(name).set_params(**more)
 
 
 def memory_of_fit(name, n_rows):
