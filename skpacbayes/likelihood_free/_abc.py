@@ -735,11 +735,18 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 "All summaries are constant, and say nothing about the parameters: "
                 "check the simulator."
             )
-        all_equal = (table.least == table.most).all()
-        if table.n_rows > 1 and all_equal:
+        equal = table.least == table.most
+        if table.n_rows > 1 and equal.all():
             warn_user(
                 "All parameters are equal, and so are those of the posterior: check "
                 "the prior from which the simulations were drawn."
+            )
+        elif table.n_rows > 1 and equal.any():
+            columns = ", ".join(map(str, np.flatnonzero(equal)))
+            warn_user(
+                f"The value of parameter {columns} is the same in all simulations, and "
+                "in the posterior. The bandwidth and the score then mean little: leave "
+                "the parameter out, or check the prior."
             )
         metric = "mad" if self.metric == "cv" else self.metric
         settings = Settings(self, table, self._support, metric)
@@ -750,7 +757,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 settings = other
                 found = validated(settings, table, found.pairs, found.weights)
             settings.adopt(found)
-            if self.bandwidth == "cv" and not all_equal:
+            if self.bandwidth == "cv" and not equal.any():
                 found.warn_at_the_end()
             self._warn_of_unrelated(table, settings, found)
         return settings

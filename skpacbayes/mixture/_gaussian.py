@@ -355,6 +355,8 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
 
     def _warn_of(self, fit, fits, X, weight, learner):
         """Warn if covariances with fewer parameters are clearly better."""
+        if len(X) == 1 or (X[0] == X).all():  # no spread that a type could describe
+            return
         family, degrees = fit.mixture.family, self.degrees_of_freedom_prior
         pooled = isinstance(family, NormalF) and family.pooled and X.shape[1] > 1
         if pooled and (np.ptp(X, axis=0) > 0).all():

@@ -92,8 +92,8 @@ class LabelStream(LogProbabilitiesMixin):
         ------
         ValueError
             If X is not finite or beyond 1e150, `classes` is missing in the first call
-            or differs from it later, a label is not in `classes`, or a parameter
-            changed since the stream started.
+            or differs from it later, `fit` would refuse one of them, a label is not in
+            `classes`, or a parameter changed since the stream started.
         """
         return self._learn_more(X, y, sample_weight, classes)
 
@@ -141,7 +141,9 @@ class LabelStream(LogProbabilitiesMixin):
             )
         X, y, weights = self._checked(X, y, sample_weight, reset=begins)
         if begins:
-            self._set_classes(distinct(classes))
+            classes = distinct(classes)
+            check_classification_targets(np.repeat(classes, 2))  # as labels of rows
+            self._set_classes(classes)
         elif classes is not None:
             self._check_classes(classes)
         codes = self._codes_of(y, weights)

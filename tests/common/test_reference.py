@@ -288,6 +288,56 @@ def test_every_picture_has_words_for_those_who_cannot_see_it():
     assert silent == []
 
 
+TEXT_ONLY = {  # pages to look things up
+    "compile_times",
+    "faq",
+    "glossary",
+    "index",
+    "progress",
+    "saving",
+    "warnings",
+}
+
+
+def test_every_guide_page_has_a_picture_of_an_example():
+    pages = {page.stem: page for page in (ROOT / "doc/user_guide").glob("*.rst")}
+    for name in pages.keys() - TEXT_ONLY:
+        text = pages[name].read_text("utf-8")
+        drawn = re.findall(r"sphx_glr_(plot_\w+)_\d{3}[.]png", text)
+        assert drawn or "choose.svg" in text, name
+        for example in drawn:
+            assert (ROOT / f"examples/{example}.py").exists(), (name, example)
+
+
+# Words of the field, by which readers search who do not know ours.
+SEARCHED = [
+    "ABC",
+    "Bayes factor",
+    "change point",
+    "concept drift",
+    "Dirichlet process",
+    "hidden Markov model",
+    "MCMC",
+    "outlier",
+    "PAC-Bayes bound",
+    "particle filter",
+    "quasi-Monte Carlo",
+    "simulation-based inference",
+    "state-space model",
+    "time series",
+    "variable selection",
+    "variational inference",
+]
+
+
+@pytest.mark.parametrize("word", SEARCHED)
+def test_the_glossary_leads_from_the_words_of_the_field_to_a_page(word):
+    text = (ROOT / "doc/user_guide/glossary.rst").read_text("utf-8")
+    entry = re.search(rf"^   {word}\n((?:   \w.*\n)*(?:      .*\n)+)", text, re.M)
+    assert entry
+    assert re.search(":(ref|term|class):`", entry[1])
+
+
 def test_faults_of_a_built_page_are_named(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "doc"))
     faults = importlib.import_module("check_pages").faults

@@ -291,3 +291,24 @@ def test_parameters_that_are_all_equal_are_named(n_parameters, metric, method):
         getattr(estimator, method)(X, y)
     assert len(caught) == 1
     np.testing.assert_allclose(estimator.predict(X[:3]), y[:3])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("value", "bounds"), [(3.0, None), (0.5, (0.0, 1.0))])
+@pytest.mark.parametrize("columns", [[1], [0, 2]])
+def test_a_parameter_that_is_constant_beside_others_is_named(
+    columns, value, bounds, method
+):
+    """And no advice on the bandwidth: the constant alone would have it go to zero."""
+    rng = np.random.default_rng(0)
+    y = rng.beta(5.0, 5.0, size=(1000, 3))
+    X = y + 0.1 * rng.normal(size=y.shape)
+    y[:, columns] = value
+    bounds = None if bounds is None else [bounds] * 3
+    estimator = ABCPosteriorKDE(bounds=bounds, n_validation=30, random_state=0)
+    named = f"value of parameter {', '.join(map(str, columns))} is the same in"
+    with pytest.warns(UserWarning, match=named) as caught:
+        getattr(estimator, method)(X, y)
+    assert [w for w in caught if "bandwidth='cv'" in str(w.message)] == []
+    np.testing.assert_allclose(estimator.predict(X[:3])[:, columns], value)

@@ -221,6 +221,17 @@ def test_a_warning_names_a_type_that_is_better(degrees):
         TemperedVBGaussianMixture(2, random_state=0).fit(holes)
 
 
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize(("n_samples", "weight"), [(1, None), (1, 20.0), (5, None)])
+def test_rows_without_spread_speak_of_no_type(covariance_type, n_samples, weight):
+    X = np.repeat(np.random.default_rng(0).normal(size=(1, 5)), n_samples, axis=0)
+    weights = None if weight is None else [weight]
+    mixture = TemperedVBGaussianMixture(covariance_type=covariance_type)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mixture.fit(X, sample_weight=weights)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_samples", [20, 45])
 def test_few_rows_do_not_make_directions_without_width(n_samples):
