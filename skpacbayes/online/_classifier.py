@@ -23,10 +23,12 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     Rows are learnt one at a time or in blocks, in constant time and memory per row.
     Predictions are averages of linear models and of models with random Fourier
     features, weighted by their losses so far; the latter are dropped if they are of no
-    use. The coefficients of a model have a Gaussian posterior with diagonal covariance,
-    updated by implicit natural-gradient variational inference (NGVI), whose steps do
-    not overshoot, so that no parameter needs tuning. Features are standardised by their
-    running moments. With more than two classes, the logistic loss, the default, uses a
+    use. The coefficients of a model have a Gaussian posterior, updated by implicit
+    natural-gradient variational inference (NGVI), whose steps do not overshoot, so that
+    no parameter needs tuning. Linear models that forget nothing have the full
+    covariance of the coefficients of all classes, if these are not too many, and also
+    wide priors, for classes that a line separates (see Notes); the others have a
+    diagonal one. Features are standardised by their running moments. With more than two classes, the logistic loss, the default, uses a
     softmax, and the hinge loss a model for each class against the others.
 
     Parameters
@@ -51,9 +53,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     prior_scale : "auto" or float, default="auto"
         Standard deviation of the prior of a coefficient of a standardised feature, and
         of the intercept. "auto" averages models with the scales `prior_scales_` by
-        exponential weights, in .6 to 1.8 times the time of a single scale with the
-        default parameters, and in up to 2.3 times. It is 1 for methods other than
-        "ngvi". With more than 16 features and the logistic loss, one of the scales is
+        exponential weights; scales of no weight are left out. It is 1 for methods other
+        than "ngvi". With more than 16 features and the logistic loss, one of the scales is
         ``n_features ** -0.5``, for which the prior variance of a score is about one.
     forgetting : "on_label_change", "auto" or float, default="on_label_change"
         Rate of forgetting, in [0, 1), for NGVI: the posterior is moved towards the
@@ -149,7 +150,19 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     step solves ``a_k' = a_k + b v_k (1{k = y} - q_k(a', v))`` for all classes at once,
     by Newton's method in one dimension.
 
-    The unit of a feature is its running standard deviation. If its square has grown by
+    Up to 100 coefficients of all classes together, with the logistic loss, NGVI and an
+    intercept, and without bounds, clipping, averaged means or Fourier features, the
+    linear models that forget nothing have a joint posterior of all coefficients. With
+    scores of mean a and covariance V, p(a, V) the probabilities of `predict_proba` and
+    L(a, V) the matrix of minus their derivatives in a, symmetric up to terms that
+    vanish for two classes, the step solves ``a' = a + b V (e_y - p(a', V'))`` and
+    ``V'^-1 = V^-1 + b L(a', V')``. The features are then measured from the first row;
+    the scale of the prior, in the units of X, follows their running standard deviation,
+    and is at least 3 for the score of the first row. A row takes a time that grows with
+    the square of the number of coefficients. With `prior_scale="auto"` there are four
+    scales, up to 100, beside the models with a diagonal covariance.
+
+    For these, the unit of a feature is its running standard deviation. If its square has grown by
     a factor of sqrt(5), as for a feature that was constant at first, the earlier
     evidence is reduced: the precision beyond that of the prior is multiplied by the
     squared ratio of the units. The means do not change, as effects of small deviations
@@ -187,7 +200,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     0.0...
     """
 
-    covariance = "diagonal"  # a full one was no better: see the user guide
+    covariance = "diagonal"  # but for joint posteriors, see `_kernels.online_joint`
 
     _parameter_constraints: dict = {
         **OnlineLinearModel._parameter_constraints,
@@ -272,8 +285,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         the hinge loss, which is not a likelihood, the same formula is a heuristic, and
         the values are not calibrated.
 
-        With a softmax, ``1 / sum_j exp((a_j - a_k) / sqrt(1 + pi (v_j + v_k) / 8))`` of
-        each class k, divided by their sum.
+        With a softmax, ``1 / sum_j exp((a_j - a_k) / sqrt(1 + pi v_jk / 8))`` of each
+        class k, divided by their sum, v_jk the variance of the difference of the
+        scores.
 
         Parameters
         ----------
