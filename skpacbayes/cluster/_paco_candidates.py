@@ -19,6 +19,7 @@ from ._paco_mixture import (
 from ._paco_radial import RadialNoise
 from ._paco_rivals import Found, rivals_of_mixture
 from ._paco_skewed import SkewedClusters
+from ._paco_stray import with_groups_of_background
 
 
 class Candidates:
@@ -66,15 +67,17 @@ class Candidates:
                 best = fit_with_background(everything, best, *of_best) or best
             else:
                 best = everything.fit(best, *of_best, 12) or best
-            if not separate and best.labels.size == len(everything.points):
+        if not separate and best.labels.size == len(everything.points):
+            more = best
+            if best.background:
+                more = with_groups_of_background(everything, best)
+            elif self.problem is not everything:
                 more = explaining_far_rows(everything, best, gain_of_noise)
-                if more is not best:  # the part searched says nothing of these rows
-                    step = more.n_clusters - best.n_clusters
-                    rivals = {
-                        k + step: one for k, one in rivals.items() if k + step > 0
-                    }
-                    densities = partial(dict, {more.n_clusters: 0.0})
-                    best, sizes, gain_of_noise = more, {more.n_clusters: more}, 0.0
+            if more is not best:  # the part searched says nothing of these rows
+                step = more.n_clusters - best.n_clusters
+                rivals = {k + step: one for k, one in rivals.items() if k + step > 0}
+                densities = partial(dict, {more.n_clusters: 0.0})
+                best, sizes, gain_of_noise = more, {more.n_clusters: more}, 0.0
         if several and best.labels.size == len(everything.points):
             best = fit_with_covariances(everything, best, best.labels)
         kind = (*kind, self.skewed.any, best.background > 0)
