@@ -4,6 +4,7 @@ import math
 from functools import partial
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from ._paco_alike import noise_is_normal
 from ._paco_background import explaining_far_rows, fit_with_background
@@ -175,9 +176,20 @@ class Candidates:
     def n_small_clusters(self, best):
         """Return the number of small clusters that describe the rows better, or 0.
 
-        If the noise is exactly normal, all of the log-likelihood is evidence.
+        If the noise is exactly normal, all of the log-likelihood is evidence. Half a
+        log of all rows for each parameter is too little for centres of single rows:
+        the centres are integrated out, with a normal prior of the variance of the rows,
+        and the k! orders of the clusters are equivalent.
         """
-        value = self.whole_evidence
+        problem, n_rows = self.problem, self.problem.n_rows
+
+        def value(mixture):
+            k, variance = mixture.n_clusters, problem.variance_in(mixture.coordinates)
+            ratios = 1.0 + mixture.masses * variance / mixture.scales
+            free = max(n_rows - k, 0.0)  # rows, for the variance within clusters
+            more = k + xlogy(free, free / n_rows) - np.log(ratios / n_rows).sum()
+            return self.whole_evidence(mixture) + problem.d / 2 * more + gammaln(k + 1)
+
         small = max(self.small, key=value, default=best)
         return small.n_clusters if value(small) > value(best) + LEAST_GAIN else 0
 
