@@ -44,6 +44,8 @@ def decided_by_noise(search, best):
     """
     if best.shape == "round" or not best.alike or search.noise_of(best).gain(best) > 0:
         return best
+    if best.n_clusters > search.most_clusters:
+        return best  # too few rows for each to tell the distribution of the noise
     problem, sizes = search.problem, dict(search.solutions[best.kind])
     near = close_sizes(sizes, UNDECIDED, best.n_clusters, search.most_clusters)
     near = range(near[0], min(near[-1] + 1, search.most_clusters) + 1)

@@ -13,12 +13,14 @@ from ._paco_mixture import LEAST_GAIN, STUDENT_DOF, squared_radius
 
 # Initial share of the background in EM, and the largest number of its iterations.
 _FIRST_SHARE, _MAX_ITER = 0.05, 30
+# Least initial share of a background with more clusters.
+_LEAST_SHARE = 1e-6
 # EM stops when an iteration gains less log-likelihood than this.
 _TOLERANCE = 0.05
 # Largest expected number of chance groups in a background, for a group to be a cluster.
-_CHANCE = 0.01
+CHANCE = 0.01
 # Share of the rows of a cluster that are outside the ball whose rows are counted.
-_OUTSIDE = 0.01
+OUTSIDE = 0.01
 # Deficit in log evidence, with the shape of the best mixture, from which no background
 # is tried with other shapes.
 _FAR_BEHIND = 10.0
@@ -96,7 +98,7 @@ def chance_groups(n_rows, stray, scales, dof, log_uniform, n_features):
     ----------
     .. [1] J. Glaz, J. Naus and S. Wallenstein (2001). Scan Statistics. Springer.
     """
-    radii = np.sqrt(squared_radius(_OUTSIDE, n_features, dof) * scales)
+    radii = np.sqrt(squared_radius(OUTSIDE, n_features, dof) * scales)
     log_volumes = log_ball(1.0, n_features) + n_features * np.log(radii)
     rates = stray * np.exp(log_volumes + log_uniform)
     return stray * gammainc(np.maximum(n_rows - 1.0, 1e-9), rates)
@@ -107,12 +109,12 @@ def _by_chance(problem, mixture, stray):
 
     Rows are counted as they were drawn, without the weight of those that were not.
     """
-    limit = squared_radius(_OUTSIDE, problem.d, mixture.dof)
+    limit = squared_radius(OUTSIDE, problem.d, mixture.dof)
     inside = problem.weights * (_squared_ratios(problem, mixture) <= limit)
     n_rows = np.bincount(mixture.labels, inside, minlength=mixture.n_clusters)
     sizes = n_rows / problem.row_weight, stray / problem.row_weight
     of_each = mixture.scales, mixture.dof, mixture.log_uniform, problem.d
-    return chance_groups(*sizes, *of_each) > _CHANCE
+    return chance_groups(*sizes, *of_each) > CHANCE
 
 
 def _squared_ratios(problem, mixture):
@@ -182,8 +184,11 @@ def _instead_of_some_clusters(search, best):
     region of the rows is so large that each far row is better described by a cluster of
     its own than by a background of few clusters; and many far rows are described by one
     wide cluster. In place of the latter, the best background is a rival.
+
+    Few rows do not decide between a background and clusters that it has by chance: then
+    these are no clusters.
     """
-    problem, found = search.problem, [best]
+    problem, found, by_chance = search.problem, [best], []
     region = replace(best, log_uniform=-log_volume(problem, best.shape))
     small, wide = _small_clusters(problem, region), best.covering
     for gone, several in ((small, [best.own]), (wide, {False, best.own})):
@@ -194,11 +199,17 @@ def _instead_of_some_clusters(search, best):
             fitted = without_chance_groups(problem, fitted)
             if fitted is not None:
                 found.append(fitted)
+                if gone is small:
+                    by_chance.append(fitted)
     if len(found) > 1:
         search.let_best_have_other_noise(found)
     if wide.any():
         search.others = found[1:]
-    return max(found, key=search.value)
+    chosen = max(found, key=search.value)
+    if chosen is best:
+        rivals = [one for one in by_chance if search.rivals(best, [one])]
+        chosen = max(rivals, key=search.value, default=best)
+    return chosen
 
 
 def _hides_noise(problem, mixture, fits):
@@ -335,23 +346,36 @@ def _with_far_cluster(problem, mixture, far):
     points, d = problem.points @ mixture.coordinates, problem.d
     far = far[:: math.ceil(len(far) / MOST_FAR)]
     scale = mixture.masses @ mixture.scales / mixture.masses.sum()
-    reach = squared_radius(_OUTSIDE, d, mixture.dof) * scale
+    reach = squared_radius(OUTSIDE, d, mixture.dof) * scale
     near = cdist(points[far], points[far], "sqeuclidean") <= reach
     inside = far[near[near.sum(axis=1).argmax()]]
     numbers = np.array([float(len(inside))]), np.array([float(len(far))])
     uniform = -log_volume(problem, mixture.shape)
     like = np.array([scale]), mixture.dof, uniform, d
-    if len(inside) < FEWEST or chance_groups(*numbers, *like)[0] > _CHANCE:
+    if len(inside) < FEWEST or chance_groups(*numbers, *like)[0] > CHANCE:
         return None
-    weights = problem.weights[inside]
-    mass = weights.sum()
-    share = mass / problem.n_rows
-    start = replace(
-        mixture,
-        centers=np.vstack([mixture.centers, weights @ points[inside] / mass]),
-        scales=np.append(mixture.scales, scale),
-        shares=np.append(mixture.shares * (1.0 - share), share),
-        masses=np.append(mixture.masses, mass),
-    )
+    start = with_more(problem, mixture, [inside], [scale])
     more = problem.fit(start, *mixture.kind, _MAX_ITER_OF_MORE)
     return more if more is not None and more.n_clusters > mixture.n_clusters else None
+
+
+def with_more(problem, mixture, groups, variances):
+    """Return the mixture with more clusters, of groups of points, as a start of EM."""
+    points = problem.points @ mixture.coordinates
+    masses = np.array([problem.weights[inside].sum() for inside in groups])
+    shares = masses / problem.n_rows
+    centers = [
+        problem.weights[inside] @ points[inside] / mass
+        for inside, mass in zip(groups, masses, strict=True)
+    ]
+    background = mixture.background
+    if background:
+        background = max(background - shares.sum(), _LEAST_SHARE)
+    return replace(
+        mixture,
+        centers=np.vstack([mixture.centers, *centers]),
+        scales=np.append(mixture.scales, variances),
+        shares=np.append(mixture.shares * (1.0 - shares.sum()), shares),
+        masses=np.append(mixture.masses, masses),
+        background=background,
+    )

@@ -117,6 +117,10 @@ class Mixture:
             n_evidence = share_of_evidence(total, share) * total
             ratios = k * self.masses[self.apart] / total
             value += rebate_of_small(ratios, n_evidence, k, d)
+            if self.background:
+                ratio = np.array([k * self.background])
+                rebate = rebate_of_small(ratio, n_evidence, k, d) / (d + 1)
+                value += n_region_parameters(self.shape, d) * rebate
         return value - LEAST_GAIN * alternatives - self.price
 
     @property

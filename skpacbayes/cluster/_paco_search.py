@@ -3,27 +3,15 @@
 import itertools
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from ._paco_alike import noise_is_normal
-from ._paco_background import explaining_far_rows, fit_with_background
+from ._paco_candidates import Candidates
 from ._paco_choice import choose
 from ._paco_components import fit_groups_of_axis, fit_groups_of_components
-from ._paco_covariances import fit_with_covariances, refit_with_covariances
-from ._paco_mixture import (
-    EVIDENCE,
-    LEAST_GAIN,
-    STUDENT_DOF,
-    CommonColumns,
-    evidences_of_shape,
-    n_shape_parameters,
-)
+from ._paco_mixture import STUDENT_DOF, evidences_of_shape
 from ._paco_overlap import overlapping_groups
-from ._paco_radial import RadialNoise, labels_of_centers
-from ._paco_rivals import Found, rivals_of_mixture
-from ._paco_skewed import SkewedClusters
+from ._paco_radial import labels_of_centers
 from ._paco_tree import Tree
 
 # Number of points of Ward's tree, and the number if there are many clusters.
@@ -126,33 +114,21 @@ def _most_clusters(problem):
     return max(1, min(int(problem.n_rows // _FEWEST_ROWS), n_points // fewest_points))
 
 
-class Search:
-    """Mixtures of several kinds and sizes, fitted to a part of all points.
+class Search(Candidates):
+    """The fits of mixtures of several kinds and sizes to a part of all points.
 
     It starts from Ward's tree in the coordinates of a shape, `tree`, whose number of
     clusters, `n_clusters`, sets the number of points and of components, `n_start`, at
-    most `most_clusters`. A kind is a shape, whether components have their own
-    variances, and the degrees of freedom. `solutions`: by kind, the likeliest mixture
-    of each size. `small`: mixtures of more clusters than these, with few rows each.
-    `others`: mixtures with a background instead of a wide cluster. `rebates`: by shape,
-    the reduction of its penalty below log(n) / 2 for each parameter. `apart`: whether
-    the mixture chosen has gaps between all clusters, so that all of the log-likelihood
-    counts; `by_density`: whether the likelihood of the rows alone chose it.
+    most `most_clusters`.
     """
 
     def __init__(self, everything, tree, n_clusters):
-        self.everything, self.tree, self.n_clusters = everything, tree, n_clusters
+        self.tree, self.n_clusters = tree, n_clusters
         wanted = min(_POINTS_OF_CLUSTER * n_clusters, _MOST_POINTS)
         evidence = min(everything.n_rows, max(_EVIDENCE_ROWS, wanted))
-        self.problem = problem = everything.subset(max(_POINTS, wanted), evidence)
-        self.most_clusters = _most_clusters(problem)
-        self.n_start = _n_start(problem, n_clusters)
-        self.skewed, self.radial = SkewedClusters(problem), RadialNoise(problem)
-        self.common = CommonColumns(problem)
-        self.solutions, self.covariances = {}, {}
-        self.prices, self.rebates = {}, {}
-        self.small, self.others = [], []
-        self.apart = self.by_density = False
+        super().__init__(everything, everything.subset(max(_POINTS, wanted), evidence))
+        self.most_clusters = _most_clusters(self.problem)
+        self.n_start = _n_start(self.problem, n_clusters)
 
     def wider(self, shape, best):
         """Return a search of more points, with the mixture `best` only."""
@@ -218,82 +194,6 @@ class Search:
             self.let_clusters_be_skewed()
         self.let_clusters_have_cores()
 
-    def on_all_points(self, best, kind, several, n_modes, n_doubtful, has_modes):
-        """Return `Found`: the mixture chosen, fitted to all points, and its rivals."""
-        everything, separate = self.everything, best.log_joint is not None
-        rivals, gain_of_noise = self.rivals(best), self.noise_of(best).gain(best)
-        densities, n_small = partial(self.densities, best), self.n_small_clusters(best)
-        is_normal = partial(noise_is_normal, self.problem, best)
-        of_best = best.kind
-        sizes = self.solutions[kind if best.background or separate else of_best]
-        sizes = sizes | self.covariances if separate else dict(sizes)
-        if self.problem is not everything:
-            if separate:
-                best = refit_with_covariances(everything, best)
-            elif best.background:
-                best = fit_with_background(everything, best, *of_best) or best
-            else:
-                best = everything.fit(best, *of_best, 12) or best
-            if not separate and best.labels.size == len(everything.points):
-                more = explaining_far_rows(everything, best, gain_of_noise)
-                if more is not best:  # the part searched says nothing of these rows
-                    step = more.n_clusters - best.n_clusters
-                    rivals = {
-                        k + step: one for k, one in rivals.items() if k + step > 0
-                    }
-                    densities = partial(dict, {more.n_clusters: 0.0})
-                    best, sizes, gain_of_noise = more, {more.n_clusters: more}, 0.0
-        if several and best.labels.size == len(everything.points):
-            best = fit_with_covariances(everything, best, best.labels)
-        kind = (*kind, self.skewed.any, best.background > 0)
-        skewed = gain_of_noise > 0
-        of_noise = skewed, densities, is_normal
-        numbers = n_small, n_modes, n_doubtful, has_modes
-        return Found(best, sizes, rivals, kind, *of_noise, *numbers)
-
-    def best(self, kind=None):
-        """Return the mixture of largest evidence, of all kinds or of one."""
-        mixtures = self.mixtures if kind is None else self.solutions[kind].values()
-        return max(mixtures, key=self.value)
-
-    def rivals(self, best, mixtures=None):
-        """Return the mixtures of other sizes that may describe the points as well."""
-        mixtures = mixtures or [*self.mixtures, *self.others]
-        value, share = self.value, EVIDENCE
-        if self.apart:
-            value, share = self.whole_evidence, 1.0
-        if self.by_density:
-            value, share = self.log_evidence, 1 / self.problem.row_weight
-        return rivals_of_mixture(
-            self.problem, best, mixtures, value, self.log_joint, share
-        )
-
-    def densities(self, best):
-        """Return the largest evidence by the likelihood of the rows alone, by size.
-
-        `best` may have a background, and is then not among the mixtures kept.
-        """
-        found = {}
-        for mixture in [best, *self.mixtures]:
-            value, size = self.density(mixture), mixture.n_clusters
-            found[size] = max(value, found.get(size, -math.inf))
-        return found
-
-    def density(self, mixture):
-        """Return the evidence by the likelihood of the rows alone."""
-        value = self.value(mixture) - mixture.evidence
-        return value + mixture.evidence_of(classified=False)
-
-    def normal_density(self, mixture):
-        """Return this evidence if no cluster is skewed or has a core."""
-        return self.density(mixture) - self.noise_of(mixture).gain(mixture)
-
-    @property
-    def mixtures(self):
-        """Return all mixtures kept."""
-        several = *self.solutions.values(), self.covariances
-        return [one for found in several for one in found.values()]
-
     def fit_few_clusters(self, shapes):
         """Fit few clusters of the shapes not tried, and keep those that are skewed.
 
@@ -353,55 +253,6 @@ class Search:
             found = self.solutions.setdefault(mixture.kind, {})
             found[k] = max(mixture, found.get(k, mixture), key=self.value)
 
-    def let_best_have_other_noise(self, mixtures):
-        """Add the gain of the noise of other mixtures that are skewed or have cores.
-
-        That of skewed clusters is added where the mixture can be the best of all.
-        """
-        if self.radial.any:
-            for mixture in mixtures:
-                self.radial.look_at(mixture)
-        if not self.skewed.any:
-            return
-        best = -math.inf
-        for mixture in sorted(mixtures, key=self.value, reverse=True):
-            if self.value(mixture) + self.skewed.most_of(mixture) > best:
-                self.skewed.look_at(mixture)
-            best = max(best, self.value(mixture))
-
-    def log_joint(self, mixture):
-        """Return the log of share times density of the best cluster at each point."""
-        noise = self.noise_of(mixture)
-        return self.problem.log_joint(mixture) + noise.log_ratios(mixture)
-
-    def noise_of(self, mixture):
-        """Return the noise, skewed or radial, that describes its clusters better."""
-        return max(self.skewed, self.radial, key=lambda noise: noise.gain(mixture))
-
-    def whole_evidence(self, mixture):
-        """Return the evidence if all of the log-likelihood counts."""
-        others = self.value(mixture) - mixture.evidence
-        return mixture.evidence_of(share=1.0) + others
-
-    def log_evidence(self, mixture):
-        """Return the evidence by the likelihood of the rows alone, all of which counts.
-
-        A point counts as one row, also if it stands for rows that were not drawn.
-        """
-        share = 1 / self.problem.row_weight
-        gain = self.noise_of(mixture).gain(mixture)
-        gain *= share * self.problem.n_rows / self.problem.n_evidence
-        return mixture.evidence_of(classified=False, share=share) + gain
-
-    def keep(self, mixture):
-        """Keep a mixture if it is the best of its kind and size."""
-        if mixture is None:
-            return
-        found = self.solutions.setdefault(mixture.kind, {})
-        best = found.get(mixture.n_clusters)
-        if best is None or mixture.log_likelihoods[0] > best.log_likelihoods[0]:
-            found[mixture.n_clusters] = mixture
-
     def descend(self, start, shape, own, dof):
         """Merge the components of `start` with iterations of EM between mergers.
 
@@ -432,15 +283,6 @@ class Search:
         self.small.append(mixture)
         if self.value(mixture) > max(map(self.value, self.mixtures), default=-math.inf):
             self.merge_down(mixture, kind, self.n_start)
-
-    def n_small_clusters(self, best):
-        """Return the number of small clusters that describe the rows better, or 0.
-
-        If the noise is exactly normal, all of the log-likelihood is evidence.
-        """
-        value = self.whole_evidence
-        small = max(self.small, key=value, default=best)
-        return small.n_clusters if value(small) > value(best) + LEAST_GAIN else 0
 
     def merge_down(self, start, kind, fewest, one_by_one=False):
         """Merge the components of `start` down to `fewest`, with EM between mergers."""
@@ -490,14 +332,14 @@ class Search:
         """
         tails = *kind[:2], STUDENT_DOF
         self.descend(start, *tails)
-        found = self._ranked(tails)[:_POLISHED]
+        found = self.ranked(tails)[:_POLISHED]
         self.solutions.pop(tails, None)
         for mixture in found:
             self.keep(self.problem.fit(mixture, *kind, 12))
 
     def borrow(self, other, kind):
         """Start the best sizes of a kind from the mixtures of another kind too."""
-        for k in [mixture.n_clusters for mixture in self._ranked(kind)[:_POLISHED]]:
+        for k in [mixture.n_clusters for mixture in self.ranked(kind)[:_POLISHED]]:
             if k in self.solutions.get(other, {}):
                 self.keep(self.problem.fit(self.solutions[other][k], *kind, 15))
 
@@ -505,7 +347,7 @@ class Search:
         """Fit the best sizes of a kind to convergence."""
         done = set()
         while True:
-            ranked = self._ranked(kind)[:_POLISHED]
+            ranked = self.ranked(kind)[:_POLISHED]
             todo = [one for one in ranked if one.n_clusters not in done]
             if not todo:
                 return
@@ -535,34 +377,6 @@ class Search:
             ]
             if gains and max(gains) > best.evidence + _LEAST_SHAPED:
                 yield shape
-
-    def learn_price(self, shape):
-        """Set the penalty of a shape from the evidence of its best mixture.
-
-        The scales of the features cost "diagonal" and "tied" the same, so that the
-        choice between the two does not depend on the units of the columns.
-        """
-        problem, kind = self.problem, (shape, False, STUDENT_DOF)
-        if kind not in self.solutions or not problem.noisy(self.best(kind)):
-            return
-        n_rows, coordinates = problem.n_evidence, self.best(kind).coordinates
-        covariance = problem.pooled(self.best(kind))
-        traces = np.trace(covariance), np.vdot(coordinates, covariance @ coordinates)
-        gain = problem.d * n_rows / 2 * math.log(traces[0] / traces[1])
-        variances = np.diag(covariance)
-        of_scales = n_rows / 2 * np.log(variances.mean() / variances).sum()
-        gains = of_scales, gain - of_scales  # coordinates may be from another shape
-        evidences = evidences_of_shape(covariance, shape, n_rows)
-        self.prices[shape] = np.maximum(np.subtract(gains, evidences), 0.0)
-        of_scales = min(of_scales for of_scales, _ in self.prices.values())
-        for one, (_, of_correlations) in self.prices.items():
-            charged = n_shape_parameters(one, problem.d) / 2 * math.log(n_rows)
-            self.rebates[one] = charged - (of_scales + of_correlations)
-
-    def value(self, mixture):
-        """Return the evidence of a mixture, with the penalty set by `learn_price`."""
-        gains = self.noise_of(mixture).gain(mixture) + self.common.gain(mixture)
-        return mixture.evidence + self.rebates.get(mixture.shape, 0.0) + gains
 
     def own_promising(self):
         """Return whether own variances may increase the evidence."""
@@ -596,11 +410,6 @@ class Search:
         for kind in list(self.solutions):
             if self.value(self.best(kind)) > close:
                 normal = *kind[:2], math.inf
-                for start in self._ranked(kind)[:_POLISHED]:
+                for start in self.ranked(kind)[:_POLISHED]:
                     self.keep(self.problem.fit(start, *normal, 12))
                 self.polish(normal)
-
-    def _ranked(self, kind):
-        """Return the mixtures of a kind, best first."""
-        found = self.solutions.get(kind, {})
-        return sorted(found.values(), key=self.value, reverse=True)

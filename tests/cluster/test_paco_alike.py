@@ -71,3 +71,14 @@ def test_long_groups_side_by_side_are_found(n_groups, n_rows):
     model = fitted(X @ np.linalg.qr(rng.normal(size=(3, 3)))[0])
     assert model.n_clusters_ == n_groups
     assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_sheared_groups_of_three_rows_are_found(seed):
+    """There are more groups than a search by the noise of the rows has components."""
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(12), 3)
+    cells = 8.0 * np.array([(a, b) for a in range(5) for b in range(4)])
+    rows = cells[rng.permutation(20)[:12]][y] + rng.normal(size=(36, 2))
+    model = fitted(rows @ np.array([[1.0, 0.9], [0.0, 0.3]]))
+    assert adjusted_rand_score(y, model.labels_) == 1.0

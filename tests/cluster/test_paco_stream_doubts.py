@@ -120,6 +120,21 @@ def test_a_stream_of_groups_of_few_rows_is_right_or_warns(n_groups, n_rows):
     assert warned or model.n_clusters_ >= n_groups - 1  # the chain ran a row earlier
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_wide_groups_are_no_groups_of_few_rows(seed):
+    """Of groups whose spreads differ tenfold, a common one makes rows of wide ones."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(100) % 10
+    spreads = np.geomspace(0.3, 3.0, 10)[y][:, None]
+    X = 20 * rng.normal(size=(10, 8))[y] + spreads * rng.normal(size=(100, 8))
+    model = PACOClusterer(random_state=0, n_iter=50)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.partial_fit(X)
+    assert model.n_clusters_ == 10
+    assert not any("too few to decide" in str(each.message) for each in caught)
+
+
 def test_a_mixture_that_merges_a_new_group_is_no_doubt():
     """Three groups, the last of five rows, of which the mixture finds two."""
     rng = np.random.default_rng(7)

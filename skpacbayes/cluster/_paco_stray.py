@@ -1,0 +1,91 @@
+"""Groups of few rows that a background has taken."""
+
+import math
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
+
+from ._paco_background import (
+    CHANCE,
+    FEWEST,
+    MOST_FAR,
+    OUTSIDE,
+    chance_groups,
+    fit_with_background,
+    with_more,
+    without_chance_groups,
+)
+from ._paco_mixture import LEAST_GAIN, squared_radius
+
+# Variances of the groups that are searched, over the mean variance of the clusters.
+_VARIANCES = 2.0 ** np.arange(5)
+# Largest number of groups.
+_MOST = 20
+
+
+def with_groups_of_background(problem, mixture):
+    """Return the mixture, or one with clusters of rows of its background.
+
+    Only a share of the log-likelihood is evidence, as clusters are not normal. By that
+    share, groups of few rows gain less than their penalty, and a part of all rows has
+    fewer of them. All of the log-likelihood counts where each group has more rows than
+    a background has by chance, and is apart from all larger clusters.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+        All points.
+    mixture : Mixture
+        With a background, fitted to all points.
+
+    Returns
+    -------
+    mixture : Mixture
+    """
+    best, (groups, variances) = mixture, _dense_balls(problem, mixture)
+    least = mixture.evidence_of(share=1.0) + LEAST_GAIN
+    for n in range(len(groups), 0, -1):
+        start = with_more(problem, mixture, groups[:n], variances[:n])
+        more = fit_with_background(problem, start, mixture.shape, True, mixture.dof)
+        more = without_chance_groups(problem, more)
+        if more is None or not more.apart.all():
+            continue
+        several = more.background and more.n_clusters > mixture.n_clusters
+        if several and more.evidence_of(share=1.0) > least:
+            best, least = more, more.evidence_of(share=1.0)
+    return best
+
+
+def _dense_balls(problem, mixture):
+    """Return disjoint balls of more rows than the background has by chance.
+
+    Returns
+    -------
+    balls : list of ndarray of int
+        Points of each ball. The ball that is least expected comes first.
+    filling : list of float
+        Variance of a group that fills each ball.
+    """
+    densities = mixture.log_densities(problem.points @ mixture.coordinates)
+    stray = np.flatnonzero(logsumexp(densities, axis=1) < mixture.log_background)
+    stray = stray[:: math.ceil(max(len(stray), 1) / MOST_FAR)]
+    points = problem.points[stray] @ mixture.coordinates
+    squares, d = cdist(points, points, "sqeuclidean"), problem.d
+    variances = _VARIANCES * (mixture.masses @ mixture.scales / mixture.masses.sum())
+    reaches = squared_radius(OUTSIDE, d, math.inf) * variances
+    balls, filling, free = [], [], np.ones(len(stray), dtype=bool)
+    while len(balls) < _MOST and free.sum() >= FEWEST:
+        numbers = np.array([(squares[:, free] <= one).sum(axis=1) for one in reaches])
+        numbers *= free
+        sizes = numbers.max(axis=1).astype(float), np.full(len(reaches), free.sum())
+        like = variances, math.inf, mixture.log_uniform, d
+        chances = chance_groups(*sizes, *like)
+        i = chances.argmin()
+        if chances[i] > CHANCE:
+            break
+        inside = free & (squares[numbers[i].argmax()] <= reaches[i])
+        free &= ~inside
+        balls.append(stray[inside])
+        filling.append(variances[i])
+    return balls, filling
