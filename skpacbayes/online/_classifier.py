@@ -28,8 +28,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     no parameter needs tuning. Linear models that forget nothing have the full
     covariance of the coefficients of all classes, if these are not too many, and also
     wide priors, for classes that a line separates (see Notes); the others have a
-    diagonal one. Features are standardised by their running moments. With more than two classes, the logistic loss, the default, uses a
-    softmax, and the hinge loss a model for each class against the others.
+    diagonal one. Features are standardised by their running moments. With more than two
+    classes, the logistic loss, the default, uses a softmax, and the hinge loss a model
+    for each class against the others.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Standard deviation of the prior of a coefficient of a standardised feature, and
         of the intercept. "auto" averages models with the scales `prior_scales_` by
         exponential weights; scales of no weight are left out. It is 1 for methods other
-        than "ngvi". With more than 16 features and the logistic loss, one of the scales is
-        ``n_features ** -0.5``, for which the prior variance of a score is about one.
+        than "ngvi". With more than 16 features and the logistic loss, one of the scales
+        is ``n_features ** -0.5``, for which the prior variance of a score is about one.
     forgetting : "on_label_change", "auto" or float, default="on_label_change"
         Rate of forgetting, in [0, 1), for NGVI: the posterior is moved towards the
         prior by this share at each row. "on_label_change" averages, by exponential
@@ -162,11 +163,11 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     the square of the number of coefficients. With `prior_scale="auto"` there are four
     scales, up to 100, beside the models with a diagonal covariance.
 
-    For these, the unit of a feature is its running standard deviation. If its square has grown by
-    a factor of sqrt(5), as for a feature that was constant at first, the earlier
-    evidence is reduced: the precision beyond that of the prior is multiplied by the
-    squared ratio of the units. The means do not change, as effects of small deviations
-    need not hold for large ones.
+    For these, the unit of a feature is its running standard deviation. If its square
+    has grown by a factor of sqrt(5), as for a feature that was constant at first, the
+    earlier evidence is reduced: the precision beyond that of the prior is multiplied by
+    the squared ratio of the units. The means do not change, as effects of small
+    deviations need not hold for large ones.
 
     Several models are averaged by exponential weights. With the logistic loss and NGVI
     their probabilities are averaged, so that the loss of the average exceeds that of
