@@ -299,6 +299,13 @@ class DirichletProcessHMM(
     prior predictive distribution, Student's with 4 degrees of freedom, so that the
     density of a row far from all others is small but positive.
 
+    In `score_samples` and `score`, the weight of a draw at a row is its density of the
+    rows before in the sequence, where the exponent of a row is 1 for the last one, 0.98
+    for the one before, 0.98^2, and so on. This is importance sampling of the posterior
+    given the training rows and the recent ones [8]_, as in dynamic model averaging
+    [12]_: a series that drifts is predicted better. Rows that were learnt would count
+    twice; other methods have equal weights.
+
     With a `window`, the chains run again, on the rows of the window, only if half a
     window of rows has come since their last run. Otherwise the 100 draws are reweighted
     by their predictive densities of the rows since (importance sampling [8]_), and
@@ -352,6 +359,9 @@ class DirichletProcessHMM(
        to rainfall modeling", Annals of Applied Statistics 11, 2017.
     .. [11] C. H. Bennett, "Efficient estimation of free energy differences from Monte
        Carlo data", Journal of Computational Physics 22, 1976.
+    .. [12] A. E. Raftery, M. Kárný and P. Ettler, "Online prediction under model
+       uncertainty via dynamic model averaging: application to a cold rolling mill",
+       Technometrics 52, 2010.
 
     Examples
     --------
@@ -632,6 +642,8 @@ class DirichletProcessHMM(
     def score_samples(self, X, lengths=None, groups=None, *, inputs=None):
         """Return the log predictive density of each row given those before it.
 
+        Draws that predicted the rows before well have larger weights (see Notes).
+
         Parameters
         ----------
         X : array-like of shape (n_timesteps, n_features)
@@ -646,8 +658,8 @@ class DirichletProcessHMM(
         Returns
         -------
         log_densities : ndarray of shape (n_timesteps,)
-            Log of the density (for counts and categories, the probability) averaged
-            over draws; 0 for a row that is missing as a whole.
+            Log of the density (for counts and categories, the probability), a weighted
+            mean over draws; 0 for a row that is missing as a whole.
         """
         rows, log_volume = self._new_rows(X, lengths, groups, inputs)
         found = self._answer()

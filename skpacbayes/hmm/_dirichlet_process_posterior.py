@@ -1,6 +1,7 @@
 """Posterior quantities of rows, states and emissions."""
 
 import numpy as np
+from scipy.signal import lfilter
 from scipy.special import gammaln, logsumexp, ndtr
 
 from .._kernels.hmm import LOWEST, smooth, viterbi
@@ -11,6 +12,9 @@ from ._dirichlet_process_model import covariances, densities_of
 from ._dirichlet_process_product_model import ProductModel
 
 _N_HALVINGS = 60
+# Factor per row by which earlier rows count less in the weights of draws. It was chosen
+# on 37 series of R packages and on simulated families; 0.95 to 0.99 gave the same.
+_DECAY = 0.98
 _NEVER = -1e300  # log weight of an atom that is left out
 
 
@@ -82,11 +86,29 @@ def state_probabilities(rows, draws, model):
 
 
 def log_predictives(rows, draws, model):
-    """Return the log of the mean density over draws of each row given those before."""
-    total = np.full(len(rows), -np.inf)
+    """Return the log predictive density of each row given those before it.
+
+    It is the log of the weighted mean over draws of the density of the row given those
+    before it in its sequence. The weight of a draw is its density of these rows, in
+    which a row a rows before the last one has the exponent ``_DECAY**a``: importance
+    sampling of the posterior given the training rows and, with decreasing weight, the
+    rows since. With equal exponents one draw would have all the weight after many rows.
+    """
+    weighted, total = np.full((2, len(rows)), -np.inf)
     for draw in draws:
-        total = np.logaddexp(total, filtered_states(rows, draw, model)[1])
-    return total - np.log(len(draws))
+        log_densities = filtered_states(rows, draw, model)[1]
+        log_weights = _recent_totals(log_densities, rows.bounds)
+        total = np.logaddexp(total, log_weights)
+        weighted = np.logaddexp(weighted, log_weights + log_densities)
+    return weighted - total
+
+
+def _recent_totals(log_densities, bounds):
+    """Return sums of the log densities of the rows before, which decrease by decay."""
+    firsts = np.repeat(bounds[:-1], np.diff(bounds))
+    totals = lfilter([0.0, 1.0], [1.0, -_DECAY], log_densities)
+    ages = np.arange(len(totals)) - firsts
+    return totals - _DECAY**ages * totals[firsts]  # without earlier sequences
 
 
 def log_emissions(rows, draws, model):

@@ -102,6 +102,20 @@ def log_densities(point, X):
     return found
 
 
+def weighted_log_means(log_densities):
+    """Log of the mean over draws, weighted by their densities of the rows before.
+
+    `log_densities` (n_draws, n_rows), of a sequence. A row a rows before the last one
+    before has the exponent 0.98^a in the weight.
+    """
+    found = []
+    for t in range(log_densities.shape[1]):
+        log_weights = log_densities[:, :t] @ 0.98 ** np.arange(t)[::-1]
+        joint = logsumexp(log_weights + log_densities[:, t])
+        found.append(joint - logsumexp(log_weights))
+    return found
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_answers_are_means_over_all_draws_of_all_paths(name):
     n_features = 2 if name in ("full", "two features") else 1
@@ -130,7 +144,9 @@ def test_answers_are_means_over_all_draws_of_all_paths(name):
     proba = model.predict_proba(new, **given)
     assert_allclose(proba, np.mean(laws, axis=0), atol=1e-10)
     assert_array_equal(model.predict(new, **given), proba.argmax(axis=1))
-    expected = logsumexp(predictives, axis=0) - np.log(len(points))
+    expected = np.concatenate(
+        [weighted_log_means(np.array(predictives)[:, part]) for part in split(lengths)]
+    )
     assert_allclose(model.score_samples(new, **given), expected, atol=1e-10)
     assert_allclose(model.score(new, **given), expected.mean(), atol=1e-10)
     assert_allclose(

@@ -19,7 +19,11 @@ from sklearn.preprocessing import OrdinalEncoder
 from skpacbayes.hmm import _dirichlet_process_product_chain as _chain
 from skpacbayes.hmm import _dirichlet_process_product_model as _model
 from skpacbayes.hmm._dirichlet_process_forecast import state_forecasts, states_now
-from skpacbayes.hmm._dirichlet_process_posterior import log_emissions, log_predictives
+from skpacbayes.hmm._dirichlet_process_posterior import (
+    filtered_states,
+    log_emissions,
+    log_predictives,
+)
 from skpacbayes.hmm._dirichlet_process_product_answers import distribution_at
 from skpacbayes.hmm._dirichlet_process_product_chain import ProductChain
 from skpacbayes.hmm._dirichlet_process_product_model import (
@@ -444,6 +448,17 @@ def test_overdispersed_counts_need_several_atoms():
     assert many.score(X[600:]) > one.score(X[600:]) + 0.05
 
 
+def log_density_of_next(model, X, row):
+    """Log density of a row after others, by the filter: the mean over all draws.
+
+    All draws have equal weights, as in forecasts, and not as in `score_samples`.
+    """
+    (rows, log_volume), found = model._new_rows(np.vstack([X, row])), model._answer()
+    draws = found.used_draws()
+    logs = [filtered_states(rows, draw, found.model)[1][-1] for draw in draws]
+    return logsumexp(logs) - np.log(len(draws)) - log_volume[-1]
+
+
 def test_categories():
     X, states = categories()
     model = markov(emission="categorical").fit(X)
@@ -461,9 +476,7 @@ def test_categories():
         assert_allclose(shares.sum(axis=1), 1)
         grid = np.full((3, 2), np.nan)
         grid[:, f] = [-1, 0, 5]
-        logs = [
-            model.score_samples(np.vstack([X, row]))[-1] for row in grid
-        ]  # the next row, by the filter
+        logs = [log_density_of_next(model, X, row) for row in grid]
         assert_allclose(np.exp(logs), shares[0], atol=1e-12)
     with pytest.raises(ValueError, match=r"unknown categories \[3\.0\] in column 1"):
         model.predict([[0.0, 3.0]])
@@ -501,7 +514,7 @@ def test_every_column_has_its_kind():
         ahead = model.forecast(1, X).state_probabilities[0]
         assert_allclose(ahead, model.predict_proba(rows)[-1], atol=1e-9)
         if f == 2:
-            logs = [model.score_samples(np.vstack([X, row]))[-1] for row in new]
+            logs = [log_density_of_next(model, X, row) for row in new]
             shares = forecast.category_probabilities
             assert_allclose(np.exp(logs), shares[2][0], atol=1e-9)
             assert [part.shape[1] for part in shares] == [0, 0, 3]
@@ -619,7 +632,7 @@ def test_forecasts_of_counts_are_quantiles():
     states = model.predict_proba(rows)[-1]
     assert_allclose(forecast.state_probabilities[1], states, atol=1e-9)
     whole = np.arange(60.0)[:, None]
-    masses = [np.exp(model.score_samples(np.vstack([X, y]))[-1]) for y in whole]
+    masses = [np.exp(log_density_of_next(model, X, y)) for y in whole]
     below = np.cumsum(masses)
     assert_array_equal(forecast.quantiles[:, 0, 0], np.searchsorted(below, levels))
     one = distribution_at(1000, draws[:1], found.model, 0)
