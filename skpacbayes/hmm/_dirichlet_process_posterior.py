@@ -94,21 +94,16 @@ def log_predictives(rows, draws, model):
     sampling of the posterior given the training rows and, with decreasing weight, the
     rows since. With equal exponents one draw would have all the weight after many rows.
     """
+    firsts = np.repeat(rows.bounds[:-1], np.diff(rows.bounds))
+    decays = _DECAY ** (np.arange(len(rows)) - firsts)
     weighted, total = np.full((2, len(rows)), -np.inf)
     for draw in draws:
         log_densities = filtered_states(rows, draw, model)[1]
-        log_weights = _recent_totals(log_densities, rows.bounds)
+        log_weights = lfilter([0.0, 1.0], [1.0, -_DECAY], log_densities)
+        log_weights -= decays * log_weights[firsts]  # of earlier sequences
         total = np.logaddexp(total, log_weights)
         weighted = np.logaddexp(weighted, log_weights + log_densities)
     return weighted - total
-
-
-def _recent_totals(log_densities, bounds):
-    """Return sums of the log densities of the rows before, which decrease by decay."""
-    firsts = np.repeat(bounds[:-1], np.diff(bounds))
-    totals = lfilter([0.0, 1.0], [1.0, -_DECAY], log_densities)
-    ages = np.arange(len(totals)) - firsts
-    return totals - _DECAY**ages * totals[firsts]  # without earlier sequences
 
 
 def log_emissions(rows, draws, model):
