@@ -299,6 +299,15 @@ class DirichletProcessHMM(
     prior predictive distribution, Student's with 4 degrees of freedom, so that the
     density of a row far from all others is small but positive.
 
+    In `score_samples` and `score`, the weight of a draw at a row is its density of the
+    rows before in the sequence, where the exponent of a row is 1 for the last one, 0.98
+    for the one before, 0.98^2, and so on; rows that are missing as a whole do not
+    count. This is importance sampling of the posterior given the training rows and the
+    recent ones [8]_, as in dynamic model averaging [12]_: a series that drifts is
+    predicted better. `forecast` has the same weights after rows that it is given, and
+    so the same densities. Rows that were learnt would count twice. All else has equal
+    weights: `predict_proba`, `decode`, and forecasts after the rows learnt.
+
     With a `window`, the chains run again, on the rows of the window, only if half a
     window of rows has come since their last run. Otherwise the 100 draws are reweighted
     by their predictive densities of the rows since (importance sampling [8]_), and
@@ -352,6 +361,9 @@ class DirichletProcessHMM(
        to rainfall modeling", Annals of Applied Statistics 11, 2017.
     .. [11] C. H. Bennett, "Efficient estimation of free energy differences from Monte
        Carlo data", Journal of Computational Physics 22, 1976.
+    .. [12] A. E. Raftery, M. Kárný and P. Ettler, "Online prediction under model
+       uncertainty via dynamic model averaging: application to a cold rolling mill",
+       Technometrics 52, 2010.
 
     Examples
     --------
@@ -632,6 +644,8 @@ class DirichletProcessHMM(
     def score_samples(self, X, lengths=None, groups=None, *, inputs=None):
         """Return the log predictive density of each row given those before it.
 
+        Draws that predicted the rows before well have larger weights (see Notes).
+
         Parameters
         ----------
         X : array-like of shape (n_timesteps, n_features)
@@ -646,8 +660,8 @@ class DirichletProcessHMM(
         Returns
         -------
         log_densities : ndarray of shape (n_timesteps,)
-            Log of the density (for counts and categories, the probability) averaged
-            over draws; 0 for a row that is missing as a whole.
+            Log of the density (for counts and categories, the probability), a weighted
+            mean over draws; 0 for a row that is missing as a whole.
         """
         rows, log_volume = self._new_rows(X, lengths, groups, inputs)
         found = self._answer()
@@ -690,8 +704,9 @@ class DirichletProcessHMM(
         n_steps : int, default=1
             Number of steps ahead.
         X : array-like of shape (n_timesteps, n_features), default=None
-            A single sequence, in the order of time; NaN is a missing value. None: the
-            last sequence that was learnt.
+            A single sequence, in the order of time; NaN is a missing value. Draws that
+            predicted it well have larger weights (see Notes). None: the last sequence
+            that was learnt, and equal weights.
         quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
             Levels of the quantiles, between 0 and 1.
         inputs : array-like of shape (n_steps, n_inputs) or None, default=None
@@ -704,7 +719,7 @@ class DirichletProcessHMM(
         forecast : Forecast
             A named tuple: `quantiles` (n_quantiles, n_steps, n_features) of each
             feature at each step; `state_probabilities` (n_steps, n_states). Both are of
-            the posterior predictive distribution, averaged over draws. With categories,
+            the posterior predictive distribution, a mean over draws. With categories,
             `category_probabilities` has, for each feature, an array (n_steps,
             n_categories) in the order of `categories_`; the quantiles of categories are
             NaN, and `quantiles` is None if all features are categories.
@@ -715,15 +730,17 @@ class DirichletProcessHMM(
         draws = found.used_draws()
         X = None if X is None else self._rows(X)
         before, ahead = self._inputs_ahead(inputs, X, n_steps)
+        weights = np.ones(len(draws))
         if X is None and found.online is not None:
             now = found.online.states_now()
         elif X is None:
-            now = states_now(self._series.last(found.units), draws, found.model)
+            now, _ = states_now(self._series.last(found.units), draws, found.model)
         else:
             rows = found.units.rows(X, sequence_bounds(len(X)))
             rows.inputs = before
-            now = states_now(rows, draws, found.model)
+            now, weights = states_now(rows, draws, found.model)
         states = state_forecasts(now, draws, found.model, n_steps, ahead)
+        states *= weights[:, None, None]
         means = states.mean(axis=0)
         shares, sizes = None, found.model.n_categories
         if sizes:

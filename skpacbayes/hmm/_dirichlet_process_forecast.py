@@ -8,7 +8,7 @@ from scipy.special import ndtr, stdtr
 from ._dirichlet_process_durations import Steps
 from ._dirichlet_process_inputs import transitions_at
 from ._dirichlet_process_model import covariances
-from ._dirichlet_process_posterior import filtered_states
+from ._dirichlet_process_posterior import filtered_states, log_weights_before
 
 _N_GRID = 100  # points between which quantiles are looked for
 _N_SECANTS = 12  # steps after which every second one is a bisection
@@ -34,15 +34,22 @@ class Forecast(NamedTuple):
 
 
 def states_now(rows, draws, model):
-    """Return probabilities of the stage at the last row, for each draw.
+    """Return probabilities of the stage at the last row, and weights, for each draw.
 
-    The shape is (n_draws, n_stages), padded with zeros for draws with fewer stages.
+    The shape is (n_draws, n_stages), padded with zeros for draws with fewer stages. The
+    weights, of mean 1, are those of the row after, as in `log_weights_before`.
     """
-    found = [filtered_states(rows, draw, model)[0][:, -1] for draw in draws]
-    now = np.zeros((len(draws), max(map(len, found))))
-    for own, probabilities in zip(now, found, strict=True):
+    last, log_densities = [], []
+    for draw in draws:
+        probabilities, own, _ = filtered_states(rows, draw, model)
+        last.append(probabilities[:, -1])
+        log_densities.append(own)
+    now = np.zeros((len(draws), max(map(len, last))))
+    for own, probabilities in zip(now, last, strict=True):
         own[: len(probabilities)] = probabilities
-    return now
+    logs = log_weights_before(np.array(log_densities), rows)[:, -1]
+    weights = np.exp(logs - logs.max())
+    return now, weights / weights.mean()
 
 
 def state_forecasts(now, draws, model, n_steps, inputs=None):
@@ -79,7 +86,7 @@ def n_unsettled(states):
 def forecast_quantiles(states, draws, model, levels):
     """Return quantiles (n_levels, n_steps, n_features), in standard units.
 
-    `states` (n_draws, n_steps, n_states).
+    `states` (n_draws, n_steps, n_states): probabilities times weights of mean 1.
     """
     quantiles = np.empty((len(levels), states.shape[1], model.n_features))
     variances = [np.einsum("...ff->...f", covariances(draw.factors)) for draw in draws]

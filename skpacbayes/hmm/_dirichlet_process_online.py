@@ -43,7 +43,7 @@ class Online(NamedTuple):
     def after_run(cls, posterior, series):
         """Return the state after a run: equal weights, the last sequence filtered."""
         draws, model = posterior.used_draws(), posterior.model
-        filtered = states_now(series.last(posterior.units), draws, model)
+        filtered, _ = states_now(series.last(posterior.units), draws, model)
         even = np.full(len(draws), -np.log(len(draws)))
         n_seen = series.n_seen
         parts = _together(draws, model), _stages(draws, model)

@@ -1,7 +1,8 @@
 """Posterior quantities of rows, states and emissions."""
 
 import numpy as np
-from scipy.special import gammaln, logsumexp, ndtr
+from scipy.signal import lfilter
+from scipy.special import gammaln, ndtr
 
 from .._kernels.hmm import LOWEST, smooth, viterbi
 from . import _dirichlet_process_product_chain as _product_chain
@@ -11,6 +12,10 @@ from ._dirichlet_process_model import covariances, densities_of
 from ._dirichlet_process_product_model import ProductModel
 
 _N_HALVINGS = 60
+# Factor per row by which earlier rows count less in the weights of draws. It was chosen
+# on 37 series of R packages and on simulated families; 0.95 to 0.99 gave the same.
+_DECAY = 0.98
+_N_DRAWS_AT_ONCE = 10
 _NEVER = -1e300  # log weight of an atom that is left out
 
 
@@ -29,7 +34,8 @@ def densities(rows, draw, model):
     else:
         highest, found, _ = densities_of(rows, known, model)
         log_new = _log_student(rows.values, draw, model)
-    new = logsumexp(np.where(draw.occupied, _NEVER, draw.log_weights), axis=1)
+    empty = np.where(draw.occupied, _NEVER, draw.log_weights)
+    new = np.logaddexp.reduce(empty, axis=1)  # `logsumexp` takes much longer
     log_densities = new[:, None] + log_new
     log_densities[:, np.isnan(rows.values).all(axis=1)] = -np.inf
     unit = np.maximum(highest, log_densities.max(axis=0))
@@ -82,11 +88,47 @@ def state_probabilities(rows, draws, model):
 
 
 def log_predictives(rows, draws, model):
-    """Return the log of the mean density over draws of each row given those before."""
-    total = np.full(len(rows), -np.inf)
-    for draw in draws:
-        total = np.logaddexp(total, filtered_states(rows, draw, model)[1])
-    return total - np.log(len(draws))
+    """Return the log predictive density of each row given those before it.
+
+    It is the log of the weighted mean over draws of the density of the row given those
+    before it in its sequence, with the weights of `log_weights_before`.
+    """
+    weighted, total = np.full((2, len(rows)), -np.inf)
+    for first in range(0, len(draws), _N_DRAWS_AT_ONCE):
+        some = draws[first : first + _N_DRAWS_AT_ONCE]
+        found = np.array([filtered_states(rows, draw, model)[1] for draw in some])
+        weights = log_weights_before(found, rows)[:, :-1]
+        total = np.logaddexp(total, _log_sums(weights))
+        weighted = np.logaddexp(weighted, _log_sums(weights + found))
+    return weighted - total
+
+
+def _log_sums(logs):
+    """Return logs of sums over the first axis; faster than `logsumexp`."""
+    unit = logs.max(axis=0)
+    return unit + np.log(np.exp(logs - unit).sum(axis=0))
+
+
+def log_weights_before(log_densities, rows):
+    """Return log weights of draws at each row, and after the last one.
+
+    `log_densities` (n_draws, n_rows) are of each row given those before it; the result
+    is (n_draws, n_rows + 1). The weight of a draw is its density of the rows before in
+    the sequence, in which a row has the exponent ``_DECAY**a`` if a rows came since:
+    importance sampling of the posterior given the training rows and, with decreasing
+    weight, the rows since. With equal exponents one draw would have all the weight
+    after many rows. Rows that are missing as a whole do not count.
+    """
+    seen = ~np.isnan(rows.values).all(axis=1)
+    before = np.append(0, seen.cumsum())  # numbers of rows that count
+    lengths = np.diff(rows.bounds)
+    lengths[-1] += 1
+    starts = before[np.repeat(rows.bounds[:-1], lengths)]
+    known = np.zeros((len(log_densities), before[-1] + 1))
+    known[:, :-1] = log_densities[:, seen]
+    totals = lfilter([0.0, 1.0], [1.0, -_DECAY], known)
+    of_others = _DECAY ** (before - starts) * totals.take(starts, axis=1)
+    return totals.take(before, axis=1) - of_others  # of the sequences before
 
 
 def log_emissions(rows, draws, model):

@@ -15,7 +15,7 @@ from ._dirichlet_process_run import stacked
 def number_quantiles(states, draws, model, levels):
     """Return quantiles (n_levels, n_steps, n_features); NaN for categories.
 
-    `states` (n_draws, n_steps, n_states).
+    `states` (n_draws, n_steps, n_states): probabilities times weights of mean 1.
     """
     quantiles = np.full((len(levels), states.shape[1], model.n_features), np.nan)
     normal, counts, _ = columns_of(model.kinds)

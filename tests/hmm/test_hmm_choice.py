@@ -11,6 +11,7 @@ import pytest
 from hmm_rows import agreement, two_states
 from hmm_rows import choosing as markov
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
 from scipy.stats import norm, t
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -363,29 +364,36 @@ def test_asking_changes_nothing():
 # Forecasts.
 
 
+@pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("emission", ["translated", "per_state"])
-def test_forecasts_are_exact(emission):
-    """The distribution function at the quantiles, from every draw, state and atom."""
+def test_forecasts_are_exact(emission, given):
+    """The distribution function at the quantiles, from every draw, state and atom.
+
+    Draws have equal weights after the rows that were learnt. After rows that are given,
+    a row has the exponent 0.98^a in the weight if a rows came since.
+    """
     X, _ = two_states(120, distance=4.0, n_features=2)
     X[::9, 1] = np.nan
     few = {"n_iter": 10, "n_chains": 1}
     model = markov(emission=emission, covariance_type="full", **few).fit(X)
     levels, h = [0.1, 0.5, 0.9], 3
-    forecast = model.forecast(h, quantiles=levels)
+    forecast = model.forecast(h, X if given else None, quantiles=levels)
     assert forecast.quantiles.shape == (3, h, 2)
     found = model._answer()
     offset, unit, _ = found.units
     draws, prior = found.used_draws(), found.model
     below = np.zeros((3, h, 2))
     states = np.zeros((h, 2))
-    nothing = np.full((h, 2), np.nan)
-    ahead = model.predict_proba(np.vstack([X, nothing]))[-h:]
-    for draw in draws:
-        rows, _ = model._new_rows(X)
-        law = filtered_by_hand(rows, draw, prior)
+    rows, _ = model._new_rows(X)
+    filtered = [filtered_by_hand(rows, draw, prior) for draw in draws]
+    exponents = given * 0.98 ** np.arange(len(X))[::-1]
+    log_weights = np.array([logs @ exponents for _, logs in filtered])
+    shares = np.exp(log_weights - logsumexp(log_weights))
+    assert given == (shares.max() > 1.5 / len(shares))
+    for draw, (law, _), share_of_draw in zip(draws, filtered, shares, strict=True):
         for step in range(h):
             law = law @ draw.transitions
-            states[step] += law / len(draws)
+            states[step] += share_of_draw * law
             for j, share in enumerate(law):
                 g = 0 if prior.shared else j
                 y = (forecast.quantiles[:, step] - offset) / unit
@@ -399,24 +407,27 @@ def test_forecasts_are_exact(emission):
                 scale = np.sqrt(draw.scales[g] * (1 + 1 / prior.mean_count) / 2)
                 center = draw.locations[j] + draw.origins[g]
                 part += weights[~known].sum() * t.cdf(y, 4, center, scale)
-                below[:, step] += share * part / len(draws)
+                below[:, step] += share_of_draw * share * part
     expected = np.broadcast_to(np.array(levels)[:, None, None], below.shape)
     assert_allclose(below, expected, atol=1e-6)
     assert_allclose(forecast.state_probabilities, states, atol=1e-12)
-    assert_allclose(forecast.state_probabilities, ahead, atol=1e-9)
-    again = model.forecast(h, X, levels)
-    assert_array_equal(again.quantiles, forecast.quantiles)
+    if not given:
+        nothing = np.full((h, 2), np.nan)
+        ahead = model.predict_proba(np.vstack([X, nothing]))[-h:]
+        assert_allclose(forecast.state_probabilities, ahead, atol=1e-9)
 
 
 def filtered_by_hand(rows, draw, model):
+    """Return probabilities of the last state, and the log density of each row."""
     from skpacbayes.hmm._dirichlet_process_posterior import log_emissions
 
     logs = next(iter(log_emissions(rows, [draw], model)))
-    law = draw.start
+    law, evidence = draw.start, []
     for step, densities in enumerate(np.exp(logs - logs.max(axis=0)).T):
         law = (law @ draw.transitions if step else law) * densities
-        law /= law.sum()
-    return law
+        evidence.append(law.sum())
+        law /= evidence[-1]
+    return law, logs.max(axis=0) + np.log(evidence)
 
 
 def test_roots_of_rising_functions():

@@ -298,9 +298,15 @@ def test_samples_last_as_long(fitted):
 def test_forecasts_are_predictions_of_missing_rows(fitted):
     X, _ = lasting(100, seed=6)
     nothing = np.full((15, 1), np.nan)
-    ahead = fitted.predict_proba(np.vstack([X, nothing]))[-15:]
+    (rows, _), run = fitted._new_rows(np.vstack([X, nothing])), fitted._answer()
+    ahead, logs = [], []
+    for draw in run.used_draws():
+        probabilities, log_densities, steps = filtered_states(rows, draw, run.model)
+        ahead.append(steps.of_states(probabilities[:, -15:]))
+        logs.append(log_densities[:100] @ 0.98 ** np.arange(100)[::-1])
+    expected = np.tensordot(np.exp(logs - logsumexp(logs)), ahead, 1).T
     found = fitted.forecast(15, X)
-    assert_allclose(found.state_probabilities, ahead, atol=1e-9)
+    assert_allclose(found.state_probabilities, expected, atol=1e-9)
     # a state that has just begun goes on, then ends
     assert np.ptp(found.state_probabilities[:, 0]) > 0.3
 
@@ -328,12 +334,9 @@ def test_a_window_weighs_draws_of_other_numbers_of_stages(emission):
     last = [steps.of_states(p[:, -1]) for p, _, steps in found]
     expected = np.exp(logs - logsumexp(logs)) @ np.array(last)
     assert_allclose(now, expected, atol=1e-8)
-    forecast = model.forecast(3)
-    assert_allclose(
-        forecast.state_probabilities,
-        model.forecast(3, X[:170]).state_probabilities,
-        atol=1e-8,
-    )
+    ahead = np.vstack([X[:170], np.full((3, 1), np.nan)])
+    expected = model.predict_proba(ahead)[-3:]
+    assert_allclose(model.forecast(3).state_probabilities, expected, atol=1e-8)
     for one in (model, again):
         one.partial_fit(X[170:])
     assert_array_equal(again.state_probabilities_, model.state_probabilities_)

@@ -80,7 +80,7 @@ def test_forecasts_are_those_of_the_rows_to_come():
     model, parameters, rows, into, logs = driven_point([6])
     seen = Rows(rows.values[:3], [0, 3])
     seen.inputs = rows.inputs[:3]
-    now = states_now(seen, [parameters], model)
+    now, _ = states_now(seen, [parameters], model)
     found = state_forecasts(now, [parameters], model, 3, rows.inputs[3:])[0]
     logs[3:] = 0.0
     expected = Paths(parameters.start, into, logs).marginals()
@@ -278,12 +278,10 @@ def test_answers_agree(emission):
     last, of_last = X[120:], inputs[120:]
     forecast = model.forecast(3, inputs=ahead)
     given = np.vstack([of_last, ahead])
+    missing = np.vstack([last, np.full((3, X.shape[1]), np.nan)])
     for other in (
         copy.forecast(3, inputs=ahead).state_probabilities,
-        model.forecast(3, last, inputs=given).state_probabilities,
-        model.predict_proba(
-            np.vstack([last, np.full((3, X.shape[1]), np.nan)]), inputs=given
-        )[-3:],
+        model.predict_proba(missing, inputs=given)[-3:],
     ):
         assert_allclose(other, forecast.state_probabilities, atol=1e-9)
     now = model.predict_proba(last, inputs=of_last)[-1]

@@ -455,16 +455,16 @@ def test_categories():
     assert set(np.unique(drawn)) <= {-1, 0, 5}
     grid = np.array(list(itertools.product([-1, 0, 5], repeat=2)), dtype=float)
     assert_allclose(model.emission_density(grid).sum(axis=0), 1)
-    forecast = model.forecast(2)
-    assert forecast.quantiles is None
-    for f, shares in enumerate(forecast.category_probabilities):
+    assert model.forecast().quantiles is None
+    for f, shares in enumerate(model.forecast(2, X).category_probabilities):
         assert_allclose(shares.sum(axis=1), 1)
         grid = np.full((3, 2), np.nan)
         grid[:, f] = [-1, 0, 5]
-        logs = [
-            model.score_samples(np.vstack([X, row]))[-1] for row in grid
-        ]  # the next row, by the filter
-        assert_allclose(np.exp(logs), shares[0], atol=1e-12)
+        for step, missing in enumerate([grid[:0], np.full((1, 2), np.nan)]):
+            logs = [
+                model.score_samples(np.vstack([X, missing, row]))[-1] for row in grid
+            ]  # the next row, or the one after, by the filter
+            assert_allclose(np.exp(logs), shares[step], atol=1e-12)
     with pytest.raises(ValueError, match=r"unknown categories \[3\.0\] in column 1"):
         model.predict([[0.0, 3.0]])
 
@@ -492,14 +492,15 @@ def test_every_column_has_its_kind():
     assert np.isnan(forecast.quantiles[..., 2]).all()
     grids = np.linspace(980, 1020, 4001), np.arange(60.0), np.array([-1, 0, 5.0])
     found = model._answer()
+    draws = found.used_draws()
+    now, weights = states_now(model._new_rows(X)[0], draws, found.model)
+    ahead = state_forecasts(now, draws, found.model, 1)[:, 0]
+    ahead *= weights[:, None] / weights.sum()
     for f, grid in enumerate(grids):
         new = np.full((len(grid), 3), np.nan)
         new[:, f] = grid
         masses = model.emission_density(new) * (0.01 if f == 0 else 1)
         assert_allclose(masses.sum(axis=0), 1, atol=1e-3)
-        rows = np.vstack([X, np.full(3, np.nan)])
-        ahead = model.forecast(1, X).state_probabilities[0]
-        assert_allclose(ahead, model.predict_proba(rows)[-1], atol=1e-9)
         if f == 2:
             logs = [model.score_samples(np.vstack([X, row]))[-1] for row in new]
             shares = forecast.category_probabilities
@@ -507,13 +508,11 @@ def test_every_column_has_its_kind():
             assert [part.shape[1] for part in shares] == [0, 0, 3]
             continue
         below = 0.0
-        for draw in found.used_draws():
-            now = states_now(model._new_rows(X)[0], [draw], found.model)
-            now = state_forecasts(now, [draw], found.model, 1)[0, 0]
+        for draw, states in zip(draws, ahead, strict=True):
             rows, log_volume = model._new_rows(new)
             logs = next(log_emissions(rows, [draw], found.model)) - log_volume
-            below = below + now @ np.exp(logs).cumsum(axis=1)
-        below *= (0.01 if f == 0 else 1) / len(found.used)
+            below = below + states @ np.exp(logs).cumsum(axis=1)
+        below *= 0.01 if f == 0 else 1
         expected = grid[np.searchsorted(below, levels)]
         assert_allclose(forecast.quantiles[:, 0, f], expected, atol=0.02)
 
@@ -615,13 +614,14 @@ def test_forecasts_of_counts_are_quantiles():
     forecast = model.forecast(2, X, levels)
     found = model._answer()
     draws = found.used_draws()
-    rows = np.vstack([X, [[np.nan]], [[np.nan]]])
-    states = model.predict_proba(rows)[-1]
-    assert_allclose(forecast.state_probabilities[1], states, atol=1e-9)
-    whole = np.arange(60.0)[:, None]
-    masses = [np.exp(model.score_samples(np.vstack([X, y]))[-1]) for y in whole]
-    below = np.cumsum(masses)
-    assert_array_equal(forecast.quantiles[:, 0, 0], np.searchsorted(below, levels))
+    for step, missing in enumerate([X[:0], [[np.nan]]]):
+        masses = [
+            np.exp(model.score_samples(np.vstack([X, missing, [[y]]]))[-1])
+            for y in range(60)
+        ]
+        below = np.cumsum(masses)
+        expected = np.searchsorted(below, levels)
+        assert_array_equal(forecast.quantiles[:, step, 0], expected)
     one = distribution_at(1000, draws[:1], found.model, 0)
     assert_allclose(one, 1.0, atol=1e-6)
 

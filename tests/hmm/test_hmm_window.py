@@ -69,8 +69,9 @@ def test_rows_after_a_run_weigh_its_draws(kind):
     last = np.array([probabilities[:, -1] for probabilities, *_ in found])
     expected = np.exp(logs - logsumexp(logs)) @ last
     assert_allclose(model.state_probabilities_, expected, atol=1e-8)
-    ahead, same = model.forecast(2), model.forecast(2, X)
-    assert_allclose(ahead.state_probabilities, same.state_probabilities, atol=1e-8)
+    missing = np.vstack([X, np.full((2, X.shape[1]), np.nan)])
+    ahead = model.forecast(2).state_probabilities
+    assert_allclose(ahead, model.predict_proba(missing)[-2:], atol=1e-8)
     # an answer is the mean over draws as often as they weigh
     used = [
         int(np.flatnonzero((part == run.draws.log_weights).all((1, 2)))[0])
