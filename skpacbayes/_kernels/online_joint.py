@@ -49,7 +49,9 @@ SCORES, SHIFT, AFTER, CHANCES = range(N_VECTORS)
 SPREAD, CHANGED, CURVATURE, MIXED, STRENGTHS = range(N_MATRICES)
 
 EPSILON = 2.0**-52
-CHANGE = 1.2  # of the mean square of a column, from which the prior follows it
+# Factor of the mean square of a column from which the prior follows it, and the least
+# in one row, as a precision that is nearly the whole cannot be subtracted.
+CHANGE, SLOWEST = 1.2, 0.5
 MOST_STEPS, UNDAMPED_STEPS = 100, 20
 PRECISION = 1e-6  # of the slopes of the loss, and of the variances
 
@@ -199,8 +201,9 @@ def _follow_columns(posterior, x, origin, weight, before, scale, gains):
     """Update the mean squares of the columns, the units of the prior, by row x.
 
     The precision of a coefficient is the mean square of its column over scale^2. Where
-    the mean square has changed by a factor of CHANGE, so does the prior; a column that
-    begins to vary gets its prior, and is without variance until then.
+    the mean square has changed by a factor of CHANGE, so does the prior, which a row of
+    large weight reduces by SLOWEST at most; a column that begins to vary gets its
+    prior, and is without variance until then.
     before : the weight of the rows before. Returns whether the prior has changed.
     """
     covariance = posterior[N_ROWS_BEFORE:]
@@ -212,7 +215,7 @@ def _follow_columns(posterior, x, origin, weight, before, scale, gains):
         apart = value - center[j]
         center[j] += weight / total * apart
         scatter[j] += weight * apart * (value - center[j])
-        square = scatter[j] / total
+        square = max(scatter[j] / total, SLOWEST * unit[j])
         if not square > SMALLEST or CHANGE * square > unit[j] > square / CHANGE:
             continue
         changes, change = True, (square - unit[j]) / (scale * scale)
