@@ -10,9 +10,9 @@ The probability of a class, averaged over scores f ~ N(a, V), is approximated by
 
     p_k(a, V) ~ 1 / sum_j exp((a_j - a_k) / s_jk),  s_jk^2 = 1 + pi var(f_j - f_k) / 8,
 
-the right-hand sides divided by their sum. The derivative of p in a is minus the
-Laplacian L of the graph with the weights p_j p_k / s_jk, up to terms that vanish for
-two classes and for V = 0. A step of strength b solves, for the new moments a' and V',
+the right-hand sides divided by their sum. The derivative of p in a is the Laplacian
+L of the graph with the weights p_j p_k / s_jk, up to terms that vanish for two classes
+and for V = 0. A step of strength b solves, for the new moments a' and V',
 
     a' = a + b V (e_y - p(a', V')),  V'^-1 = V^-1 + b L(a', V'):
 
@@ -46,7 +46,7 @@ from .online_state import (
 # which the coefficients change with each score, and a row from the origin.
 N_VECTORS, N_MATRICES = 4, 5
 SCORES, SHIFT, AFTER, CHANCES = range(N_VECTORS)
-SPREAD, CHANGED, CURVATURE, MIXED, STRENGTHS = range(N_MATRICES)
+SPREAD, CHANGED, CURVATURE, MIXED, SOLVED = range(N_MATRICES)
 
 EPSILON = 2.0**-52
 CHANGE = 1.2  # of the mean square of a column, from which the prior follows it
@@ -302,7 +302,7 @@ def solve_step(label, strength, rounding, work):
     scores, shift = vectors[SCORES], vectors[SHIFT]
     after, p = vectors[AFTER], vectors[CHANCES]
     V, changed, curvature = matrices[SPREAD], matrices[CHANGED], matrices[CURVATURE]
-    mixed, solved = matrices[MIXED], matrices[STRENGTHS]
+    mixed, solved = matrices[MIXED], matrices[SOLVED]
     n_scores, tolerance = scores.shape[0], PRECISION * strength
     _copy(V, changed)
     shift[:] = 0.0
@@ -417,7 +417,7 @@ def move(posterior, rounding, work):
     rounding : bound on the error of the variances of the scores.
     """
     vectors, matrices, gains, _ = work
-    B, C, scaled = matrices[CURVATURE], matrices[MIXED], matrices[STRENGTHS]
+    B, C, scaled = matrices[CURVATURE], matrices[MIXED], matrices[SOLVED]
     n_scores, size = gains.shape
     for k in range(n_scores):
         for i in range(size):
@@ -437,7 +437,10 @@ def move(posterior, rounding, work):
 
 @kernel
 def tell_marginals(posterior, origin, moments, e, models, stream):
-    """Write means and variances of expert e to its models, in units of the moments."""
+    """Write means and variances of expert e to its models, in units of the moments.
+
+    Before the first row of positive weight the units are 0.
+    """
     covariance, n_own = posterior[N_ROWS_BEFORE:], 1 + origin.shape[0]
     n_scores = covariance.shape[0] // n_own
     n_experts = models.shape[0] // n_scores
@@ -449,7 +452,8 @@ def tell_marginals(posterior, origin, moments, e, models, stream):
             mean, center, unit = posterior[MEANS, first + 1 + j], 0.0, 1.0
             if moments.shape[1] > 0:
                 center = moments[CENTER_OF, j]
-                unit = math.sqrt(moments[SCATTER_OF, j] / stream[SEEN])
+                seen = stream[SEEN] if stream[SEEN] > 0.0 else 1.0
+                unit = math.sqrt(moments[SCATTER_OF, j] / seen)
             model[MEAN, 0] += (center - origin[j]) * mean
             model[MEAN, 1 + j] = unit * mean
             own = covariance[first + 1 + j, first + 1 + j]

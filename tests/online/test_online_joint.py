@@ -183,3 +183,18 @@ def test_the_prior_follows_the_spread_of_the_columns_both_ways():
     _, covariance = posterior_of(model)
     found = np.sqrt(covariance.diagonal()[1:]) * X.std(axis=0) / 0.01
     assert_allclose(found, 1.0, rtol=0.15)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_of_weight_0_leave_coefficients_at_0(n_classes):
+    """Also in the first call, when no column has a unit yet."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6, 2)), np.arange(6) % n_classes
+    model = OnlineVIClassifier(random_state=0)
+    model.partial_fit(X, y, classes=range(n_classes), sample_weight=np.zeros(6))
+    for values in (model.coef_, model.intercept_, model.coef_std_):
+        assert (values == 0.0).all()
+    model.partial_fit(X, y)
+    alone = OnlineVIClassifier(random_state=0).fit(X, y)
+    assert np.array_equal(model.coef_, alone.coef_)
+    assert np.array_equal(model.coef_std_, alone.coef_std_)
