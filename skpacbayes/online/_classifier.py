@@ -55,20 +55,20 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Standard deviation of the prior of a coefficient of a standardised feature, and
         of the intercept. "auto" averages models with the scales `prior_scales_` by
         exponential weights; scales of no weight are left out. It is 1 for methods other
-        than "ngvi". With more than 16 features (11 with a joint posterior, see Notes) and
-        the logistic loss, one of the scales is ``n_features ** -0.5``, for which the
-        prior variance of a score is about one.
+        than "ngvi". With more than 16 features (11 with a joint posterior, see Notes)
+        and the logistic loss, one of the scales is ``n_features ** -0.5``, for which
+        the prior variance of a score is about one.
     forgetting : "on_label_change", "auto" or float, default="on_label_change"
         Rate of forgetting, in [0, 1), for NGVI: the posterior is moved towards the
         prior by this share at each row. "on_label_change" averages, by exponential
-        weights, models that do not forget and one, with the largest prior scale of those
-        with a diagonal covariance, that forgets 0.04 at each row whose label differs from that of the row before: this
-        model gets the weight if the meaning of labels changes, and rows sorted by class
-        are not forgotten by linear models. "auto" averages six rates,
-        `forgetting_rates_`. Compared with ``forgetting=0.0``, blocks of rows take 1.4
-        to 1.8 times as long with "on_label_change" and five times as long with "auto".
-        For "ngvi_explicit" "on_label_change" is 0; methods other than NGVI do not
-        forget.
+        weights, models that do not forget and one, with the largest prior scale of
+        those with a diagonal covariance, that forgets 0.04 at each row whose label
+        differs from that of the row before: this model gets the weight if the meaning
+        of labels changes, and rows sorted by class are not forgotten by linear models.
+        "auto" averages six rates, `forgetting_rates_`. Compared with
+        ``forgetting=0.0``, blocks of rows take 1.4 to 1.8 times as long with
+        "on_label_change" and five times as long with "auto". For "ngvi_explicit"
+        "on_label_change" is 0; methods other than NGVI do not forget.
     standardize : bool, default=True
         Whether to centre and scale features by the moments of the rows so far.
     clip : float or None, default=None
