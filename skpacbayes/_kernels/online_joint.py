@@ -296,7 +296,8 @@ def solve_step(label, strength, rounding, work):
     Writes b (e_y - p), by which the mean shifts along the gains, to SHIFT, a factor B
     of b L = B B' to CURVATURE, and one C of I + B' V B = C C' to MIXED: the covariance
     is reduced by the squares of C^-1 B' times the gains.
-    Newton's method for the shift, with the variances of the step before.
+    Newton's method for the shift, with the variances of the step before. With wide
+    priors these go to and fro, so that later steps are shorter and shorter.
     """
     vectors, matrices, _, _ = work
     scores, shift = vectors[SCORES], vectors[SHIFT]
@@ -321,7 +322,7 @@ def solve_step(label, strength, rounding, work):
             change = max(change, abs(solved[k, k] - changed[k, k]))
             largest = max(largest, solved[k, k])
         # (I + b L V)^-1 is I - b L V', and V' is in `solved`
-        error, share = 0.0, 1.0 if step < UNDAMPED_STEPS else 0.5
+        error, share = 0.0, min(1.0, UNDAMPED_STEPS / (1.0 + step))
         for k in range(n_scores):
             own = strength * ((1.0 if k == label else 0.0) - p[k]) - shift[k]
             error = max(error, abs(own))
@@ -370,7 +371,7 @@ def solve_single(label, strength, rounding, work):
         margin = label * (a + v * shift) / spread
         p = 1.0 / (1.0 + math.exp(margin if margin < 300.0 else 300.0))
         curvature = strength * p * (1.0 - p) / spread
-        share = 1.0 if step < UNDAMPED_STEPS else 0.5
+        share = min(1.0, UNDAMPED_STEPS / (1.0 + step))
         error = strength * label * p - shift
         shift += share * error / (1.0 + curvature * v)
         change = v / (1.0 + curvature * v) - changed
