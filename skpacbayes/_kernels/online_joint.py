@@ -10,9 +10,9 @@ The probability of a class, averaged over scores f ~ N(a, V), is approximated by
 
     p_k(a, V) ~ 1 / sum_j exp((a_j - a_k) / s_jk),  s_jk^2 = 1 + pi var(f_j - f_k) / 8,
 
-the right-hand sides divided by their sum. The derivative of p in a is minus the
-Laplacian L of the graph with the weights p_j p_k / s_jk, up to terms that vanish for
-two classes and for V = 0. A step of strength b solves, for the new moments a' and V',
+the right-hand sides divided by their sum. The derivative of p in a is the Laplacian
+L of the graph with the weights p_j p_k / s_jk, up to terms that vanish for two classes
+and for V = 0. A step of strength b solves, for the new moments a' and V',
 
     a' = a + b V (e_y - p(a', V')),  V'^-1 = V^-1 + b L(a', V'):
 
@@ -46,7 +46,7 @@ from .online_state import (
 # which the coefficients change with each score, and a row from the origin.
 N_VECTORS, N_MATRICES = 4, 5
 SCORES, SHIFT, AFTER, CHANCES = range(N_VECTORS)
-SPREAD, CHANGED, CURVATURE, MIXED, STRENGTHS = range(N_MATRICES)
+SPREAD, CHANGED, CURVATURE, MIXED, SOLVED = range(N_MATRICES)
 
 EPSILON = 2.0**-52
 # Factor of the mean square of a column from which the prior follows it, and the least
@@ -299,13 +299,14 @@ def solve_step(label, strength, rounding, work):
     Writes b (e_y - p), by which the mean shifts along the gains, to SHIFT, a factor B
     of b L = B B' to CURVATURE, and one C of I + B' V B = C C' to MIXED: the covariance
     is reduced by the squares of C^-1 B' times the gains.
-    Newton's method for the shift, with the variances of the step before.
+    Newton's method for the shift, with the variances of the step before. With wide
+    priors these go to and fro, so that later steps are shorter and shorter.
     """
     vectors, matrices, _, _ = work
     scores, shift = vectors[SCORES], vectors[SHIFT]
     after, p = vectors[AFTER], vectors[CHANCES]
     V, changed, curvature = matrices[SPREAD], matrices[CHANGED], matrices[CURVATURE]
-    mixed, solved = matrices[MIXED], matrices[STRENGTHS]
+    mixed, solved = matrices[MIXED], matrices[SOLVED]
     n_scores, tolerance = scores.shape[0], PRECISION * strength
     _copy(V, changed)
     shift[:] = 0.0
@@ -324,7 +325,7 @@ def solve_step(label, strength, rounding, work):
             change = max(change, abs(solved[k, k] - changed[k, k]))
             largest = max(largest, solved[k, k])
         # (I + b L V)^-1 is I - b L V', and V' is in `solved`
-        error, share = 0.0, 1.0 if step < UNDAMPED_STEPS else 0.5
+        error, share = 0.0, min(1.0, UNDAMPED_STEPS / (1.0 + step))
         for k in range(n_scores):
             own = strength * ((1.0 if k == label else 0.0) - p[k]) - shift[k]
             error = max(error, abs(own))
@@ -373,7 +374,7 @@ def solve_single(label, strength, rounding, work):
         margin = label * (a + v * shift) / spread
         p = 1.0 / (1.0 + math.exp(margin if margin < 300.0 else 300.0))
         curvature = strength * p * (1.0 - p) / spread
-        share = 1.0 if step < UNDAMPED_STEPS else 0.5
+        share = min(1.0, UNDAMPED_STEPS / (1.0 + step))
         error = strength * label * p - shift
         shift += share * error / (1.0 + curvature * v)
         change = v / (1.0 + curvature * v) - changed
@@ -420,7 +421,7 @@ def move(posterior, rounding, work):
     rounding : bound on the error of the variances of the scores.
     """
     vectors, matrices, gains, _ = work
-    B, C, scaled = matrices[CURVATURE], matrices[MIXED], matrices[STRENGTHS]
+    B, C, scaled = matrices[CURVATURE], matrices[MIXED], matrices[SOLVED]
     n_scores, size = gains.shape
     for k in range(n_scores):
         for i in range(size):
@@ -440,7 +441,10 @@ def move(posterior, rounding, work):
 
 @kernel
 def tell_marginals(posterior, origin, moments, e, models, stream):
-    """Write means and variances of expert e to its models, in units of the moments."""
+    """Write means and variances of expert e to its models, in units of the moments.
+
+    Before the first row of positive weight the units are 0.
+    """
     covariance, n_own = posterior[N_ROWS_BEFORE:], 1 + origin.shape[0]
     n_scores = covariance.shape[0] // n_own
     n_experts = models.shape[0] // n_scores
@@ -452,7 +456,8 @@ def tell_marginals(posterior, origin, moments, e, models, stream):
             mean, center, unit = posterior[MEANS, first + 1 + j], 0.0, 1.0
             if moments.shape[1] > 0:
                 center = moments[CENTER_OF, j]
-                unit = math.sqrt(moments[SCATTER_OF, j] / stream[SEEN])
+                seen = stream[SEEN] if stream[SEEN] > 0.0 else 1.0
+                unit = math.sqrt(moments[SCATTER_OF, j] / seen)
             model[MEAN, 0] += (center - origin[j]) * mean
             model[MEAN, 1 + j] = unit * mean
             own = covariance[first + 1 + j, first + 1 + j]

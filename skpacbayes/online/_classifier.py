@@ -38,10 +38,10 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         As in :class:`OnlineVIRegressor`.
     loss : {"log_loss", "hinge"}, default="log_loss"
         Loss of a prediction. Its posterior expectation is computed by Gauss-Hermite
-        quadrature with 20 nodes for the logistic loss, and in closed form for the hinge
-        loss. Blocks of rows take two to three times as long with the logistic loss,
-        single rows about as long. The probabilities with the hinge loss are not
-        calibrated.
+        quadrature with 20 nodes for the logistic loss with a diagonal covariance, and
+        in closed form for the hinge loss. Blocks of rows take two to three times as
+        long with the logistic loss, single rows about as long. The probabilities with
+        the hinge loss are not calibrated.
     multi_class : {"auto", "softmax", "one_vs_rest"}, default="auto"
         Treatment of more than two classes. "softmax": one score for each class, with
         the multinomial logistic loss, whose expectation is replaced by an upper bound
@@ -55,19 +55,20 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Standard deviation of the prior of a coefficient of a standardised feature, and
         of the intercept. "auto" averages models with the scales `prior_scales_` by
         exponential weights; scales of no weight are left out. It is 1 for methods other
-        than "ngvi". With more than 16 features and the logistic loss, one of the scales
-        is ``n_features ** -0.5``, for which the prior variance of a score is about one.
+        than "ngvi". With more than 16 features (11 with a joint posterior, see Notes)
+        and the logistic loss, one of the scales is ``n_features ** -0.5``, for which
+        the prior variance of a score is about one.
     forgetting : "on_label_change", "auto" or float, default="on_label_change"
         Rate of forgetting, in [0, 1), for NGVI: the posterior is moved towards the
         prior by this share at each row. "on_label_change" averages, by exponential
-        weights, models that do not forget and one, with the largest prior scale, that
-        forgets 0.04 at each row whose label differs from that of the row before: this
-        model gets the weight if the meaning of labels changes, and rows sorted by class
-        are not forgotten by linear models. "auto" averages six rates,
-        `forgetting_rates_`. Compared with ``forgetting=0.0``, blocks of rows take 1.4
-        to 1.8 times as long with "on_label_change" and five times as long with "auto".
-        For "ngvi_explicit" "on_label_change" is 0; methods other than NGVI do not
-        forget.
+        weights, models that do not forget and one, with the largest prior scale of
+        those with a diagonal covariance, that forgets 0.04 at each row whose label
+        differs from that of the row before: this model gets the weight if the meaning
+        of labels changes, and rows sorted by class are not forgotten by linear models.
+        "auto" averages six rates, `forgetting_rates_`. Compared with
+        ``forgetting=0.0``, blocks of rows take 1.4 to 1.8 times as long with
+        "on_label_change" and five times as long with "auto". For "ngvi_explicit"
+        "on_label_change" is 0; methods other than NGVI do not forget.
     standardize : bool, default=True
         Whether to centre and scale features by the moments of the rows so far.
     clip : float or None, default=None
@@ -108,7 +109,9 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Posterior means of the intercepts.
     coef_std_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Posterior standard deviations of the coefficients; not available for
-        `method="oga"`, which has no posterior.
+        `method="oga"`, which has no posterior. With a joint posterior of three classes
+        or more they include what no row tells, a change of all scores by the same
+        amount, and do not tend to 0.
     cumulative_loss_ : float
         Sum over rows of the loss of the prediction made before the row was learnt (one
         against the others: also over outputs). For NGVI and the logistic loss it is
@@ -121,7 +124,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     prior_scales_ : ndarray of shape (n_scales,)
         Scales of the prior; several with `prior_scale="auto"`. Those of the models with
         Fourier features are ``4 * n_features ** -0.5``, for which the prior standard
-        deviation of a score is 4, and three times the largest of the others.
+        deviation of a score is 4, and three times the largest of the others with a
+        diagonal covariance.
     prior_scale_weights_ : ndarray of shape (n_outputs, n_scales)
         Weights of these values for each output; equal for all outputs with a softmax.
     fourier_weight_ : ndarray of shape (n_outputs,)
@@ -151,23 +155,24 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     step solves ``a_k' = a_k + b v_k (1{k = y} - q_k(a', v))`` for all classes at once,
     by Newton's method in one dimension.
 
-    Up to 100 coefficients of all classes together, with the logistic loss, NGVI and an
-    intercept, and without bounds, clipping, averaged means or Fourier features, the
-    linear models that forget nothing have a joint posterior of all coefficients. With
-    scores of mean a and covariance V, p(a, V) the probabilities of `predict_proba` and
-    L(a, V) the matrix of minus their derivatives in a, symmetric up to terms that
-    vanish for two classes, the step solves ``a' = a + b V (e_y - p(a', V'))`` and
-    ``V'^-1 = V^-1 + b L(a', V')``. The features are then measured from the first row;
-    the scale of the prior, in the units of X, follows their running standard deviation,
-    and is at least 3 for the score of the first row. A row takes a time that grows with
-    the square of the number of coefficients. With `prior_scale="auto"` there are four
-    scales, up to 100, beside the models with a diagonal covariance.
+    Up to 100 coefficients of all classes together, with the logistic loss of two
+    classes or a softmax, NGVI and an intercept, and without bounds, clipping, averaged
+    means or a chosen number of Fourier features, the linear models that forget nothing
+    have a joint posterior of all coefficients. With scores of mean a and covariance V,
+    p(a, V) the probabilities of `predict_proba` and L(a, V) the matrix of their
+    derivatives in a, symmetric up to terms that vanish for two classes, the step solves
+    ``a' = a + b V (e_y - p(a', V'))`` and ``V'^-1 = V^-1 + b L(a', V')``. The features
+    are then measured from the first row; the scale of the prior, in the units of X,
+    follows their running standard deviation, and is at least 3 for the score of the
+    first row. A row takes a time that grows with the square of the number of
+    coefficients, and with the cube of that of classes. With `prior_scale="auto"` there
+    are four scales, up to 100, beside the models with a diagonal covariance.
 
-    For these, the unit of a feature is its running standard deviation. If its square
-    has grown by a factor of sqrt(5), as for a feature that was constant at first, the
-    earlier evidence is reduced: the precision beyond that of the prior is multiplied by
-    the squared ratio of the units. The means do not change, as effects of small
-    deviations need not hold for large ones.
+    For the latter, the unit of a feature is its running standard deviation. If its
+    square has grown by a factor of sqrt(5), as for a feature that was constant at
+    first, the earlier evidence is reduced: the precision beyond that of the prior is
+    multiplied by the squared ratio of the units. The means do not change, as effects of
+    small deviations need not hold for large ones.
 
     Several models are averaged by exponential weights. With the logistic loss and NGVI
     their probabilities are averaged, so that the loss of the average exceeds that of

@@ -37,10 +37,11 @@ FOURIER_SCORE = 4.0
 PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
 SMALL_SCORES = 16
 # Of the models of labels that forget nothing, where the posterior is joint. The first
-# is smaller with many features, see SMALL_SCORES; the last two are for separable rows.
+# is smaller with more than 11 features: the variance of a score is then one, as with
+# SMALL_SCORES. The last two are for separable rows.
 JOINT_SCALES = (0.3, 1.0, 10.0, 100.0)
 # Number of coefficients of all scores, up to which it is: a row takes a time that grows
-# with its square.
+# with its square, and with the cube of the number of scores.
 MOST_JOINT = 100
 # Experts may be left out when the number of rows is a power of two, from FIRST_LEFT_OUT
 # on. With prior_scale=None, a full covariance and up to 64 features, all prior scales

@@ -183,3 +183,49 @@ def test_the_prior_follows_the_spread_of_the_columns_both_ways():
     _, covariance = posterior_of(model)
     found = np.sqrt(covariance.diagonal()[1:]) * X.std(axis=0) / 0.01
     assert_allclose(found, 1.0, rtol=0.15)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_of_weight_0_leave_coefficients_at_0(n_classes):
+    """Also in the first call, when no column has a unit yet."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6, 2)), np.arange(6) % n_classes
+    model = OnlineVIClassifier(random_state=0)
+    model.partial_fit(X, y, classes=range(n_classes), sample_weight=np.zeros(6))
+    for values in (model.coef_, model.intercept_, model.coef_std_):
+        assert (values == 0.0).all()
+    model.partial_fit(X, y)
+    alone = OnlineVIClassifier(random_state=0).fit(X, y)
+    assert np.array_equal(model.coef_, alone.coef_)
+    assert np.array_equal(model.coef_std_, alone.coef_std_)
+
+
+@pytest.mark.parametrize("scale", [10.0, 100.0, 1000.0])
+@pytest.mark.parametrize("n_classes", [2, 3, 8])
+def test_steps_of_wide_priors_solve_their_equations(n_classes, scale):
+    """To a twentieth of the variances: the iterations are cut off at a number."""
+    rng = np.random.default_rng(n_classes)
+    X = rng.normal(size=(60, 4))
+    y = (X @ rng.normal(size=(4, n_classes))).argmax(axis=1)
+    model = alone(scale, standardize=False)
+    n_scores = n_classes if n_classes > 2 else 1
+    off = []
+    for i in range(60):
+        z = np.kron(np.eye(n_scores), np.r_[1.0, X[i]])
+        if i > 0:
+            V = z @ posterior_of(model)[1] @ z.T
+        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=range(n_classes))
+        if i > 0:
+            mean, covariance = posterior_of(model)
+            after, changed = z @ mean, z @ covariance @ z.T
+            if n_scores == 1:
+                variances = np.diag([0.0, changed[0, 0]])
+                p, spread = averaged(np.r_[0.0, after], variances)
+                laplacian = np.array([[p[0] * p[1] / spread[0, 1]]])
+            else:
+                p, spread = averaged(after, changed)
+                laplacian = -np.outer(p, p) / spread
+                laplacian[np.diag_indices(n_classes)] -= laplacian.sum(axis=1)
+            expected = np.linalg.solve(np.eye(n_scores) + V @ laplacian, V)
+            off.append(abs(changed - expected).max() / expected.max())
+    assert max(off) < 0.05
