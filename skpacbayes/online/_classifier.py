@@ -155,7 +155,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
     step solves ``a_k' = a_k + b v_k (1{k = y} - q_k(a', v))`` for all classes at once,
     by Newton's method in one dimension.
 
-    Up to 100 coefficients of all classes together, with the logistic loss of two
+    Up to ten classes and 100 coefficients of them all, with the logistic loss of two
     classes or a softmax, NGVI and an intercept, and without bounds, clipping, averaged
     means or a chosen number of Fourier features, the linear models that forget nothing
     have a joint posterior of all coefficients. With scores of mean a and covariance V,

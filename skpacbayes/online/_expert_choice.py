@@ -40,9 +40,9 @@ SMALL_SCORES = 16
 # is smaller with more than 11 features: the variance of a score is then one, as with
 # SMALL_SCORES. The last two are for separable rows.
 JOINT_SCALES = (0.3, 1.0, 10.0, 100.0)
-# Number of coefficients of all scores, up to which it is: a row takes a time that grows
-# with its square, and with the cube of the number of scores.
-MOST_JOINT = 100
+# Numbers of coefficients of all scores, and of scores, up to which it is: a row takes a
+# time that grows with the square of the one, and with the cube of the other.
+MOST_JOINT, MOST_SCORES = 100, 10
 # Experts may be left out when the number of rows is a power of two, from FIRST_LEFT_OUT
 # on. With prior_scale=None, a full covariance and up to 64 features, all prior scales
 # but the best are, from SETTLED rows for each parameter on: they then differ little.
@@ -123,7 +123,8 @@ def n_joint_of(model, n_features):
     unbounded = model.mean_bound is None and model.scale_bound is None
     lasting = model.forgetting in (0.0, "auto", "on_label_change")
     possible = plain and unbounded and lasting and model.n_fourier in (0, "auto")
-    if not possible or n_outputs * (1 + n_features) > MOST_JOINT:
+    few = n_outputs <= MOST_SCORES and n_outputs * (1 + n_features) <= MOST_JOINT
+    if not (possible and few):
         return 0
     return len(JOINT_SCALES) if model.prior_scale == "auto" else 1
 
