@@ -248,9 +248,9 @@ QUOTED = {
             "Sum of the probabilities",
             "{1.87} times too high in sum with two classes (logistic regression of all "
             "rows {1.32}). With four classes it is {1.15} times with the softmax, but "
-            '{5.86} times with ``multi_class="one_vs_rest"`` and {5.48} times with the '
-            "network: do not use these for rare classes. For 1 row in 60 of two classes "
-            "the sum is {1.00} times",
+            '{5.86} times with ``multi_class="one_vs_rest"`` and {5.48} times with '
+            "the network: do not use these for rare classes. For 1 row in 60 of two "
+            "classes the sum is {1.00} times",
             [
                 "two classes, 1 in 1,200 > OnlineVIClassifier()",
                 "two classes, 1 in 1,200 > LogisticRegression",
