@@ -253,7 +253,7 @@ class RiverClassifier(_Adapter, base.Classifier):
     >>> evaluate.progressive_val_score(
     ...     datasets.Phishing(), model, metrics.Accuracy()
     ... )
-    Accuracy: 89...%
+    Accuracy: 90...%
     """
 
     def __init__(self, estimator, classes=(False, True), n_hashed=32):
