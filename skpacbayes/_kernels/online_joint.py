@@ -78,15 +78,20 @@ def start_at(X, sample_weight, origin, numbers, follows):
                 break
 
 
+@part
+def _spread(covariance, j, k):
+    """Return s_jk of the module's docstring."""
+    apart = covariance[j, j] + covariance[k, k] - 2.0 * covariance[j, k]
+    return math.sqrt(1.0 + math.pi / 8.0 * (apart if apart > 0.0 else 0.0))
+
+
 @kernel
 def average_softmax(scores, covariance, probabilities):
     """Write p(a, V) of the module's docstring: the softmax averaged over N(a, V)."""
     probabilities[:] = 1.0
     for k in range(scores.shape[0]):
         for j in range(k):
-            apart = covariance[j, j] + covariance[k, k] - 2.0 * covariance[j, k]
-            spread = math.sqrt(1.0 + math.pi / 8.0 * (apart if apart > 0.0 else 0.0))
-            shift = (scores[j] - scores[k]) / spread
+            shift = (scores[j] - scores[k]) / _spread(covariance, j, k)
             shift = shift if shift < 300.0 else 300.0
             ratio = math.exp(shift if shift > -300.0 else -300.0)
             probabilities[k] += ratio
@@ -266,9 +271,7 @@ def _steepen(p, covariance, strength, curvature):
         curvature[k, k] = 0.0
     for k in range(p.shape[0]):
         for j in range(k):
-            apart = covariance[j, j] + covariance[k, k] - 2.0 * covariance[j, k]
-            spread = math.sqrt(1.0 + math.pi / 8.0 * (apart if apart > 0.0 else 0.0))
-            weight = strength * p[j] * p[k] / spread
+            weight = strength * p[j] * p[k] / _spread(covariance, j, k)
             curvature[j, k] = curvature[k, j] = -weight
             curvature[j, j] += weight
             curvature[k, k] += weight

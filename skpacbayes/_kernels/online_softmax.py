@@ -254,7 +254,8 @@ def learn_softmax(
             continue
         label = np.int64(y[i])
         for m in range(models.shape[0]):
-            take_units(models[m], kept[i], stream)
+            if m % n_experts >= n_joint:
+                take_units(models[m], kept[i], stream)
         if losses is not None:
             weigh_next(losses[0], totals[0], shares)
         for e in range(n_experts):

@@ -91,7 +91,7 @@ def experts_of(model, n_features):
         wide = (min(JOINT_SCALES[0], n_features**-0.5), *JOINT_SCALES[1:])
         linear = [(0.0, scale) for scale in wide] + pairs
     if model.n_fourier != "auto" or not n_fourier_of(model, n_features):
-        return [(*pair, float(model.n_fourier not in ("auto", 0))) for pair in linear]
+        return [(*pair, float(model.n_fourier != "auto")) for pair in linear]
     if prior_settles(model, n_features):
         curved = [(0.0, FOURIER_PRIOR)]
     else:
