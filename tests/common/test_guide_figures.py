@@ -539,7 +539,7 @@ QUOTED = {
         (
             "hmm_durations",
             "Durations",
-            "{.30} instead of {.45} if they last 25 to 45 rows",
+            "{.28} instead of {.44} if they last 25 to 45 rows",
             [
                 "25 to 45 rows, spreads | negative_binomial > Brier",
                 "25 to 45 rows, spreads | geometric > Brier",
