@@ -545,6 +545,15 @@ QUOTED = {
                 "25 to 45 rows, spreads | geometric > Brier",
             ],
         ),
+        (
+            "hmm_durations",
+            "Durations",
+            "{.34} instead of {.38} if they last 15 to 25 rows",
+            [
+                "15 to 25 rows | negative_binomial > Brier",
+                "15 to 25 rows | geometric > Brier",
+            ],
+        ),
     ],
     "filtering": [
         (
