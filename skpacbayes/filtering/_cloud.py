@@ -11,6 +11,9 @@ from .._kernels.filtering import multiply, normalise
 
 # Weights may underflow to zero, also after `np.seterr`.
 small_is_zero = np.errstate(under="ignore")
+# Rounding errors of a log-likelihood below this exceed one nat, so that parameters cannot
+# be compared: their learners take such a likelihood for zero.
+LEAST_LOG_LIKELIHOOD = -1.0 / np.finfo(float).eps
 
 
 class Cloud(NamedTuple):

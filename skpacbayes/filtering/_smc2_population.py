@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ._cloud import weighed_by
+from ._cloud import LEAST_LOG_LIKELIHOOD, weighed_by
 from ._priors import naming
 from ._resampling import draw, one_cell
 from ._sampling import even_log_weights
@@ -123,8 +123,9 @@ class Target:
 
 def differences(after, before):
     """Return ``after - before``; minus infinity at zero likelihood."""
+    possible = np.minimum(before, after) > LEAST_LOG_LIKELIHOOD
     with np.errstate(invalid="ignore"):
-        return np.where(before > -np.inf, after - before, -np.inf)
+        return np.where(possible, after - before, -np.inf)
 
 
 def learn_row(population, target, series, n_moves, generator):
@@ -162,9 +163,9 @@ def learn_row(population, target, series, n_moves, generator):
         if found.evidence == -np.inf:
             raise FloatingPointError(
                 f"The likelihood of row {len(series.X) - 1} (0 is the first) is zero "
-                f"at each of {len(log_weights)} draws of the parameters: try more "
-                "particles, a wider model or other priors, or replace the row by NaN "
-                "if it is wrong."
+                f"at each of {len(log_weights)} draws of the parameters: check that "
+                "the priors are in the units of the rows, try more particles or a wider "
+                "model, or replace the row by NaN if it is wrong."
             )
         log_weights = found.log_weights
         evidence = population.log_evidence + found.evidence
