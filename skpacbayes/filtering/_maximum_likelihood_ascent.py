@@ -69,8 +69,9 @@ class Ascent:
                 raise self.refusals[0]
             raise ValueError(
                 f"The likelihood is zero at each of {len(starts)} draws of the "
-                "parameters: check that the ranges are in the units of the rows (variances "
-                "in their squares), and try narrower ranges, or more particles."
+                "parameters: check that the ranges are in the units of the rows "
+                "(variances in their squares), and try narrower ranges, or more "
+                "particles."
             )
         best = starts[first.argmax()]
         inwards = np.where(best + self.spread / 2 > self.ends[1], -0.5, 0.5)

@@ -69,8 +69,9 @@ class ParameterChain:
         if not np.max(densities) > -np.inf:
             raise ValueError(
                 f"The likelihood is zero at each of {N_STARTS} parameters drawn from "
-                "the priors: check that the priors are in the units of the rows (variances "
-                "in their squares), and try narrower priors, or more particles."
+                "the priors: check that the priors are in the units of the rows "
+                "(variances in their squares), and try narrower priors, or more "
+                "particles."
             )
         self.position = starts[np.argmax(densities)]
         self.density = np.max(densities)

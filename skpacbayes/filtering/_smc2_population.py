@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ._cloud import LEAST_LOG_LIKELIHOOD, weighed_by
+from ._cloud import weighed_by
 from ._priors import naming
 from ._resampling import draw, one_cell
 from ._sampling import even_log_weights
@@ -123,9 +123,8 @@ class Target:
 
 def differences(after, before):
     """Return ``after - before``; minus infinity at zero likelihood."""
-    possible = np.minimum(before, after) > LEAST_LOG_LIKELIHOOD
     with np.errstate(invalid="ignore"):
-        return np.where(possible, after - before, -np.inf)
+        return np.where(before > -np.inf, after - before, -np.inf)
 
 
 def learn_row(population, target, series, n_moves, generator):
@@ -164,8 +163,8 @@ def learn_row(population, target, series, n_moves, generator):
             raise FloatingPointError(
                 f"The likelihood of row {len(series.X) - 1} (0 is the first) is zero "
                 f"at each of {len(log_weights)} draws of the parameters: check that "
-                "the priors are in the units of the rows, try more particles or a wider "
-                "model, or replace the row by NaN if it is wrong."
+                "the priors are in the units of the rows, try more particles or a "
+                "wider model, or replace the row by NaN if it is wrong."
             )
         log_weights = found.log_weights
         evidence = population.log_evidence + found.evidence
@@ -259,4 +258,5 @@ def _noise(draws, target, series, n_particles, generator):
     ]
     first, second = (run.before + run.gains for run in runs)
     gaps = differences(first, second)
-    return 0.5 * float(np.mean(np.square(gaps)))
+    with np.errstate(over="ignore"):  # in other units than those of the rows
+        return 0.5 * float(np.mean(np.square(gaps)))

@@ -102,7 +102,7 @@ def test_what_is_no_forecast():
     fitted = tracker(plane(), n_particles=50).fit(rows_of(plane(), 12))
     with pytest.raises(ValueError, match="h=0 should be an integer of"):
         fitted.forecast(0)
-    with pytest.raises(ValueError, match="h=2.5 should be an integer of"):
+    with pytest.raises(ValueError, match=r"h=2\.5 should be an integer of"):
         fitted.forecast(2.5)
     with pytest.raises(ValueError, match="horizon=0 should be an integer of"):
         fitted.log_likelihoods(rows_of(plane(), 12), horizon=0)
