@@ -73,7 +73,9 @@ class StreamingEstimator(PacBayesEstimator):
         state, changed = vars(self), False
         for name, before in state["_begun_with"].items():
             now = state[name]
-            if now is before or described(now) == before:
+            if now is before:
+                continue
+            if described(now) == before:
                 changed |= is_narrow(now)
                 continue
             if name not in self._may_change:
