@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import as_levels, check_count
-from .._base import PacBayesEstimator, fit_context
+from .._base import PacBayesEstimator, fit_context, widened
 from .._compat import (
     HasMethods,
     Interval,
@@ -723,7 +723,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
     def _begin(self):
         """Return the initial state, before any row."""
         model = LocalLevel() if self.model is None else self.model
-        self.model_ = clone(model, safe=False)
+        self.model_ = clone(widened(model), safe=False)
         self._clusterer = clone(self.clusterer, safe=False) if self.clusterer else None
         self._options = {name: getattr(self, name) for name in OPTIONS}
         self._asks = asked_for(self.model_, self._n_inputs is not None)

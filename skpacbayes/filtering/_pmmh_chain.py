@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from .._base import widened
 from ._cloud import LEAST_LOG_LIKELIHOOD
 from ._priors import Priors, naming
 
@@ -18,7 +19,7 @@ class Target:
     """Estimated log posterior density of transformed parameters."""
 
     def __init__(self, estimator, priors, X, inputs):
-        self.estimator = estimator
+        self.estimator = widened(estimator)
         self.priors = Priors(priors)
         self.X = X
         self.inputs = inputs

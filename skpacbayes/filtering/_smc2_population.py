@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .._base import widened
 from ._cloud import weighed_by
 from ._priors import naming
 from ._resampling import draw, one_cell
@@ -89,7 +90,7 @@ class Target:
     """The posterior of transformed parameters, with likelihoods by filters."""
 
     def __init__(self, estimator, priors):
-        self.estimator = estimator
+        self.estimator = widened(estimator)
         self.priors = priors
 
     def run(self, positions, series, n_particles, generator):
