@@ -299,14 +299,16 @@ class SeparatedFullDensity:
         gaps, sums = self.means - self.origins, moments[:, 0]
         crossed = gaps[:, :, None] * (sums - 0.5 * counts[:, None] * gaps)[:, None]
         squares = moments[:, 1:] - crossed - crossed.mT
-        scaled = self.factors.mT @ squares
-        return counts * self.constants - 0.5 * (scaled * self.factors.mT).sum((1, 2))
+        squares = np.einsum("kij,kji->k", self.factors.mT @ squares, self.factors)
+        return counts * self.constants - 0.5 * squares
 
     def columns(self, moments):
         """Return the columns of the statistics between the counts and the entropies."""
         moments, losses = moments
-        first, second = product_pairs(self.means.shape[1], full=True)
-        return np.hstack([moments[:, 0], moments[:, 1 + first, second], losses.T])
+        n_components, d = self.means.shape
+        products = moments[:, 1:].reshape(n_components, d * d)
+        products = products.take(upper_triangle(d)[0], axis=1)
+        return np.concatenate([moments[:, 0], products, losses.T], axis=1)
 
 
 class CountDensity:
