@@ -143,26 +143,31 @@ def slice_pairs(row, alphas, least, rng, place=0, onward=0.0, pulls=None):
     """Update pairs of entries with a fixed sum, by slice sampling.
 
     `row` has entries of at least `least`, and so has the result. `place` and `onward`
-    as in `draw_rows`; the log density falls linearly with `pulls`, if any.
+    as in `draw_rows`; the log density falls linearly with `pulls`, if any. Pairs of one
+    random order have no entry in common, and are updated together.
     """
-    row = row.copy()
+    row, n_pairs = row.copy(), len(row) // 2
     pulls = np.zeros(len(row)) if pulls is None else pulls
-    for _ in range(_N_SLICES * len(row) if len(row) > 1 else 0):
-        i, j = rng.choice(len(row), 2, replace=False)
-        total = row[i] + row[j]
+    for _ in range(2 * _N_SLICES if n_pairs else 0):
+        i, j = rng.permutation(len(row))[: 2 * n_pairs].reshape(2, n_pairs)
+        x, total = row[i], row[i] + row[j]
 
         def log_density(x, i=i, j=j, total=total):
             logs = (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
             logs -= (pulls[i] - pulls[j]) * x
-            stay = {i: x, j: total - x}.get(place, row[place])
+            stay = np.where(i == place, x, np.where(j == place, total - x, 0.0))
             return logs + (onward * np.log1p(-stay) if onward else 0.0)
 
-        low, high = least, total - least
-        height = log_density(row[i]) - rng.standard_exponential()
-        while high > low:
-            x = rng.uniform(low, high)
-            if log_density(x) >= height:
-                row[i], row[j] = x, total - x
-                break
-            low, high = (x, high) if x < row[i] else (low, x)
+        low, high = np.full(n_pairs, least), total - least
+        height = log_density(x) - rng.standard_exponential(n_pairs)
+        left = high > low
+        while left.any():
+            drawn = np.where(left, rng.uniform(low, np.maximum(low, high)), x)
+            found = log_density(drawn) >= height
+            below = drawn < x
+            low = np.where(~found & below, drawn, low)
+            high = np.where(found | below, high, drawn)
+            x = np.where(found, drawn, x)
+            left &= ~found & (high > low)
+        row[i], row[j] = x, total - x
     return row
