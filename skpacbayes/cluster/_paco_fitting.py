@@ -93,6 +93,14 @@ class MixtureProblem:
         part.whole, part.row_weight = self.whole or self, factor * self.row_weight
         return part
 
+    def part(self, points):
+        """Return the problem of some points, with their share of the scatter."""
+        weights, spreads = self.weights[points], self.spreads[points]
+        squares = self.weights @ self.spreads
+        share = weights @ spreads / squares if squares else 0.0
+        of_points = self.points[points], weights, spreads, share * self.scatter
+        return MixtureProblem(*of_points, self.rounding)
+
     def __init__(self, points, weights, spreads, scatter, rounding=0.0):
         self.points, self.weights = points, weights
         self.rounding = rounding + np.zeros_like(scatter)

@@ -13,6 +13,7 @@ from ._paco_mixture import STUDENT_DOF, evidences_of_shape
 from ._paco_overlap import overlapping_groups
 from ._paco_radial import labels_of_centers
 from ._paco_tree import Tree
+from ._paco_within import look_within_clusters
 
 # Number of points of Ward's tree, and the number if there are many clusters.
 _TREE_POINTS, _MORE_TREE_POINTS = 1000, 4000
@@ -47,7 +48,7 @@ _KINDS, _FEW_CLUSTERS = 2, 4
 _RIVALS = 3
 
 
-def find_mixture(everything, shapes, kind=None):
+def find_mixture(everything, shapes, kind=None, former=None):
     """Return the mixture of largest evidence, on all points.
 
     Ward's tree of a subset of the points gives the approximate number of clusters. From
@@ -61,6 +62,8 @@ def find_mixture(everything, shapes, kind=None):
     shapes : tuple of str
     kind : tuple or None
         The `kind` of an earlier result, to search this kind only.
+    former : Mixture or None
+        A mixture of earlier rows, to start from as well.
 
     Returns
     -------
@@ -71,6 +74,8 @@ def find_mixture(everything, shapes, kind=None):
     everything.has_axes = shapes != ("tied",)
     shape = shapes[0] if kind is None else kind[0]
     search = Search(everything, *_tree_and_size(everything, shape))
+    if former is not None and former.shape in shapes:
+        search.former = former
     if kind is None:
         search.fit_all_kinds(shapes)
     else:
@@ -119,11 +124,11 @@ class Search(Candidates):
 
     It starts from Ward's tree in the coordinates of a shape, `tree`, whose number of
     clusters, `n_clusters`, sets the number of points and of components, `n_start`, at
-    most `most_clusters`.
+    most `most_clusters`. `former`: a mixture of earlier rows, or None.
     """
 
     def __init__(self, everything, tree, n_clusters):
-        self.tree, self.n_clusters = tree, n_clusters
+        self.tree, self.n_clusters, self.former = tree, n_clusters, None
         wanted = min(_POINTS_OF_CLUSTER * n_clusters, _MOST_POINTS)
         evidence = min(everything.n_rows, max(_EVIDENCE_ROWS, wanted))
         super().__init__(everything, everything.subset(max(_POINTS, wanted), evidence))
@@ -166,6 +171,8 @@ class Search(Candidates):
             tried.append(kind)
         self.begin_with_few_columns(shapes)
         self.vary()
+        self.begin_with_former()
+        look_within_clusters(self)
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         self.descend_from_best()
@@ -185,6 +192,8 @@ class Search(Candidates):
             self.begin_with_tails(start, kind[:3])
         self.descend_from_small_clusters()
         self.polish(kind[:3])
+        self.begin_with_former()
+        look_within_clusters(self)
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         if self.best().n_clusters == 1 and kind[0] == "tied":
@@ -323,6 +332,14 @@ class Search(Candidates):
             self.descend(start, *kind)
             self.polish(kind)
             self.learn_price(shape)
+
+    def begin_with_former(self):
+        """Start from the mixture of earlier rows, without the clusters that left.
+
+        Mergers may lose a cluster that was known before.
+        """
+        if self.former is not None:
+            self.keep(self.problem.surviving(self.former, *self.former.kind))
 
     def begin_with_tails(self, start, kind):
         """Start a normal kind from mixtures with Student tails too, as in `vary`.

@@ -18,8 +18,9 @@ from ._paco_background import (
 )
 from ._paco_mixture import LEAST_GAIN, squared_radius
 
-# Variances of the groups that are searched, over the mean variance of the clusters.
-_VARIANCES = 2.0 ** np.arange(5)
+# Ratio of successive variances of the groups that are searched, from the mean variance
+# of the clusters to that of all rows.
+_STEP = 2.0
 # Largest number of groups.
 _MOST = 20
 
@@ -72,7 +73,9 @@ def _dense_balls(problem, mixture):
     stray = stray[:: math.ceil(max(len(stray), 1) / MOST_FAR)]
     points = problem.points[stray] @ mixture.coordinates
     squares, d = cdist(points, points, "sqeuclidean"), problem.d
-    variances = _VARIANCES * (mixture.masses @ mixture.scales / mixture.masses.sum())
+    least = mixture.masses @ mixture.scales / mixture.masses.sum()
+    ratio = max(problem.variance_in(mixture.coordinates) / least, 1.0)
+    variances = least * _STEP ** np.arange(1 + int(math.log(ratio, _STEP)))
     reaches = squared_radius(OUTSIDE, d, math.inf) * variances
     balls, filling, free = [], [], np.ones(len(stray), dtype=bool)
     while len(balls) < _MOST and free.sum() >= FEWEST:

@@ -1,0 +1,54 @@
+"""Narrow clusters that are near each other, beside much wider ones."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ._paco_mixture import STUDENT_DOF
+from ._paco_tree import Tree
+
+# Least number of points of a cluster in which clusters are looked for, and largest
+# number that are tried.
+_FEWEST_POINTS, _MOST = 10, 20
+
+
+def look_within_clusters(search):
+    """Add mixtures that have clusters within the clusters of the best one.
+
+    Where spreads differ, Ward's tree of all points merges narrow clusters before it
+    joins two rows of a wide one. A tree of the points of one cluster separates them.
+
+    Parameters
+    ----------
+    search : Search
+    """
+    best = search.best()
+    if not best.own:
+        return
+    start = _with_clusters_within(search.problem, best)
+    if start.n_clusters == best.n_clusters:
+        return
+    for dof in (STUDENT_DOF, math.inf):
+        kind = best.shape, True, dof
+        search.merge_down(start, kind, best.n_clusters, one_by_one=True)
+        search.polish(kind)
+
+
+def _with_clusters_within(problem, mixture):
+    """Return clusters of trees of the points of single clusters, as a start of EM."""
+    labels, k = mixture.labels.copy(), mixture.n_clusters
+    for j in range(mixture.n_clusters):
+        members = np.flatnonzero(mixture.labels == j)
+        if len(members) < max(_FEWEST_POINTS, 2 * problem.d):
+            continue
+        tree = Tree(problem.part(members), mixture.shape)
+        inside = tree.labels(tree.n_clusters(min(_MOST, len(members) // 2)))
+        labels[members] = np.where(inside == 0, j, k + inside - 1)
+        k += inside.max()
+    start = problem.cut(mixture, labels)
+    gaps = problem.points @ mixture.coordinates - start.centers[labels]
+    squares = (gaps**2).sum(axis=1) + problem.widths_in(mixture.coordinates)
+    sums = np.bincount(labels, problem.weights * squares, minlength=k)
+    least = 1e-12 * problem.variance_in(mixture.coordinates)
+    return replace(start, scales=np.maximum(sums / start.masses / problem.d, least))
