@@ -30,8 +30,27 @@ def look_within_clusters(search):
     if start.n_clusters == best.n_clusters:
         return
     for dof in (STUDENT_DOF, math.inf):
-        kind = best.shape, True, dof
-        search.merge_down(start, kind, best.n_clusters, one_by_one=True)
+        _descend(search, start, best, (best.shape, True, dof))
+
+
+def _descend(search, start, best, kind):
+    """Merge the clusters of `start`; keep the mixtures if one is better than `best`.
+
+    Otherwise pieces of heavy tails would be its rivals.
+    """
+    found = []
+    for mixture in search.problem.state(start, *kind).merged():
+        if mixture.n_clusters <= best.n_clusters:
+            break
+        found.append(mixture)
+    if not found:
+        return
+    top = max(found, key=search.value)
+    top = search.problem.fit(top, *kind, 15) or top
+    if search.value(top) > search.value(best):
+        for mixture in [top, *found]:
+            if mixture.n_clusters <= top.n_clusters + 1:
+                search.keep(mixture)
         search.polish(kind)
 
 

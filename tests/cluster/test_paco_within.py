@@ -24,7 +24,7 @@ def near_and_far(n_features, ratio, seed, n_first=0):
     return places[y] + spreads[y, None] * noise, y
 
 
-@pytest.mark.parametrize("n_features", [2, 8])
+@pytest.mark.parametrize("n_features", [2, 4])
 @pytest.mark.parametrize("ratio", [20.0, 80.0])
 def test_narrow_groups_beside_wide_ones_are_separated(n_features, ratio):
     """A tree of all rows merges them before it joins two rows of a wide group."""
@@ -35,7 +35,7 @@ def test_narrow_groups_beside_wide_ones_are_separated(n_features, ratio):
         assert adjusted_rand_score(y, model.labels_) > 0.97
 
 
-@pytest.mark.parametrize("n_features", [2, 8])
+@pytest.mark.parametrize("n_features", [2, 4])
 def test_a_stream_finds_later_groups_that_are_much_wider(n_features):
     """Their first rows are few and scattered; they do not stay in the background."""
     X, y = near_and_far(n_features, 60.0, 1, n_first=300)
