@@ -11,6 +11,8 @@ from ._paco_tree import Tree
 # Least number of points of a cluster in which clusters are looked for, and largest
 # number that are tried.
 _FEWEST_POINTS, _MOST = 10, 20
+# Least number of points of each of them: fewer may be rows of noise.
+_FEWEST_OF_PIECE = 5
 
 
 def look_within_clusters(search):
@@ -63,6 +65,8 @@ def _with_clusters_within(problem, mixture):
             continue
         tree = Tree(problem.part(members), mixture.shape)
         inside = tree.labels(tree.n_clusters(min(_MOST, len(members) // 2)))
+        if np.bincount(inside).min() < _FEWEST_OF_PIECE:
+            continue  # scattered rows
         labels[members] = np.where(inside == 0, j, k + inside - 1)
         k += inside.max()
     start = problem.cut(mixture, labels)
