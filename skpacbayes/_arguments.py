@@ -52,7 +52,11 @@ def as_levels(quantiles, *, ends):
 
 
 def check_count(name, value, least=1):
-    """Raise ValueError unless the value is an integer of at least `least`."""
+    """Return a count as an int; raise ValueError for less than `least`, or no integer.
+
+    A NumPy integer of 8 bits would overflow in sums.
+    """
     counts = isinstance(value, Integral) and not isinstance(value, bool)
     if not counts or value < least:
         raise ValueError(f"{name}={value!r} should be an integer of at least {least}.")
+    return int(value)

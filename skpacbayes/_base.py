@@ -7,7 +7,7 @@ import warnings
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -89,6 +89,29 @@ def _differ(one, other):
 def _items(values):
     """Return the items of a list, or the keys and values of a dictionary."""
     return values if isinstance(values, list) else [*values, *values.values()]
+
+
+def is_narrow(value):
+    """Return whether a value is a NumPy number of fewer digits than Python's.
+
+    Its arithmetic may overflow, or round every result to three digits: int8(100) + 100
+    is -56. Numbers of 64 bits, as in a grid over `numpy.arange`, need no conversion.
+    """
+    return isinstance(value, np.number) and not isinstance(value, np.float64 | np.int64)
+
+
+def _widened(value):
+    """Return a parameter, as a number of Python if it is a narrow one of NumPy."""
+    if not is_narrow(value):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def widened(part):
+    """Return a part, such as a model, or a clone of it without narrow numbers."""
+    parameters = part.get_params() if hasattr(part, "get_params") else {}
+    narrow = {key: _widened(v) for key, v in parameters.items() if is_narrow(v)}
+    return clone(part, safe=False).set_params(**narrow) if narrow else part
 
 
 def _kept(value):
@@ -193,9 +216,12 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def _draft(self, *, forgets):
         """Return a copy of the estimator, with its own locks.
 
-        So a thread that an update waits for can copy the draft.
+        So a thread that an update waits for can copy the draft. Narrow numbers of NumPy
+        among its parameters are numbers of Python.
         """
         kept = dict(vars(self))
+        for name in self._get_param_names():
+            kept[name] = _widened(kept[name])
         kept.pop("_state_locks", None)
         kept.pop("_computed", None)  # result for the former state
         if forgets:
@@ -206,8 +232,14 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         return draft
 
     def _take(self, draft):
-        """Replace all attributes but the locks by a draft's, in one assignment."""
+        """Replace all attributes but the locks by a draft's, in one assignment.
+
+        Narrow numbers among the parameters are kept as the user gave them.
+        """
         state = vars(draft)
+        for name in self._get_param_names():
+            if is_narrow(vars(self)[name]):
+                state[name] = vars(self)[name]
         state["_state_locks"] = self._locks()
         self.__dict__ = state
 

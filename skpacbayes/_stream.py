@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples
 
-from ._base import PacBayesEstimator, updates_state
+from ._base import PacBayesEstimator, is_narrow, updates_state
 from ._compat import check_sample_weight
 from ._validation import (
     always_checks_finiteness,
@@ -66,11 +66,17 @@ class StreamingEstimator(PacBayesEstimator):
     # Parameters of the stream.
 
     def _parameters_changed(self):
-        """Return whether variable parameters changed; raise ValueError for others."""
+        """Return whether an update needs a draft; raise ValueError if it is refused.
+
+        Variable parameters that changed, and narrow numbers of NumPy, need one.
+        """
         state, changed = vars(self), False
         for name, before in state["_begun_with"].items():
             now = state[name]
-            if now is before or described(now) == before:
+            if now is before:
+                continue
+            if described(now) == before:
+                changed |= is_narrow(now)
                 continue
             if name not in self._may_change:
                 plain = isinstance(before, _PLAIN) and isinstance(now, _PLAIN)

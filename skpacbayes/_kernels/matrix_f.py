@@ -13,6 +13,7 @@ NEWTON_STEPS = 30
 NEWTON_STEP = 1e-3  # size of the last step: the error is about its square
 LONGEST_STEP = 2.0
 SERIES_FROM = 8.0  # the series of digamma has an error below 2e-15 from here
+LOG_2_PI = math.log(2.0 * math.pi)
 TINY = 2.3e-308
 LEAST = 1e-30  # inverse scale, in units of R
 
@@ -119,6 +120,38 @@ def log_determinants(degrees, values, result):
         for j in range(values.shape[1]):
             expected = digamma(0.5 * (degrees[g] - j))
             result[g] += expected - math.log(0.5 * values[g, j])
+
+
+@kernel
+def complete(
+    gaps, precisions, blur, rows, log_determinants, shape, rate, constants, expected
+):
+    """Write the constants of E log q_k, and the expected precisions E l of the means.
+
+    gaps : (n_components, n_features), of the means from the prior mean; precisions :
+    (n_components, n_features, n_features), or (n_components, 1, n_features), diagonals;
+    blur : (n_features,); rows, log_determinants : (n_components,), the precisions of
+    the means in rows, and E log |L|; shape, rate : of the prior of l; constants,
+    expected : (n_components,), overwritten.
+    """
+    n_components, n_features = gaps.shape
+    full = precisions.shape[1] > 1
+    for k in range(n_components):
+        square, blurred = 0.0, 0.0
+        for i in range(n_features):
+            row = i if full else 0
+            scaled = precisions[k, row, i] * gaps[k, i]
+            if full:
+                scaled = 0.0
+                for j in range(n_features):
+                    scaled += precisions[k, row, j] * gaps[k, j]
+            square += gaps[k, i] * scaled
+            blurred += precisions[k, row, i] * blur[i]
+        uncertain = n_features / rows[k]
+        lost = blurred + uncertain + n_features * LOG_2_PI
+        constants[k] = 0.5 * (log_determinants[k] - lost)
+        half = shape + 0.5 * n_features
+        expected[k] = half / (rate + 0.5 * (square + uncertain))
 
 
 @kernel

@@ -1,13 +1,14 @@
 """Loops of the mixtures over a tile of rows.
 
 The innermost loops run over components or over rows and carry no reduction, so that
-the compiler vectorises them; the exponentials, logarithms and matrix products in
-between are NumPy's.
+the compiler vectorises them; matrix products in between are NumPy's.
 """
 
 import math
 
 from . import kernel
+
+ZERO_BELOW = -745.2  # exponentials of smaller numbers are zero
 
 
 @kernel
@@ -68,35 +69,28 @@ def add_diagonal_moments(X, responsibilities, origins, sums, squares):
 
 
 @kernel
-def subtract_row_maximum(log_joint, highest):
-    """Subtract from each row of `log_joint` its maximum, kept in `highest`."""
-    n_rows, n_components = log_joint.shape
-    for i in range(n_rows):
-        maximum = log_joint[i, 0]
-        for k in range(1, n_components):
-            if log_joint[i, k] > maximum:
-                maximum = log_joint[i, k]
-        highest[i] = maximum
-        for k in range(n_components):
-            log_joint[i, k] -= maximum
+def turn_into_shares(joint, weight, log_totals):
+    """Turn log joint densities into responsibilities that sum to the weights, in place.
 
-
-@kernel
-def normalise_rows(shares, weight, totals):
-    """Scale each row of `shares` so that it sums to its weight.
-
-    shares : (n_rows, n_components), in place; weight : (n_rows,); totals : (n_rows,),
-    the sums before, overwritten.
+    joint : (n_rows, n_components); weight : (n_rows,); log_totals : (n_rows,),
+    overwritten with the log-sums of the joint densities. Most components are far from
+    most rows: an exponential that is zero is not computed, which would take long.
     """
-    n_rows, n_components = shares.shape
+    n_rows, n_components = joint.shape
     for i in range(n_rows):
+        highest = joint[i, 0]
+        for k in range(1, n_components):
+            if joint[i, k] > highest:
+                highest = joint[i, k]
         total = 0.0
         for k in range(n_components):
-            total += shares[i, k]
-        totals[i] = total
+            gap = joint[i, k] - highest
+            joint[i, k] = 0.0 if gap < ZERO_BELOW else math.exp(gap)
+            total += joint[i, k]
+        log_totals[i] = math.log(total) + highest
         scale = weight[i] / total
         for k in range(n_components):
-            shares[i, k] *= scale
+            joint[i, k] *= scale
 
 
 # Scores of rows: each row is computed by itself, with sums in a fixed order.

@@ -364,7 +364,8 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
 
         `n_others`: number of other values per row in memory.
         """
-        step = max(1, BLOCK // max(1, len(features) * self.max_order, n_others // 4))
+        n_values = len(features) * int(self.max_order)  # may be a narrow integer
+        step = max(1, BLOCK // max(1, n_values, n_others // 4))
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
     def _chain_draws(self):

@@ -11,6 +11,9 @@ from .._kernels.filtering import multiply, normalise
 
 # Weights may underflow to zero, also after `np.seterr`.
 small_is_zero = np.errstate(under="ignore")
+# Rounding errors of a log-likelihood below this exceed one nat: parameters cannot be
+# compared by it, and chains and maximum likelihood take it for that of zero.
+LEAST_LOG_LIKELIHOOD = -1.0 / np.finfo(float).eps
 
 
 class Cloud(NamedTuple):

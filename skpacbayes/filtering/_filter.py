@@ -4,11 +4,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import as_levels
-from .._base import PacBayesEstimator, fit_context
+from .._arguments import as_levels, check_count
+from .._base import PacBayesEstimator, fit_context, widened
 from .._compat import (
     HasMethods,
     Interval,
@@ -469,7 +469,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         .. [1] H.-D. Dau and N. Chopin, "On backward smoothing algorithms", Annals of
            Statistics 51, 2023.
         """
-        check_scalar(n_trajectories, "n_trajectories", Integral, min_val=1)
+        check_count("n_trajectories", n_trajectories)
         run, rows = zip(*self._run(X, inputs, random_state), strict=True)
         generator = self._continued(random_state)
         return trajectories(run, rows, self._called_model(), n_trajectories, generator)
@@ -512,7 +512,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             `observation` and needs it.
         """
         check_is_fitted(self)
-        check_scalar(h, "h", Integral, min_val=1)
+        check_count("h", h)
         if of not in ("observations", "states"):
             raise ValueError(f'of should be "observations" or "states", got {of!r}.')
         levels = as_levels(quantiles, ends=True)
@@ -553,7 +553,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         log_likelihoods : ndarray of shape (n_timesteps,)
             Log densities; 0 for a missing row, NaN for the first ``horizon - 1`` rows.
         """
-        check_scalar(horizon, "horizon", Integral, min_val=1)
+        check_count("horizon", horizon)
         run = self._run(X, inputs, random_state)
         if horizon == 1:
             return np.array([step.evidence for step, _ in run])
@@ -723,7 +723,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
     def _begin(self):
         """Return the initial state, before any row."""
         model = LocalLevel() if self.model is None else self.model
-        self.model_ = clone(model, safe=False)
+        self.model_ = clone(widened(model), safe=False)
         self._clusterer = clone(self.clusterer, safe=False) if self.clusterer else None
         self._options = {name: getattr(self, name) for name in OPTIONS}
         self._asks = asked_for(self.model_, self._n_inputs is not None)

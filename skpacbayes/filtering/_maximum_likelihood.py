@@ -270,11 +270,16 @@ class ParticleMaximumLikelihood(SeriesEstimator):
         spreads = np.sqrt(np.diag(within))
         self._widening = np.sqrt(1.0 + noise / np.diag(within))
         self._profiles = np.stack([np.array([spreads, spreads]), *ascent.profiles()])
-        sizes = np.outer(slopes, slopes)
-        self.covariance_ = np.multiply(
-            within, sizes, out=within.copy(), where=np.isfinite(within)
+        finite = np.isfinite(within)
+        with np.errstate(over="ignore", under="ignore"):  # squares of extreme units
+            sizes = np.outer(slopes, slopes)
+            self.covariance_ = np.multiply(
+                within, sizes, out=within.copy(), where=finite
+            )
+        errors = (
+            spreads * np.where(finite.diagonal(), slopes, 1),
+            slopes * np.sqrt(noise),
         )
-        errors = np.sqrt(np.diag(self.covariance_)), slopes * np.sqrt(noise)
         self.standard_errors_, self.monte_carlo_errors_ = (
             dict(zip(priors.names, map(float, found), strict=True)) for found in errors
         )

@@ -14,7 +14,6 @@ N_SPREADS = 10  # range of the search on either side, in these units
 COARSE = 0.2  # difference of corners, in nats, at which the simplex stops
 LONGEST = 2.0  # largest step, in units of the design
 FLATTEST, STEEPEST = 0.25, 4.0  # bounds of the curvatures of the last design
-NONE = np.array(-1e100)  # below all log-likelihoods
 LEVEL = 0.1  # least difference, in nats, of the maximum and an end of the range
 ROOT = 1.645  # signed root of the likelihood ratio at an end of a 90 % interval
 N_PROFILES = 3  # largest number of points of a profile; the nearest to ROOT is kept
@@ -58,7 +57,7 @@ class Ascent:
         self.free = np.full(len(self.spread), True)
         self.position = self._start(np.clip(starts, *self.ends))
         self.scale = np.diag(self.spread / 2)
-        self.best = NONE, self.position, self.scale
+        self.best = None  # heights, position and scale of the highest design
         self.covariance, self.noise = None, np.zeros_like(self.scale)
 
     def _start(self, starts):
@@ -70,7 +69,9 @@ class Ascent:
                 raise self.refusals[0]
             raise ValueError(
                 f"The likelihood is zero at each of {len(starts)} draws of the "
-                "parameters: try narrower ranges, or more particles."
+                "parameters: check that the ranges are in the units of the rows "
+                "(variances in their squares), and try narrower ranges, or more "
+                "particles."
             )
         best = starts[first.argmax()]
         inwards = np.where(best + self.spread / 2 > self.ends[1], -0.5, 0.5)
@@ -145,7 +146,10 @@ class Ascent:
         if not np.isfinite(values).all():
             self.scale = self.scale / 2
             return False, np.inf
-        gain, error = mean_and_error(values[:, 0] - self.best[0])
+        if self.best is None:
+            gain, error = np.inf, 0.0
+        else:
+            gain, error = mean_and_error(values[:, 0] - self.best[0])
         if gain < -1.0 - 3.0 * error:
             self.heights, self.position, scale = self.best
             self.scale = scale / 4
@@ -268,7 +272,7 @@ class Ascent:
         if self.free.all() and means[1 + best] > means[0] + 1.0:
             self.position = self._start(positions[[1 + best]])
             self.scale = np.diag(self.spread / 2)
-            self.best = NONE, self.position, self.scale
+            self.best = None
             return True
         k = best // 2
         self.position, self.heights = positions[1 + best], log_mean(values)[:, 1 + best]
@@ -278,7 +282,7 @@ class Ascent:
         if self.covariance is not None:  # given what is fixed
             self.covariance = np.linalg.inv(np.linalg.inv(self.covariance)[kept])
         self.noise = self.noise[kept]
-        self.best = NONE, self.position, self.scale
+        self.best = None
         return True
 
 

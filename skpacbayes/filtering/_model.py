@@ -169,7 +169,8 @@ class CalledModel:
     def initial(self, noise, given):
         """States at row 0, (n_particles, n_states)."""
         particles = self._call("initial", given, noise)
-        n_states = np.shape(particles)[1] if np.ndim(particles) == 2 else "n_states"
+        plain = np.ndim(particles) == 2 and np.shape(particles)[1] > 0
+        n_states = np.shape(particles)[1] if plain else "n_states"
         return self._states(particles, (len(noise), n_states), "initial", 0)
 
     def transition(self, particles, noise, time, given):

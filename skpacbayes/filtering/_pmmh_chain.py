@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from .._base import widened
+from ._cloud import LEAST_LOG_LIKELIHOOD
 from ._priors import Priors, naming
 
 ACCEPTANCE = 0.234  # to which the steps are adapted during the burn-in
@@ -17,7 +19,7 @@ class Target:
     """Estimated log posterior density of transformed parameters."""
 
     def __init__(self, estimator, priors, X, inputs):
-        self.estimator = estimator
+        self.estimator = widened(estimator)
         self.priors = Priors(priors)
         self.X = X
         self.inputs = inputs
@@ -35,7 +37,8 @@ class Target:
         """Return an estimate of the log-likelihood, which may be -inf."""
         values = self.priors.values(position)
         with np.errstate(all="ignore"):  # a model may overflow at extreme parameters
-            return self.fitted(values, seed, underflow="warn").log_likelihood_
+            found = self.fitted(values, seed, underflow="warn").log_likelihood_
+        return found if found > LEAST_LOG_LIKELIHOOD else -np.inf
 
     def fitted(self, values, seed, **settings):
         """Return the filter with given parameters, run over the rows."""
@@ -67,7 +70,9 @@ class ParameterChain:
         if not np.max(densities) > -np.inf:
             raise ValueError(
                 f"The likelihood is zero at each of {N_STARTS} parameters drawn from "
-                "the priors: try narrower priors, or more particles."
+                "the priors: check that the priors are in the units of the rows "
+                "(variances in their squares), and try narrower priors, or more "
+                "particles."
             )
         self.position = starts[np.argmax(densities)]
         self.density = np.max(densities)

@@ -6,10 +6,10 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import as_levels, check_share
+from .._arguments import as_levels, check_count, check_share
 from .._arviz import ArviZMixin, ChainDraws
 from .._base import fit_context, warn_user
 from .._compat import Interval
@@ -326,7 +326,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
             As in `ClusteredParticleFilter.forecast`.
         """
         check_is_fitted(self)
-        check_scalar(h, "h", Integral, min_val=1)
+        check_count("h", h)
         levels = as_levels(quantiles, ends=True)
         generator, seeds = self._answering(random_state)
         counts = generator.multinomial(N_FUTURES, self.weights_)

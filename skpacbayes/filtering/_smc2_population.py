@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .._base import widened
 from ._cloud import weighed_by
 from ._priors import naming
 from ._resampling import draw, one_cell
@@ -89,7 +90,7 @@ class Target:
     """The posterior of transformed parameters, with likelihoods by filters."""
 
     def __init__(self, estimator, priors):
-        self.estimator = estimator
+        self.estimator = widened(estimator)
         self.priors = priors
 
     def run(self, positions, series, n_particles, generator):
@@ -162,9 +163,9 @@ def learn_row(population, target, series, n_moves, generator):
         if found.evidence == -np.inf:
             raise FloatingPointError(
                 f"The likelihood of row {len(series.X) - 1} (0 is the first) is zero "
-                f"at each of {len(log_weights)} draws of the parameters: try more "
-                "particles, a wider model or other priors, or replace the row by NaN "
-                "if it is wrong."
+                f"at each of {len(log_weights)} draws of the parameters: check that "
+                "the priors are in the units of the rows, try more particles or a "
+                "wider model, or replace the row by NaN if it is wrong."
             )
         log_weights = found.log_weights
         evidence = population.log_evidence + found.evidence
@@ -258,4 +259,5 @@ def _noise(draws, target, series, n_particles, generator):
     ]
     first, second = (run.before + run.gains for run in runs)
     gaps = differences(first, second)
-    return 0.5 * float(np.mean(np.square(gaps)))
+    with np.errstate(over="ignore"):  # in other units than those of the rows
+        return 0.5 * float(np.mean(np.square(gaps)))

@@ -724,7 +724,7 @@ class DirichletProcessHMM(
             n_categories) in the order of `categories_`; the quantiles of categories are
             NaN, and `quantiles` is None if all features are categories.
         """
-        check_count("n_steps", n_steps)
+        n_steps = check_count("n_steps", n_steps)
         levels = as_levels(quantiles, ends=False)
         found = self._answer()
         draws = found.used_draws()
@@ -774,7 +774,7 @@ class DirichletProcessHMM(
         states : ndarray of shape (n_samples,)
             States of the rows.
         """
-        check_count("n_samples", n_samples)
+        n_samples = check_count("n_samples", n_samples)
         seed = self.random_state if random_state is None else random_state
         generator = np.random.default_rng(check_random_state(seed).randint(2**31 - 1))
         found = self._answer()
@@ -870,8 +870,8 @@ class DirichletProcessHMM(
         >>> bool(found.probabilities[1] > 0.99)
         True
         """
-        check_count("n_iter", n_iter)
-        check_count("n_repeats", n_repeats, least=2)
+        n_iter = check_count("n_iter", n_iter)
+        n_repeats = check_count("n_repeats", n_repeats, least=2)
         found, series, fitted = self._answer(), self._series, self._as_fitted()
         least = fitted.min_transition
         most = int((1 + 1e-12) / least) if least else np.inf
@@ -898,7 +898,7 @@ class DirichletProcessHMM(
             Probabilities of durations of 1, 2, ..., `n_steps` rows, averaged over
             draws. After a fit with inputs, these are for the mean inputs.
         """
-        check_count("n_steps", n_steps)
+        n_steps = check_count("n_steps", n_steps)
         found = self._answer()
         logs = log_durations(found.draws, n_steps)
         return np.exp(logs).mean(axis=0)

@@ -200,14 +200,12 @@ def choose_model(tried, settings, seed):
     `tried`: the candidates, by their models; `seed`: of the test whether the order of
     rows is informative.
     """
-    n_states, scores = settings.n_states, np.empty(0)
+    n_states, scores, correction = settings.n_states, np.empty(0), 0.0
     if n_states is None:
         n_states, scores = path_of_states(
             lambda number: tried[settings.models(number)[-1]], settings.largest
         )
         correction = tried[settings.models(n_states)[-1]].correction
-        if correction > UNRELIABLE:
-            warn_of_scores(n_states, correction)
     models = settings.models(n_states)
     if len(models) == 1 and not settings.rivals(models[0]) and not tried:
         return Choice(models[0], None, scores)
@@ -219,6 +217,8 @@ def choose_model(tried, settings, seed):
         chosen, rival = (tried[settings.models(number)[-1]] for number in numbers)
         if rival.perhaps_better(chosen) and rival.needs_order(seed):
             warn_of_number(chosen, rival)
+    if correction > UNRELIABLE:
+        warn_of_scores(best.model.n_states, correction)
     rivals = settings.rivals(best.model)
     if rivals:
         rival = _best_model(tried, rivals)

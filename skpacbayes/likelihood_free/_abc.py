@@ -573,7 +573,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 f"n_neighbors must be from 1 to the {most} rows of the table, got "
                 f"{n_rows}."
             )
-        neighbors, table = settings.neighbors, self._table
+        n_rows, neighbors, table = int(n_rows), settings.neighbors, self._table
         algorithm = neighbors.prepared(table, len(X), n_rows, self.algorithm)
         found = list(neighbors.nearest(table, observations, n_rows, algorithm))
         indices = np.array([rows for rows, _, _ in found])

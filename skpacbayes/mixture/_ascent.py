@@ -278,16 +278,16 @@ class TemperedMixture:
                     break
         return mixture, state
 
-    def compared(self, statistics, state, to_beat):
-        """Return the bound of `reshaped`, with its mixture and its state.
+    def compared(self, statistics, state, to_beat, n_updates=PRIOR_UPDATES):
+        """Return the bound after updates of prior and state, the mixture and the state.
 
         The updates end where the bound can hardly exceed `to_beat`.
         """
-        mixture, before = self, np.inf
-        for update in range(PRIOR_UPDATES):
+        mixture, before = self, -np.inf
+        for _ in range(n_updates):
             mixture, state = mixture.reshaped(statistics, state, 1)
             bound = mixture.bound(state, 0.0, statistics)
-            if update and bound + PRIOR_UPDATES * (bound - before) < to_beat:
+            if bound + n_updates * (bound - before) < to_beat:
                 break
             before = bound
         return bound, mixture, state

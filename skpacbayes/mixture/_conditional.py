@@ -58,7 +58,7 @@ class ConditionalMixture:
         rows : ndarray of shape (n_samples, n_rows, n_features)
             The rows, completed by draws.
         """
-        check_count("n_samples", n_samples)
+        n_samples = check_count("n_samples", n_samples)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         result = np.repeat(self._X[None], n_samples, axis=0)
         cumulated = self.weights.cumsum(axis=1)

@@ -16,7 +16,7 @@ from ._dual import DualMatrixF, in_dual_form, lifted
 from ._gaussian_families import are_few, covariance, variances
 from ._matrix_f import NormalMatrixF
 from ._missing import column_means
-from ._moves import limited
+from ._moves import followed, limited
 from ._normal_columns import DEGREES, Normal
 from ._selection import START_SWEEPS, best_by_number, few_more, with_best_prior
 
@@ -196,22 +196,28 @@ def regrouped(fit, fits, others, most, X, weight, learner):
     """Return the rise, the fit and the advice of the best grouping of the search.
 
     The fits with more components are compared under the other types at their own
-    responsibilities. The best one is improved by an ascent, by mergers and by splits.
+    responsibilities. The best one is improved by an ascent and, if this may suffice, by
+    mergers and by splits.
     """
     K, choice = fit.n_components, learner.choice
-    found = [
-        retyped(each, other)
-        for number, each in fits.items()
-        for other in others
-        if K < number <= most
-        and other.covariance_type != "full"
-        and not isinstance(each.mixture.family, DualMatrixF)
-    ]
-    if not found:
+    best, criterion = None, -np.inf
+    for number, each in sorted(fits.items()):
+        if not K < number <= most or isinstance(each.mixture.family, DualMatrixF):
+            continue
+        for other in others:
+            if other.covariance_type != "full":
+                found = retyped(each, other, criterion + choice.surprise(number))
+                if choice.of(found) > criterion:
+                    best, criterion = found, choice.of(found)
+    if best is None:
         return []
-    best, to = max(found, key=choice.of), limited(learner.to, START_SWEEPS)
-    best = best.mixture.ascend(best.state, X, weight, **to)
+    to, least = limited(learner.to, START_SWEEPS), needed(fit, best.mixture.family)
+    least = choice.of(fit) + WITHIN * least
+    to_beat = least + choice.surprise(best.n_components)
+    best = followed(best, X, weight, None, to, to_beat)
     best = with_best_prior(best, X, weight, **to)
+    if choice.of(best) < least:
+        return []
     best, _ = choice.on_window(best, most, X, weight, None)
     advice = advice_of(best.mixture.family)
     return [(choice.of(best) - choice.of(fit), best, advice)]
@@ -277,14 +283,16 @@ def are_separate(fit):
     return np.min(squares) >= APART**2
 
 
-def retyped(fit, family):
-    """Return the fit with another family, at the same responsibilities."""
+def retyped(fit, family, to_beat=-np.inf):
+    """Return the fit with another family, at the same responsibilities.
+
+    Its updates end where its bound can hardly exceed `to_beat`.
+    """
     mixture, statistics = fit.mixture.with_family(family), projected(fit, family)
     origins = fit.state.components.origins
     state = mixture.blank(len(statistics), origins[0])
     state = state._replace(components=state.components._replace(origins=origins))
-    mixture, state = mixture.reshaped(statistics, state, UPDATES)
-    bound = mixture.bound(state, 0.0, statistics)
+    bound, mixture, state = mixture.compared(statistics, state, to_beat, UPDATES)
     return Fit(mixture, state, statistics, [bound], False)
 
 

@@ -22,7 +22,7 @@ from scipy.special import digamma
 from .._kernels import matrix_f
 from ._diagonal_families import NormalInverseGamma
 from ._divergences import matrix_f_divergence
-from ._gaussian_families import LOG_2_PI, Posterior
+from ._gaussian_families import Posterior
 
 MEAN_SHAPE = 0.5  # of the Gamma distribution of the prior precision of a mean
 LIKENESS_STEP, LARGEST_LIKENESS = 4.0, 256.0
@@ -90,17 +90,13 @@ class FollowsTheData:
 
     def completed(self, posterior, expected_log):
         """Add the quadratic form and the distribution of l, given E log |L|."""
-        d, diagonal = self.n_features, posterior.precisions
-        squares = self.squares(posterior.means - self.mean, diagonal)
-        if self.full:
-            diagonal = diagonal.diagonal(axis1=1, axis2=2)
-        uncertain = d / posterior.mean_precision
-        lost = diagonal @ self.blur + (uncertain + d * LOG_2_PI)
-        rate = 0.5 * (squares + uncertain) + MEAN_SHAPE / self.mean_precision
-        return posterior._replace(
-            constants=0.5 * (expected_log - lost),
-            prior_precision=(MEAN_SHAPE + 0.5 * d) / rate,
-        )
+        gaps, constants = posterior.means - self.mean, np.empty(len(posterior.means))
+        precisions, expected = posterior.precisions, np.empty_like(constants)
+        precisions = precisions if self.full else precisions[:, None]
+        prior = MEAN_SHAPE, float(MEAN_SHAPE / self.mean_precision)
+        given = precisions, self.blur, posterior.mean_precision, expected_log
+        matrix_f.complete(gaps, *given, *prior, constants, expected)
+        return posterior._replace(constants=constants, prior_precision=expected)
 
     def squares(self, gaps, precisions):
         """Return the squared Mahalanobis lengths of the gaps."""

@@ -159,13 +159,14 @@ class NormalMatrixF(FollowsTheData, NormalWishart):
         if self.tied:
             scatter, blurred = scatter.sum(0, keepdims=True), blurred.sum(keepdims=True)
             counts = counts.sum(keepdims=True)
-        degrees, d = self.degrees + counts, self.n_features
+        degrees = self.degrees + counts
         values, scale, factors, precisions = self.solved(scatter, counts, blurred)
         expected_log = np.empty_like(degrees)
         log_determinants(degrees, values, expected_log)
         expected_log -= 2 * self.log_root
         if self.tied:
-            precisions = np.broadcast_to(precisions, (len(means), d, d))
+            precisions = np.repeat(precisions, len(means), axis=0)
+            expected_log = np.repeat(expected_log, len(means))
         posterior = Posterior(
             previous.origins,
             means,

@@ -924,7 +924,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
 
     def _draw_rows(self, n_samples, labels, **how):
         """Draw rows and their labels, which may be given."""
-        check_count("n_samples", n_samples)
+        n_samples = check_count("n_samples", n_samples)
         answer, generator = self._answer(), self._generator()
         if labels is None:
             return answer.drawn(n_samples, generator, **how)

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr
 
+from .._kernels.mixture import turn_into_shares
 from ._ascent import State
 from ._family import take
-from ._rows import Responsibilities, turn_into_shares
+from ._rows import Responsibilities
 from ._search import TILE_ROWS, clusters, hard_statistics, remembered, scaled_part
 from ._spikes import rows_at_spikes, spike_groups
 
@@ -439,7 +440,7 @@ def shares_and_losses(mixture, state, X, sample_weight):
         tile = slice(first, first + TILE_ROWS)
         density.log_joint(X[tile], joint[tile])
     shares = joint.copy()
-    turn_into_shares(shares, sample_weight, *np.empty((2, len(joint))))
+    turn_into_shares(shares, sample_weight, np.empty(len(joint)))
     sums = shares.T @ joint
     return shares, np.diag(sums)[:, None] - sums
 

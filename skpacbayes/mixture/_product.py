@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from .._base import widened
 from .._compat import validate_parameter_constraints
 from ._categories import Binomial, Categorical
 from ._directions import VonMisesFisher
@@ -357,7 +358,7 @@ def check_parameters(family):
 def family_named(family):
     """Return a family; a name gives the family with its default parameters."""
     if not isinstance(family, str):
-        return family
+        return widened(family)
     if family not in FAMILIES:
         raise ValueError(f"There is no family {family!r}: choose of {set(FAMILIES)}.")
     return FAMILIES[family]()

@@ -15,9 +15,8 @@ from scipy.sparse import issparse
 from .._kernels.mixture import (
     add_diagonal_moments,
     diagonal_log_joint,
-    normalise_rows,
     quadratic_features,
-    subtract_row_maximum,
+    turn_into_shares,
 )
 from ._missing import IncompleteRows
 
@@ -45,7 +44,7 @@ class Responsibilities:
         n_rows = X.shape[0]
         room = TILE_DOUBLES // (self.density.width + self.n_components)
         size = min(max(SMALLEST_TILE, room), n_rows)
-        shares, highest = np.empty((size, self.n_components)), np.empty(size)
+        shares = np.empty((size, self.n_components))
         ones, log_totals = ones_and_logs = np.ones((2, size))
         for start in range(0, n_rows, size):
             tile = slice(start, min(start + size, n_rows))
@@ -53,22 +52,9 @@ class Responsibilities:
             rows, w, logs = X[tile], shares[:m], log_totals[:m]
             self.density.log_joint(rows, w)
             weight = ones[:m] if sample_weight is None else sample_weight[tile]
-            turn_into_shares(w, weight, highest[:m], logs)
-            np.log(logs, out=logs)
-            logs += highest[:m]
+            turn_into_shares(w, weight, logs)
             self.sums += ones_and_logs[:, :m] @ w
             yield tile, rows, w
-
-
-def turn_into_shares(joint, weight, highest, totals):
-    """Turn log joint densities into responsibilities that sum to the weights, in place.
-
-    `highest` and `totals` are overwritten: for each row, the largest density, and the
-    sum of the densities relative to it.
-    """
-    subtract_row_maximum(joint, highest)
-    np.exp(joint, out=joint)
-    normalise_rows(joint, weight, totals)
 
 
 def expect(density, X, sample_weight=None):
@@ -277,7 +263,8 @@ class SeparatedFullDensity:
     def log_joint(self, rows, out):
         """Write the expected log joint density of the rows and the components."""
         self._columns = np.ascontiguousarray(rows.T)
-        scaled = self.factors.mT @ (self._columns - self.means[:, :, None])
+        self._gaps = self._columns - self.means[:, :, None]
+        scaled = self.factors.mT @ self._gaps
         squares = np.einsum("kji,kji->ki", scaled, scaled)
         np.subtract(self.constants, 0.5 * squares.T, out=out)
         self.incomplete = None
@@ -294,7 +281,9 @@ class SeparatedFullDensity:
     def add(self, rows, shares, moments):
         """Add the moments of the rows of which `log_joint` was just computed."""
         moments, losses = moments
-        gaps = self._columns - self.origins[:, :, None]
+        gaps = self._gaps
+        if self.origins is not self.means:
+            gaps = self._columns - self.origins[:, :, None]
         if self.incomplete is not None:
             losses += self.incomplete.losses(shares)
             _, sums, products = self.incomplete.moments(shares, self.origins)
@@ -310,14 +299,16 @@ class SeparatedFullDensity:
         gaps, sums = self.means - self.origins, moments[:, 0]
         crossed = gaps[:, :, None] * (sums - 0.5 * counts[:, None] * gaps)[:, None]
         squares = moments[:, 1:] - crossed - crossed.mT
-        scaled = self.factors.mT @ squares
-        return counts * self.constants - 0.5 * (scaled * self.factors.mT).sum((1, 2))
+        squares = np.einsum("kij,kji->k", self.factors.mT @ squares, self.factors)
+        return counts * self.constants - 0.5 * squares
 
     def columns(self, moments):
         """Return the columns of the statistics between the counts and the entropies."""
         moments, losses = moments
-        first, second = product_pairs(self.means.shape[1], full=True)
-        return np.hstack([moments[:, 0], moments[:, 1 + first, second], losses.T])
+        n_components, d = self.means.shape
+        products = moments[:, 1:].reshape(n_components, d * d)
+        products = products.take(upper_triangle(d)[0], axis=1)
+        return np.concatenate([moments[:, 0], products, losses.T], axis=1)
 
 
 class CountDensity:

@@ -193,16 +193,16 @@ def may_leave_out(state):
 def superfluous(model, state):
     """Return which experts are left out, (n_experts,).
 
-    Those with Fourier features, where they are of no use; and linear ones whose scales
-    of the prior differ little from now on, all but the best, or, where the posterior is
-    joint, those of no weight that do not catch up.
+    Those with Fourier features, where they are of no use; linear ones of no weight that
+    do not catch up; and, if scales of the prior differ little from now on, all linear
+    ones but the best.
     """
     curved = state.curved
     left_out = np.zeros(state.n_experts, dtype=bool)
     if model.n_fourier == "auto" and curved.any():
         useless = _useless(model, state) or order_found(state) is not None
         left_out |= curved & useless
-    left_out[: state.n_joint] |= _hopeless(state)
+    left_out |= _hopeless(state)
     if prior_settles(model, state.n_features):
         settled = ~curved & (state.n_steps >= SETTLED * state.sizes)
         best = np.where(curved, np.inf, state.losses[0]).argmin()
@@ -211,18 +211,29 @@ def superfluous(model, state):
 
 
 def _hopeless(state):
-    """Return which joint posteriors have no weight and do not catch up.
+    """Return which linear experts have no weight and do not catch up, (n_experts,).
 
-    A wide prior is behind at first, and catches up where classes are separable.
+    Scales of the prior are compared, of joint posteriors and of others that forget
+    nothing. The best of each stays, and with Fourier features all of the latter, which
+    these are compared with. A wide prior is behind at first, and catches up where
+    classes are separable.
     """
-    own = slice(state.n_joint)
-    now, before = state.losses[0, own], state.earlier_losses[0, own]
+    hopeless, linear = np.zeros(state.n_experts, dtype=bool), ~state.curved
     first = max(FIRST_LEFT_OUT, SETTLED * (1 + state.n_features))
-    if state.n_steps < 2 * first or not len(now):
-        return np.zeros(len(now), dtype=bool)
-    best, weights = now.argmin(), state.shares(~state.curved)[:, own].max(axis=0)
-    losing = now - now[best] >= before - before[best]
-    return (weights < VANISHED) & losing & (now > now[best])
+    if state.n_steps < 2 * first or not linear.any():
+        return hopeless
+    joint = np.arange(state.n_experts) < state.n_joint
+    others = ~joint & (state.forgetting_rates == 0.0) & linear.all()
+    vanished = np.zeros(state.n_experts, dtype=bool)
+    vanished[linear] = (state.shares(linear) < VANISHED).all(axis=0)
+    for kind in filter(np.any, (joint, others)):
+        now, before = (
+            losses[:, kind] - losses[:, kind].min(axis=1, keepdims=True)
+            for losses in (state.losses, state.earlier_losses)
+        )
+        losing = ((now >= before) & (now > 0.0)).all(axis=0)
+        hopeless[kind] = vanished[kind] & losing
+    return hopeless
 
 
 def _useless(model, state):

@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, META, cheap, learn, rows
+from cases import ESTIMATORS, META, X, cheap, fitted, learn, rows
 from cases import METHODS as CASES
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
@@ -108,6 +108,27 @@ def test_quantiles_have_one_default():
     }
     assert len(defaults) > 3
     assert set(defaults.values()) == {(0.05, 0.5, 0.95)}, defaults
+
+
+COUNTS = {"h": 100, "horizon": 3, "n_neighbors": 20, "n_samples": 100}
+COUNTS |= {"n_steps": 100, "n_tokens": 100, "n_trajectories": 100}
+
+
+@pytest.mark.filterwarnings("ignore:X begins with the first rows that were learnt")
+@pytest.mark.parametrize(
+    "name", [n for n in ESTIMATORS if ARGUMENTS[n] & COUNTS.keys()]
+)
+def test_a_count_may_be_an_integer_of_eight_bits(name):
+    """Its sum with another number above 127 would overflow, in silence in arrays."""
+    values = {"X": X, "y": X, "grid": X[:3, :1], "random_state": 0}
+    for method, parameters in METHODS[name].items():
+        for count in COUNTS.keys() & parameters if method != "to_arviz" else ():
+            given = {key: values[key] for key in parameters if key in values}
+            ours, expected = (
+                getattr(fitted(name), method)(**{**given, count: number})
+                for number in (np.int8(COUNTS[count]), COUNTS[count])
+            )
+            assert not changes(state_of(ours), state_of(expected)), method
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -38,6 +38,8 @@ TABLES = {
     "tiny numbers": 1e-120 * groups(),
 }
 REFUSED = "huge numbers", "a row far away"
+# By chains of a variance of about 1 whose particles do not follow the rows.
+ALSO_REFUSED = [("tiny numbers", "ParticleMarginalMetropolis")]
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -50,7 +52,7 @@ def test_no_table_gives_nan(table, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # forty rows, few iterations
         if refuses(estimator, X, y):
-            assert table in REFUSED
+            assert table in REFUSED or (table, name) in ALSO_REFUSED
             return
         for method in ANSWERS:
             if hasattr(estimator, method):

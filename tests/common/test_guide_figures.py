@@ -539,10 +539,19 @@ QUOTED = {
         (
             "hmm_durations",
             "Durations",
-            "{.30} instead of {.45} if they last 25 to 45 rows",
+            "{.28} instead of {.44} if they last 25 to 45 rows",
             [
                 "25 to 45 rows, spreads | negative_binomial > Brier",
                 "25 to 45 rows, spreads | geometric > Brier",
+            ],
+        ),
+        (
+            "hmm_durations",
+            "Durations",
+            "{.34} instead of {.38} if they last 15 to 25 rows",
+            [
+                "15 to 25 rows | negative_binomial > Brier",
+                "15 to 25 rows | geometric > Brier",
             ],
         ),
     ],

@@ -59,6 +59,38 @@ def test_settings_and_scalars_of_numpy_change_nothing(name, method):
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)
+def test_narrow_numbers_of_numpy_are_those_of_python(name, method):
+    """As parameters, of an estimator and of one within, in fits and in answers.
+
+    Their own arithmetic overflows, as int8(100) + 100 does, or has three digits.
+    """
+    narrow = narrow_numbers(cheap(name))
+    plain = {key: value.item() for key, value in narrow.items()}
+    ours, expected = (
+        learn(deepcopy(cheap(name)).set_params(**given), method, X, Y)
+        for given in (narrow, plain)
+    )
+    if method == "partial_fit":
+        for estimator in (ours, expected):
+            estimator.partial_fit(X[:1], Y[:1])
+    assert_same_answers(ours, expected)
+    kept = ours.get_params()
+    assert all(kept[key] is value for key, value in narrow.items())
+
+
+def narrow_numbers(estimator):
+    """Return the numbers among parameters, in NumPy's types of the fewest digits."""
+    parameters = estimator.get_params()
+    narrow = {}
+    for key, value in parameters.items():
+        if type(value) is float:
+            narrow[key] = np.float16(value)
+        elif type(value) is int:
+            narrow[key] = np.min_scalar_type(-value - 1).type(value)
+    return narrow
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
 def test_rows_may_be_overwritten_after_the_call(name, method):
     """By a user who reads all batches into the same arrays."""
     weighted = has_fit_parameter(cheap(name), "sample_weight")

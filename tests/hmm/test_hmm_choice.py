@@ -327,6 +327,15 @@ def test_a_number_of_states_chosen_by_unreliable_scores_is_doubted(n_atoms, reli
     assert not reliable or agreement(states, model.predict(X))[0] > 0.99
 
 
+def test_a_warning_names_the_number_that_was_chosen():
+    """Scores prefer two states, and then the order of the rows leaves one."""
+    X = [[0.397], [2.816], [2.852]]
+    with pytest.warns(ConvergenceWarning, match="not reliable") as caught:
+        model = DirichletProcessHMM("auto", random_state=0).fit(X)
+    assert model.n_states_ == 1 < 1 + model.n_states_scores_.argmax()
+    assert "chose 1 " in str(caught[0].message)
+
+
 def test_predictive_score():
     logs = np.random.default_rng(0).normal(size=(7, 5))
     score = PredictiveScore(5)

@@ -103,6 +103,22 @@ def test_log_determinants(kernel):
     assert_allclose(result, expected.sum(axis=1), rtol=1e-12, atol=1e-12)
 
 
+@twin_of(matrix_f.complete)
+def test_complete(kernel):
+    gaps = np.random.default_rng(0).normal(size=(K, D))
+    rows, logs, blur = positive(K, seed=1), positive(K, seed=2), positive(D, seed=3)
+    for precisions in (positive(K, D, D, seed=4), positive(K, 1, D, seed=4)):
+        whole = precisions
+        if precisions.shape[1] == 1:
+            whole = precisions * np.eye(D)
+        constants, expected = np.empty((2, K))
+        kernel(gaps, precisions, blur, rows, logs, 0.5, 2.0, constants, expected)
+        lost = np.einsum("kii,i->k", whole, blur) + D / rows + D * np.log(2 * np.pi)
+        squares = np.einsum("ki,kij,kj->k", gaps, whole, gaps) + D / rows
+        assert_allclose(constants, 0.5 * (logs - lost), rtol=1e-12)
+        assert_allclose(expected, (0.5 + D / 2) / (2.0 + 0.5 * squares), rtol=1e-12)
+
+
 @twin_of(matrix_f.divergences)
 def test_divergences(kernel):
     degrees, spectrum, result = D + positive(K), positive(K, 2, D, seed=1), np.empty(K)

@@ -48,25 +48,18 @@ def test_add_diagonal_moments(kernel):
     assert_allclose(squares, expected_squares, rtol=1e-12)
 
 
-@twin_of(mixture.subtract_row_maximum)
-def test_subtract_row_maximum(kernel):
-    log_joint, highest = normal(N, K), np.empty(N)
-    expected = log_joint - log_joint.max(axis=1, keepdims=True)
-    maxima = log_joint.max(axis=1)
-    kernel(log_joint, highest)
-    assert_array_equal(log_joint, expected)
-    assert_array_equal(highest, maxima)
-
-
-@twin_of(mixture.normalise_rows)
-def test_normalise_rows(kernel):
-    shares, weight = normal(N, K) ** 2, normal(N, seed=1) ** 2
-    sums, totals = shares.sum(axis=1), np.empty(N)
+@twin_of(mixture.turn_into_shares)
+def test_turn_into_shares(kernel):
+    joint, weight = 1e3 * normal(N, K), normal(N, seed=1) ** 2
+    highest, log_totals = joint.max(axis=1), np.empty(N)
+    shares = np.exp(joint - highest[:, None])
+    sums = shares.sum(axis=1)
     expected = shares * (weight / sums)[:, None]
-    kernel(shares, weight, totals)
-    assert_allclose(totals, sums, rtol=1e-14)
-    assert_allclose(shares, expected, rtol=1e-14)
-    assert_allclose(shares.sum(axis=1), weight, rtol=1e-14)
+    assert (expected == 0.0).any()
+    kernel(joint, weight, log_totals)
+    assert_allclose(log_totals, np.log(sums) + highest, rtol=1e-14)
+    assert_allclose(joint, expected, rtol=1e-14)
+    assert_allclose(joint.sum(axis=1), weight, rtol=1e-14)
 
 
 @twin_of(mixture.linear_log_densities)

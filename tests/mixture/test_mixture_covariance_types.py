@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skpacbayes.mixture import TemperedVBGaussianMixture, TemperedVBMixture
+from skpacbayes.mixture._selection import Choice
 from skpacbayes.plotting import EllipsesDisplay
 
 TYPES = ["full", "tied", "diag", "spherical"]
@@ -339,6 +340,33 @@ def test_a_group_with_tails_or_correlated_columns_is_not_told_of_others(kind):
     for X in (tails, mixed):
         found = messages_of(mixture, X)
         assert not any("n_components='auto' chose" in each for each in found)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_groupings_of_other_types_are_improved_where_this_may_suffice(
+    alike, monkeypatch
+):
+    """Groups that overlap and have one shape are told; thin ones are left early."""
+    improved = []
+
+    def recorded(self, fit, *arguments):
+        improved.append(fit.mixture.family.covariance_type)
+        return on_window(self, fit, *arguments)
+
+    on_window = Choice.on_window
+    monkeypatch.setattr(Choice, "on_window", recorded)
+    rng = np.random.default_rng(2)
+    if alike:
+        spreads = np.exp(0.3 * rng.normal(size=(8, 10)))[:1]
+        X = rng.normal(size=(8, 13, 10)) * spreads
+        X += 2.2 * rng.normal(size=(8, 1, 10))
+    else:
+        X = rng.normal(size=(4, 20, 4)) * [1.0, 1.0, 1e-2, 1e-2]
+        X = X @ rng.normal(size=(4, 4, 4)) + 9.0 * rng.normal(size=(4, 1, 4))
+    mixture = TemperedVBGaussianMixture("auto", random_state=0)
+    found = messages_of(mixture, X.reshape(-1, X.shape[2]))
+    assert mixture.n_components_ > 2
+    assert len(improved) == len(found) == alike
 
 
 def test_few_rows_of_full_covariances_alone_do_not_warn():

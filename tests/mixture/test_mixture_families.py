@@ -546,3 +546,18 @@ def test_shapes_of_gamma_columns_are_learnt(shape, scale):
     assert mixture.n_components_ == 2
     logs = np.log(mixture.parameters_["shapes"] / shape)
     assert np.abs(logs).max() < 5 * np.sqrt(2 / 300)
+
+
+@pytest.mark.parametrize("family", [Normal(), Student(5.0), VonMisesFisher()], ids=str)
+def test_numbers_of_families_may_have_any_type(family):
+    """Narrow ones of NumPy, whose own arithmetic has three digits."""
+    narrow = {key: np.float16(value) for key, value in vars(family).items()}
+    plain = {key: float(value) for key, value in narrow.items()}
+    X = np.random.default_rng(0).normal([4.0, 0.0], 1.0, size=(40, 2))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    ours, expected = (
+        TemperedVBMixture(type(family)(**given), 2, random_state=0).fit(X)
+        for given in (narrow, plain)
+    )
+    assert_array_equal(ours.score_samples(X), expected.score_samples(X))
+    assert ours.family.get_params() == narrow

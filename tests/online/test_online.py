@@ -1493,6 +1493,14 @@ def test_fourier_features_are_dropped_where_rows_are_sorted_by_class(n_classes):
     assert np.array_equal(whole._state.models, line._state.models)
 
 
+def posteriors(state):
+    """Return models by their expert; some leave out experts earlier than others do."""
+    joint = np.arange(state.n_experts) < state.n_joint
+    experts = zip(joint, state.prior_scales, state.forgetting_rates, strict=True)
+    by_expert = np.split(state.models, len(state.models) // state.n_experts)
+    return dict(zip(experts, np.stack(by_expert, axis=1), strict=True))
+
+
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("joint", ["auto", "one_vs_rest"])
@@ -1525,7 +1533,8 @@ def test_fourier_features_of_no_use_are_dropped(loss, joint, several):
     assert before.fourier_weight_.max() < VANISHED
     assert not weights.any()
     line = OnlineVIClassifier(**{**options, "n_fourier": 0}).fit(X, y)
-    assert np.array_equal(whole._state.models, line._state.models)
+    learnt, expected = posteriors(whole._state), posteriors(line._state)
+    assert all(np.array_equal(learnt[k], expected[k]) for k in expected)
     assert_allclose(whole.coef_, line.coef_, rtol=1e-12)
     if loss == "log_loss":
         assert whole.cumulative_loss_ < line.cumulative_loss_ + 3 * math.log(7)

@@ -11,6 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from skpacbayes import OnlineVIClassifier
 from skpacbayes._kernels.online_state import MEANS, N_ROWS_BEFORE
+from skpacbayes.online import _expert_choice
+from skpacbayes.online._expert_choice import VANISHED
 
 
 def alone(scale, **options):
@@ -229,3 +231,25 @@ def test_steps_of_wide_priors_solve_their_equations(n_classes, scale):
             expected = np.linalg.solve(np.eye(n_scores) + V @ laplacian, V)
             off.append(abs(changed - expected).max() / expected.max())
     assert max(off) < 0.05
+
+
+@pytest.mark.filterwarnings("ignore:The final model")
+@pytest.mark.parametrize("options", [{}, {"loss": "hinge"}, {"forgetting": "auto"}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scales_that_are_left_out_change_no_probability(
+    options, n_classes, monkeypatch
+):
+    """Also where the relation changes in the middle, while all others forget."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 4))
+    scores = X @ [3.0, 1.0, -2.0, 0.0] * np.repeat([1.0, -1.0], 1500)
+    y = np.digitize(scores + rng.logistic(size=3000), [0.0, 2.0][: n_classes - 1])
+    model = OnlineVIClassifier(n_fourier=0, **options)
+    fewer = clone(model).partial_fit(X, y, classes=range(n_classes))
+    monkeypatch.setattr(_expert_choice, "_hopeless", lambda state: False)
+    whole = clone(model).partial_fit(X, y, classes=range(n_classes))
+    n_left_out = whole._state.n_experts - fewer._state.n_experts
+    assert n_left_out > 0
+    error = n_left_out * VANISHED
+    assert_allclose(fewer.cumulative_loss_, whole.cumulative_loss_, rtol=error)
+    assert_allclose(fewer.predict_proba(X), whole.predict_proba(X), atol=error)
