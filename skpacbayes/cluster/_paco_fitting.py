@@ -114,7 +114,8 @@ class MixtureProblem:
         self.total = (gaps * weights[:, None]).T @ gaps + scatter
         self.total /= self.n_rows
         self.variance = max(np.trace(self.total) / self.d, 1e-300)
-        widths = np.maximum(np.diag(self.total), _LEAST_WIDTH * self.variance)
+        least = max(_LEAST_WIDTH * self.variance, np.finfo(float).tiny)
+        widths = np.maximum(np.diag(self.total), least)
         self.hidden = _hidden_by_rounding(self.total, widths)
         self.total += _RIDGE * np.diag(widths)  # it may be singular
         squares = ((gaps @ self.whitened("tied")) ** 2).sum(axis=1)
