@@ -27,6 +27,7 @@ TRUSTED_TYPES = [
     "skpacbayes.cluster._paco_cells.CellTracker",
     "skpacbayes.cluster._paco_cells.Cells",
     "skpacbayes.cluster._paco_forgetting.Watch",
+    "skpacbayes.cluster._paco_mixture.Mixture",
     "skpacbayes.cluster._paco_setting.Setting",
     "skpacbayes.cluster._paco_stream.Stream",
     "skpacbayes.cluster._paco_summary.StreamSummary",

@@ -136,6 +136,16 @@ def _small_clusters(problem, mixture):
     return few & _by_chance(problem, mixture, stray) if few.any() else few
 
 
+def all_solid(problem, mixture):
+    """Return whether no cluster may be noise or the tail of a larger one.
+
+    Each is apart from all larger clusters, and has more rows than a uniform background
+    of its rows and those of all smaller clusters has by chance.
+    """
+    region = replace(mixture, log_uniform=-log_volume(problem, mixture.shape))
+    return bool(mixture.apart.all()) and not _small_clusters(problem, region).any()
+
+
 def without_chance_groups(problem, mixture):
     """Return the mixture fitted without clusters that its background has by chance.
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from ._paco_alike import noise_is_normal
-from ._paco_background import explaining_far_rows, fit_with_background
+from ._paco_background import all_solid, explaining_far_rows, fit_with_background
 from ._paco_covariances import fit_with_covariances, refit_with_covariances
 from ._paco_mixture import (
     EVIDENCE,
@@ -101,7 +101,13 @@ class Candidates:
         if self.by_density:
             value, share = self.log_evidence, 1 / self.problem.row_weight
         return rivals_of_mixture(
-            self.problem, best, mixtures, value, self.log_joint, share
+            self.problem,
+            best,
+            mixtures,
+            value,
+            self.log_joint,
+            share,
+            all_solid(self.problem, best),
         )
 
     def densities(self, best):

@@ -93,6 +93,14 @@ class MixtureProblem:
         part.whole, part.row_weight = self.whole or self, factor * self.row_weight
         return part
 
+    def part(self, points):
+        """Return the problem of some points, with their share of the scatter."""
+        weights, spreads = self.weights[points], self.spreads[points]
+        squares = self.weights @ self.spreads
+        share = weights @ spreads / squares if squares else 0.0
+        of_points = self.points[points], weights, spreads, share * self.scatter
+        return MixtureProblem(*of_points, self.rounding)
+
     def __init__(self, points, weights, spreads, scatter, rounding=0.0):
         self.points, self.weights = points, weights
         self.rounding = rounding + np.zeros_like(scatter)
@@ -106,7 +114,8 @@ class MixtureProblem:
         self.total = (gaps * weights[:, None]).T @ gaps + scatter
         self.total /= self.n_rows
         self.variance = max(np.trace(self.total) / self.d, 1e-300)
-        widths = np.maximum(np.diag(self.total), _LEAST_WIDTH * self.variance)
+        least = max(_LEAST_WIDTH * self.variance, np.finfo(float).tiny)
+        widths = np.maximum(np.diag(self.total), least)
         self.hidden = _hidden_by_rounding(self.total, widths)
         self.total += _RIDGE * np.diag(widths)  # it may be singular
         squares = ((gaps @ self.whitened("tied")) ** 2).sum(axis=1)

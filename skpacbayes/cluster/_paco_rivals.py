@@ -64,24 +64,26 @@ def standard_errors_behind(gap, differences, weights):
     return gap / max(error, 1e-300)
 
 
-def undecided(gap, behind, n_more, n_features):
+def undecided(gap, behind, n_more, n_features, solid=False):
     """Return whether a difference of evidence does not decide between two numbers.
 
-    It is `gap`, and `behind` standard errors. Fewer clusters are excluded by the latter
-    alone, as noise that no mixture has adds clusters; `n_more` clusters more, if any,
-    are excluded also by a large difference of any standard error.
+    It is `gap`, and `behind` standard errors. A large difference of any standard error
+    excludes `n_more` clusters more. It excludes fewer only if the clusters are `solid`:
+    otherwise noise that no mixture has may have added clusters.
     """
-    decisive = max(_DECISIVE, _DECISIVE_FOR_COORDINATE * n_more * n_features)
-    return behind < _UNDECIDED and (n_more < 0 or gap < decisive)
+    decisive = max(_DECISIVE, _DECISIVE_FOR_COORDINATE * abs(n_more) * n_features)
+    noisy = n_more < 0 and not solid
+    return behind < _UNDECIDED and (noisy or gap < decisive)
 
 
-def rivals_of_mixture(problem, best, mixtures, value, log_joint, share):
+def rivals_of_mixture(problem, best, mixtures, value, log_joint, share, solid):
     """Return the mixtures of other sizes that the points do not exclude.
 
     The result maps the number of clusters to the mixture and the number of standard
     errors by which its evidence is lower than that of `best`. `value`: a function that
     returns the evidence of a mixture; `log_joint`: one that returns the log density of
-    each point and its cluster; `share`: that of the log-likelihood that is evidence.
+    each point and its cluster; `share`: that of the log-likelihood that is evidence;
+    `solid`: whether no cluster of `best` may be noise.
     """
     rivals, of_best = {}, None
     share = share_of_evidence(problem.n_rows, share)
@@ -95,7 +97,7 @@ def rivals_of_mixture(problem, best, mixtures, value, log_joint, share):
         differences = share * (of_best - log_joint(mixture))
         behind = standard_errors_behind(gap, differences, problem.weights)
         closer = behind < rivals.get(k, (None, math.inf))[1]
-        if closer and undecided(gap, behind, k - best.n_clusters, n_features):
+        if closer and undecided(gap, behind, k - best.n_clusters, n_features, solid):
             rivals[k] = mixture, behind
     return rivals
 

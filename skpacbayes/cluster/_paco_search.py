@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ._paco_candidates import Candidates
 from ._paco_choice import choose
 from ._paco_components import fit_groups_of_axis, fit_groups_of_components
+from ._paco_descents import POLISHED, Descents
 from ._paco_mixture import STUDENT_DOF, evidences_of_shape
 from ._paco_overlap import overlapping_groups
 from ._paco_radial import labels_of_centers
 from ._paco_tree import Tree
+from ._paco_within import look_within_clusters
 
 # Number of points of Ward's tree, and the number if there are many clusters.
 _TREE_POINTS, _MORE_TREE_POINTS = 1000, 4000
@@ -28,8 +29,6 @@ _EVIDENCE_ROWS = 2500
 _FEWEST_ROWS = 5
 # Number of points up to which each is a component at the start of merging.
 _FEW_POINTS = 500
-# Number of components from which a twentieth of them is merged at a time.
-_MANY = 40
 # Sizes, beside those near the best, at which other shapes are assessed.
 _SHAPED_SIZES = (1, 2, 3, 5, 8)
 # Least predicted gain in log evidence for a shape to be tried.
@@ -39,15 +38,11 @@ _LEAST_SHAPED = 1.0
 _PROMISING = 0.7
 # Deficit in log evidence from which a kind is not tried with other tails.
 _CLOSE = 30.0
-# Number of sizes of each kind that are fitted to convergence.
-_POLISHED = 3
 # Skewed clusters: number of kinds per size, and of sizes of all shapes, that are tried.
 _KINDS, _FEW_CLUSTERS = 2, 4
-# Number of merges that are repeated, starting at the best mixture.
-_RIVALS = 3
 
 
-def find_mixture(everything, shapes, kind=None):
+def find_mixture(everything, shapes, kind=None, former=None):
     """Return the mixture of largest evidence, on all points.
 
     Ward's tree of a subset of the points gives the approximate number of clusters. From
@@ -61,6 +56,8 @@ def find_mixture(everything, shapes, kind=None):
     shapes : tuple of str
     kind : tuple or None
         The `kind` of an earlier result, to search this kind only.
+    former : Mixture or None
+        A mixture of earlier rows, to start from as well.
 
     Returns
     -------
@@ -71,6 +68,8 @@ def find_mixture(everything, shapes, kind=None):
     everything.has_axes = shapes != ("tied",)
     shape = shapes[0] if kind is None else kind[0]
     search = Search(everything, *_tree_and_size(everything, shape))
+    if former is not None and former.shape in shapes:
+        search.former = former
     if kind is None:
         search.fit_all_kinds(shapes)
     else:
@@ -114,21 +113,21 @@ def _most_clusters(problem):
     return max(1, min(int(problem.n_rows // _FEWEST_ROWS), n_points // fewest_points))
 
 
-class Search(Candidates):
+class Search(Descents):
     """The fits of mixtures of several kinds and sizes to a part of all points.
 
     It starts from Ward's tree in the coordinates of a shape, `tree`, whose number of
     clusters, `n_clusters`, sets the number of points and of components, `n_start`, at
-    most `most_clusters`.
+    most `most_clusters`. `former`: a mixture of earlier rows, or None.
     """
 
     def __init__(self, everything, tree, n_clusters):
-        self.tree, self.n_clusters = tree, n_clusters
         wanted = min(_POINTS_OF_CLUSTER * n_clusters, _MOST_POINTS)
         evidence = min(everything.n_rows, max(_EVIDENCE_ROWS, wanted))
-        super().__init__(everything, everything.subset(max(_POINTS, wanted), evidence))
-        self.most_clusters = _most_clusters(self.problem)
-        self.n_start = _n_start(self.problem, n_clusters)
+        problem = everything.subset(max(_POINTS, wanted), evidence)
+        n_start = _n_start(problem, n_clusters)
+        super().__init__(everything, problem, tree, n_clusters, n_start)
+        self.most_clusters = _most_clusters(problem)
 
     def wider(self, shape, best):
         """Return a search of more points, with the mixture `best` only."""
@@ -166,6 +165,8 @@ class Search(Candidates):
             tried.append(kind)
         self.begin_with_few_columns(shapes)
         self.vary()
+        self.begin_with_former()
+        look_within_clusters(self)
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         self.descend_from_best()
@@ -185,6 +186,8 @@ class Search(Candidates):
             self.begin_with_tails(start, kind[:3])
         self.descend_from_small_clusters()
         self.polish(kind[:3])
+        self.begin_with_former()
+        look_within_clusters(self)
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         if self.best().n_clusters == 1 and kind[0] == "tied":
@@ -253,59 +256,6 @@ class Search(Candidates):
             found = self.solutions.setdefault(mixture.kind, {})
             found[k] = max(mixture, found.get(k, mixture), key=self.value)
 
-    def descend(self, start, shape, own, dof):
-        """Merge the components of `start` with iterations of EM between mergers.
-
-        Many are merged at a time at first, and one at a time near the best number.
-        """
-        kind = shape, own, dof
-        self.merge_down(start, kind, 1)
-        if self.solutions.get(kind) and start.n_clusters > _MANY:
-            found, top = self.solutions[kind], self.best(kind).n_clusters
-            if top > _MANY:
-                above = min((k for k in found if k > top), default=top)
-                below = max((k for k in found if k < top), default=1)
-                self.merge_down(found[above], kind, below, one_by_one=True)
-
-    def descend_from_small_clusters(self):
-        """Descend from the tree's number of clusters if it is larger than `n_start`.
-
-        Clusters of so few rows on average mostly describe noise. They are kept in
-        `small`, and the descent is made if they are the best mixture so far.
-        """
-        if self.n_clusters <= self.n_start:
-            return
-        kind = self.tree.shape, False, STUDENT_DOF
-        start = self.tree.mixture(self.n_clusters)
-        mixture = self.problem.surviving(start, *kind)
-        if mixture is None:
-            return
-        self.small.append(mixture)
-        if self.value(mixture) > max(map(self.value, self.mixtures), default=-math.inf):
-            self.merge_down(mixture, kind, self.n_start)
-
-    def merge_down(self, start, kind, fewest, one_by_one=False):
-        """Merge the components of `start` down to `fewest`, with EM between mergers."""
-
-        def n_mergers(k):
-            return 1 if one_by_one else max(k // 20, 1) if k > _MANY else 1
-
-        best, largest = -math.inf, start.n_clusters
-        for mixture in self.problem.state(start, *kind).merged(n_mergers):
-            self.keep(mixture)
-            k, evidence = mixture.n_clusters, mixture.evidence
-            if evidence > best:
-                best, largest = evidence, k
-            if k <= fewest or (k > _MANY and k < largest // 2):
-                return
-
-    def descend_from_best(self):
-        """Merge the components of the best mixture too, to find its smaller rivals."""
-        best = self.best()
-        fewest = max(1, best.n_clusters - _RIVALS)
-        self.merge_down(best, best.kind, fewest, one_by_one=True)
-        self.polish(best.kind)
-
     def begin_with_few_columns(self, shapes):
         """Start from a partition by the columns that are flatter than a normal one.
 
@@ -323,37 +273,6 @@ class Search(Candidates):
             self.descend(start, *kind)
             self.polish(kind)
             self.learn_price(shape)
-
-    def begin_with_tails(self, start, kind):
-        """Start a normal kind from mixtures with Student tails too, as in `vary`.
-
-        Mergers of normal components of overlapping groups can give a poor mixture with
-        one component more than the best, which would then not be a rival.
-        """
-        tails = *kind[:2], STUDENT_DOF
-        self.descend(start, *tails)
-        found = self.ranked(tails)[:_POLISHED]
-        self.solutions.pop(tails, None)
-        for mixture in found:
-            self.keep(self.problem.fit(mixture, *kind, 12))
-
-    def borrow(self, other, kind):
-        """Start the best sizes of a kind from the mixtures of another kind too."""
-        for k in [mixture.n_clusters for mixture in self.ranked(kind)[:_POLISHED]]:
-            if k in self.solutions.get(other, {}):
-                self.keep(self.problem.fit(self.solutions[other][k], *kind, 15))
-
-    def polish(self, kind):
-        """Fit the best sizes of a kind to convergence."""
-        done = set()
-        while True:
-            ranked = self.ranked(kind)[:_POLISHED]
-            todo = [one for one in ranked if one.n_clusters not in done]
-            if not todo:
-                return
-            for mixture in todo:
-                done.add(mixture.n_clusters)
-                self.keep(self.problem.fit(mixture, *kind, 15))
 
     def promising(self, shapes):
         """Yield the shapes that may describe the points better than the one tried.
@@ -410,6 +329,6 @@ class Search(Candidates):
         for kind in list(self.solutions):
             if self.value(self.best(kind)) > close:
                 normal = *kind[:2], math.inf
-                for start in self.ranked(kind)[:_POLISHED]:
+                for start in self.ranked(kind)[:POLISHED]:
                     self.keep(self.problem.fit(start, *normal, 12))
                 self.polish(normal)

@@ -18,8 +18,10 @@ from ._paco_background import (
 )
 from ._paco_mixture import LEAST_GAIN, squared_radius
 
-# Variances of the groups that are searched, over the mean variance of the clusters.
-_VARIANCES = 2.0 ** np.arange(5)
+# Ratio of successive variances of the groups that are searched, from the mean variance
+# of the clusters; their number, before all up to the variance of the rows are tried:
+# one wide ball may hold several groups.
+_STEP, _NARROW = 2.0, 5
 # Largest number of groups.
 _MOST = 20
 
@@ -43,9 +45,17 @@ def with_groups_of_background(problem, mixture):
     -------
     mixture : Mixture
     """
-    best, (groups, variances) = mixture, _dense_balls(problem, mixture)
-    least = mixture.evidence_of(share=1.0) + LEAST_GAIN
-    for n in range(len(groups), 0, -1):
+    best, least = mixture, mixture.evidence_of(share=1.0) + LEAST_GAIN
+    mean = mixture.masses @ mixture.scales / mixture.masses.sum()
+    ratio = max(problem.variance_in(mixture.coordinates) / mean, 1.0)
+    widest = 1 + int(math.log(ratio, _STEP))
+    starts = [
+        (balls, n)
+        for most in sorted({_NARROW, max(widest, _NARROW)})
+        for balls in [_dense_balls(problem, mixture, mean * _STEP ** np.arange(most))]
+        for n in range(len(balls[0]), 0, -1)
+    ]
+    for (groups, variances), n in starts:
         start = with_more(problem, mixture, groups[:n], variances[:n])
         more = fit_with_background(problem, start, mixture.shape, True, mixture.dof)
         more = without_chance_groups(problem, more)
@@ -57,8 +67,10 @@ def with_groups_of_background(problem, mixture):
     return best
 
 
-def _dense_balls(problem, mixture):
+def _dense_balls(problem, mixture, variances):
     """Return disjoint balls of more rows than the background has by chance.
+
+    `variances`: of the groups that may fill them.
 
     Returns
     -------
@@ -72,7 +84,6 @@ def _dense_balls(problem, mixture):
     stray = stray[:: math.ceil(max(len(stray), 1) / MOST_FAR)]
     points = problem.points[stray] @ mixture.coordinates
     squares, d = cdist(points, points, "sqeuclidean"), problem.d
-    variances = _VARIANCES * (mixture.masses @ mixture.scales / mixture.masses.sum())
     reaches = squared_radius(OUTSIDE, d, math.inf) * variances
     balls, filling, free = [], [], np.ones(len(stray), dtype=bool)
     while len(balls) < _MOST and free.sum() >= FEWEST:

@@ -47,7 +47,7 @@ class Tree:
         # Sums of squares, by number of clusters minus one.
         self.squares = within + np.append(0.0, np.cumsum(costs))[::-1]
 
-    def _cut(self, n_clusters):
+    def labels(self, n_clusters):
         """Return the labels of the points in the partition of `n_clusters`."""
         n_points = len(self.points)
         n_nodes = 2 * n_points - n_clusters  # nodes that exist at that size
@@ -102,7 +102,7 @@ class Tree:
     def mixture(self, n_clusters):
         """Return round components of one variance, from the partition of that size."""
         n_clusters = min(n_clusters, len(self.points))
-        problem, labels = self.problem, self._cut(n_clusters)
+        problem, labels = self.problem, self.labels(n_clusters)
         masses = np.bincount(labels, problem.weights, minlength=n_clusters)
         centers = np.empty((n_clusters, problem.d))
         for f in range(problem.d):

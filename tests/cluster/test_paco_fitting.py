@@ -37,7 +37,7 @@ def test_nodes():
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 7, 99, 100])
 def test_the_tree_is_cut_as_scipy_cuts_it(n_clusters):
-    labels = Tree(problem_of(POINTS), "round")._cut(n_clusters)
+    labels = Tree(problem_of(POINTS), "round").labels(n_clusters)
     assert_array_equal(np.unique(labels), np.arange(n_clusters))
     expected = cut_tree(linkage(POINTS, "ward"), n_clusters).ravel()
     same = labels[:, None] == labels
