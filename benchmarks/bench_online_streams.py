@@ -280,6 +280,7 @@ def main():
     report.table("Numbers: R2 of a pass, row 1 left out", columns, rows)
     report.table(*prices(options.quick))
     report.table(*prices_of_scales(options.quick))
+    report.table(*prices_of_curves(options.quick))
     report.save()
 
 
@@ -327,6 +328,29 @@ def prices_of_scales(quick):
             table.append([name, written(own) or "the default", *ratios])
     title = 'Time of prior_scale="auto" over that of prior_scale=1.0'
     return title, ["target", "setting", "a block of rows", "a row alone"], table
+
+
+def prices_of_curves(quick):
+    """Compare times of models with Fourier features, which are kept, with lines."""
+    n = 2_000 if quick else 20_000
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    radius = np.hypot(*X.T)
+    two, four = (radius > 1.2).astype(int), np.digitize(radius, [0.8, 1.2, 1.7])
+    cases = [
+        ("labels of 2 classes", OnlineVIClassifier, {}, two),
+        ("labels of 4 classes", OnlineVIClassifier, {}, four),
+        ("labels of 2 classes, hinge", OnlineVIClassifier, {"loss": "hinge"}, two),
+        ("numbers", OnlineVIRegressor, {}, radius),
+    ]
+    table = []
+    for name, estimator, common, y in cases:
+        models = {
+            number: estimator(**common, n_fourier=number, random_state=0)
+            for number in ("auto", 0)
+        }
+        table.append([name, *ratios_of_times(models, 0, X, y)["auto"]])
+    title = "Time with Fourier features, where they are kept, over that of n_fourier=0"
+    return title, ["target", "a block of rows", "a row alone"], table
 
 
 def targets(quick):

@@ -40,7 +40,7 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         Loss of a prediction. Its posterior expectation is computed by Gauss-Hermite
         quadrature with 20 nodes for the logistic loss with a diagonal covariance, and
         in closed form for the hinge loss. Blocks of rows take two to three times as
-        long with the logistic loss, single rows about as long. The probabilities with
+        long with the logistic loss, single rows up to 1.4 times. The probabilities with
         the hinge loss are not calibrated.
     multi_class : {"auto", "softmax", "one_vs_rest"}, default="auto"
         Treatment of more than two classes. "softmax": one score for each class, with
@@ -66,8 +66,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         differs from that of the row before: this model gets the weight if the meaning
         of labels changes, and rows sorted by class are not forgotten by linear models.
         "auto" averages six rates, `forgetting_rates_`. Compared with
-        ``forgetting=0.0``, blocks of rows take 1.4 to 1.8 times as long with
-        "on_label_change" and five times as long with "auto". For "ngvi_explicit"
+        ``forgetting=0.0``, blocks of rows take 1.4 times as long with
+        "on_label_change" and three to four times as long with "auto". For "ngvi_explicit"
         "on_label_change" is 0; methods other than NGVI do not forget.
     standardize : bool, default=True
         Whether to centre and scale features by the moments of the rows so far.
