@@ -38,8 +38,9 @@ PRIOR_SCALES = {"numbers": (0.3, 3.0), "labels": (0.3, 1.0, 3.0)}
 SMALL_SCORES = 16
 # Of the models of labels that forget nothing, where the posterior is joint. The first
 # is smaller with more than 11 features: the variance of a score is then one, as with
-# SMALL_SCORES. The last two are for separable rows.
+# SMALL_SCORES. Those above WIDEST_OF_NOISY are for separable rows.
 JOINT_SCALES = (0.3, 1.0, 10.0, 100.0)
+WIDEST_OF_NOISY = 1.0
 # Numbers of coefficients of all scores, and of scores, up to which it is: a row takes a
 # time that grows with the square of the one, and with the cube of the other.
 MOST_JOINT, MOST_SCORES = 100, 10
@@ -216,7 +217,8 @@ def _hopeless(state):
     Scales of the prior are compared, of joint posteriors and of others that forget
     nothing. The best of each stays, and with Fourier features all of the latter, which
     these are compared with. A wide prior is behind at first, and catches up where
-    classes are separable.
+    classes are separable, after a thousand rows or more: those for separable rows stay
+    while one of them is the best joint one.
     """
     hopeless, linear = np.zeros(state.n_experts, dtype=bool), ~state.curved
     first = max(FIRST_LEFT_OUT, SETTLED * (1 + state.n_features))
@@ -233,6 +235,9 @@ def _hopeless(state):
         )
         losing = ((now >= before) & (now > 0.0)).all(axis=0)
         hopeless[kind] = vanished[kind] & losing
+    wide = joint & (state.prior_scales > WIDEST_OF_NOISY)
+    if wide[np.where(joint, state.losses[0], np.inf).argmin()]:
+        hopeless[wide] = False
     return hopeless
 
 

@@ -253,3 +253,20 @@ def test_scales_that_are_left_out_change_no_probability(
     error = n_left_out * VANISHED
     assert_allclose(fewer.cumulative_loss_, whole.cumulative_loss_, rtol=error)
     assert_allclose(fewer.predict_proba(X), whole.predict_proba(X), atol=error)
+
+
+@pytest.mark.parametrize("n_fourier", [0, "auto"])
+@pytest.mark.parametrize("cuts", [[-1.0, 1.0], [-3.0, 0.0, 3.0]])
+def test_wide_scales_stay_where_classes_are_separable(cuts, n_fourier, monkeypatch):
+    """They are behind for hundreds of rows, and have all of the weight later."""
+    X = np.random.default_rng(0).normal(size=(2100, 4))
+    y = np.digitize(X @ [3.0, 1.0, -2.0, 0.0], cuts)
+    model = OnlineVIClassifier(n_fourier=n_fourier, random_state=0)
+    fewer = clone(model).partial_fit(X, y, classes=range(1 + len(cuts)))
+    monkeypatch.setattr(_expert_choice, "_hopeless", lambda state: False)
+    whole = clone(model).partial_fit(X, y, classes=range(1 + len(cuts)))
+    n_left_out = whole._state.n_experts - fewer._state.n_experts
+    assert n_left_out > 0
+    error = n_left_out * VANISHED
+    assert_allclose(fewer.cumulative_loss_, whole.cumulative_loss_, rtol=error)
+    assert_allclose(fewer.predict_proba(X), whole.predict_proba(X), atol=error)
