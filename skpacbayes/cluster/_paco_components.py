@@ -50,7 +50,10 @@ def fit_groups_of_axis(search):
     unit = math.ldexp(1.0, math.frexp(np.abs(places).max())[1])
     places /= unit
     merged = axis @ (problem.scatter / unit) @ axis / unit / n_rows
-    kurtosis = n_rows * (weights @ places**4) / (weights @ places**2) ** 2
+    squares = weights @ places**2
+    if not squares:  # no more rows than columns
+        return
+    kurtosis = n_rows * (weights @ places**4) / squares**2
     if kurtosis >= 3 - 2 * math.sqrt(24 / n_rows):
         return
     order, evidences, found = problem.order, {}, {}  # the order of no coordinates

@@ -166,9 +166,9 @@ class Search(Descents):
         self.begin_with_few_columns(shapes)
         self.vary()
         self.begin_with_former()
-        look_within_clusters(self)
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
+        look_within_clusters(self)
         self.descend_from_best()
         if self.best().n_clusters == 1 and "tied" in shapes:
             fit_groups_of_axis(self)
@@ -187,9 +187,9 @@ class Search(Descents):
         self.descend_from_small_clusters()
         self.polish(kind[:3])
         self.begin_with_former()
-        look_within_clusters(self)
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
+        look_within_clusters(self)
         if self.best().n_clusters == 1 and kind[0] == "tied":
             fit_groups_of_axis(self)
             fit_groups_of_components(self)

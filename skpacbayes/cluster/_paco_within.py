@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from ._paco_mixture import STUDENT_DOF
 from ._paco_tree import Tree
@@ -11,7 +12,7 @@ from ._paco_tree import Tree
 # Least number of points of a cluster in which clusters are looked for, and largest
 # number that are tried.
 _FEWEST_POINTS, _MOST = 10, 20
-# Least number of points of each of them: fewer may be rows of noise.
+# Least number of points of each of them: fewer may be noise.
 _FEWEST_OF_PIECE = 5
 
 
@@ -63,15 +64,29 @@ def _with_clusters_within(problem, mixture):
         members = np.flatnonzero(mixture.labels == j)
         if len(members) < max(_FEWEST_POINTS, 2 * problem.d):
             continue
-        tree = Tree(problem.part(members), mixture.shape)
-        inside = tree.labels(tree.n_clusters(min(_MOST, len(members) // 2)))
-        if np.bincount(inside).min() < _FEWEST_OF_PIECE:
-            continue  # scattered rows
+        inside = _pieces(Tree(problem.part(members), mixture.shape))
         labels[members] = np.where(inside == 0, j, k + inside - 1)
         k += inside.max()
+    if k == mixture.n_clusters:  # of which the last may have no labels
+        return mixture
     start = problem.cut(mixture, labels)
     gaps = problem.points @ mixture.coordinates - start.centers[labels]
     squares = (gaps**2).sum(axis=1) + problem.widths_in(mixture.coordinates)
     sums = np.bincount(labels, problem.weights * squares, minlength=k)
     least = 1e-12 * problem.variance_in(mixture.coordinates)
     return replace(start, scales=np.maximum(sums / start.masses / problem.d, least))
+
+
+def _pieces(tree):
+    """Return the labels of the points in pieces of enough points.
+
+    Scattered points, in pieces of fewer, are of the nearest piece. All are of one piece
+    if at most one has enough.
+    """
+    labels = tree.labels(tree.n_clusters(min(_MOST, len(tree.points) // 2)))
+    large = np.bincount(labels) >= _FEWEST_OF_PIECE
+    if large.sum() < 2:
+        return np.zeros_like(labels)
+    means = [tree.points[labels == j].mean(axis=0) for j in np.flatnonzero(large)]
+    nearest = cdist(tree.points, means).argmin(axis=1)
+    return np.where(large[labels], (large.cumsum() - 1)[labels], nearest)

@@ -68,6 +68,16 @@ def test_one_group_of_correlated_columns_stays_whole(covariance, noise):
     assert fit(X)[0].n_clusters_ == 1
 
 
+@pytest.mark.parametrize("n_rows", [2, 3])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fewer_rows_than_columns(n_rows):
+    """They do not vary along most axes, in some tables by not even a rounding error."""
+    for seed in range(40):
+        X = np.random.default_rng(seed).normal(size=(n_rows, 6))
+        model = PACOClusterer(n_iter=5, shape="tied", random_state=0).fit(X)
+        assert model.n_clusters_ <= n_rows
+
+
 @pytest.mark.parametrize("noise", ["normal", "uniform"])
 def test_one_group_of_two_rows_per_column_stays_whole(noise):
     """Coordinates fitted to a partition show gaps in it, wherever it is."""
