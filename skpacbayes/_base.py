@@ -92,15 +92,16 @@ def _items(values):
 
 
 def is_narrow(value):
-    """Return whether a value is a NumPy number of fewer digits than Python's.
+    """Return whether a value is a real NumPy number that is not one of Python.
 
     Its arithmetic may overflow, or round every result to three digits: int8(100) + 100
     is -56. Numbers of 64 bits, as in a grid over `numpy.arange`, need no conversion.
     """
-    return isinstance(value, np.number) and not isinstance(value, np.float64 | np.int64)
+    plain = isinstance(value, np.float64 | np.int64 | np.timedelta64)
+    return isinstance(value, np.integer | np.floating) and not plain
 
 
-def _widened(value):
+def widened_number(value):
     """Return a parameter, as a number of Python if it is a narrow one of NumPy."""
     if not is_narrow(value):
         return value
@@ -110,7 +111,7 @@ def _widened(value):
 def widened(part):
     """Return a part, such as a model, or a clone of it without narrow numbers."""
     parameters = part.get_params() if hasattr(part, "get_params") else {}
-    narrow = {key: _widened(v) for key, v in parameters.items() if is_narrow(v)}
+    narrow = {key: widened_number(v) for key, v in parameters.items() if is_narrow(v)}
     return clone(part, safe=False).set_params(**narrow) if narrow else part
 
 
@@ -221,7 +222,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         """
         kept = dict(vars(self))
         for name in self._get_param_names():
-            kept[name] = _widened(kept[name])
+            kept[name] = widened_number(kept[name])
         kept.pop("_state_locks", None)
         kept.pop("_computed", None)  # result for the former state
         if forgets:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples
 
-from ._base import PacBayesEstimator, is_narrow, updates_state
+from ._base import PacBayesEstimator, is_narrow, updates_state, widened_number
 from ._compat import check_sample_weight
 from ._validation import (
     always_checks_finiteness,
@@ -75,7 +75,7 @@ class StreamingEstimator(PacBayesEstimator):
             now = state[name]
             if now is before:
                 continue
-            if described(now) == before:
+            if described(widened_number(now)) == before:
                 changed |= is_narrow(now)
                 continue
             if name not in self._may_change:

@@ -21,6 +21,8 @@ from sklearn.utils.validation import has_fit_parameter
 from states import changes, state_of
 from streaming_laws import other_values
 
+from skpacbayes import OnlineVIRegressor
+
 pytestmark = pytest.mark.filterwarnings("ignore")  # of few iterations
 SETTINGS = {
     "assume_finite": True,
@@ -76,6 +78,20 @@ def test_narrow_numbers_of_numpy_are_those_of_python(name, method):
     assert_same_answers(ours, expected)
     kept = ours.get_params()
     assert all(kept[key] is value for key, value in narrow.items())
+
+
+def test_wide_numbers_of_numpy_continue_a_stream():
+    """Their digits beyond those of Python are no change of a parameter."""
+    forgetting = np.longdouble(1) / 100
+    model = OnlineVIRegressor(forgetting=forgetting, n_fourier=0)
+    for _ in range(2):
+        model.partial_fit(X, X[:, 0])
+    assert model.forgetting is forgetting
+
+
+def test_a_complex_number_is_no_parameter():
+    with pytest.raises(ValueError, match="'forgetting' parameter"):
+        OnlineVIRegressor(forgetting=np.complex64(0.1 + 2j)).fit(X, X[:, 0])
 
 
 def narrow_numbers(estimator):
