@@ -110,7 +110,8 @@ def widened_number(value):
 
 def widened(part):
     """Return a part, such as a model, or a clone of it without narrow numbers."""
-    parameters = part.get_params() if hasattr(part, "get_params") else {}
+    has_parameters = hasattr(part, "get_params") and not isinstance(part, type)
+    parameters = part.get_params() if has_parameters else {}
     narrow = {key: widened_number(v) for key, v in parameters.items() if is_narrow(v)}
     return clone(part, safe=False).set_params(**narrow) if narrow else part
 

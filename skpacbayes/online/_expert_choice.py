@@ -217,8 +217,8 @@ def _hopeless(state):
     Scales of the prior are compared, of joint posteriors and of others that forget
     nothing. The best of each stays, and with Fourier features all of the latter, which
     these are compared with. A wide prior is behind at first, and catches up where
-    classes are separable, after a thousand rows or more: those for separable rows stay
-    while one of them is the best joint one.
+    classes are separable, after a thousand rows or more: if the best joint one is for
+    separable rows, those of wider priors stay.
     """
     hopeless, linear = np.zeros(state.n_experts, dtype=bool), ~state.curved
     first = max(FIRST_LEFT_OUT, SETTLED * (1 + state.n_features))
@@ -235,9 +235,9 @@ def _hopeless(state):
         )
         losing = ((now >= before) & (now > 0.0)).all(axis=0)
         hopeless[kind] = vanished[kind] & losing
-    wide = joint & (state.prior_scales > WIDEST_OF_NOISY)
-    if wide[np.where(joint, state.losses[0], np.inf).argmin()]:
-        hopeless[wide] = False
+    scale = state.prior_scales[np.where(joint, state.losses[0], np.inf).argmin()]
+    if scale > WIDEST_OF_NOISY:
+        hopeless[joint & (state.prior_scales > scale)] = False
     return hopeless
 
 

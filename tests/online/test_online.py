@@ -1490,15 +1490,18 @@ def test_fourier_features_are_dropped_where_rows_are_sorted_by_class(n_classes):
     assert_same_state(pieces, whole)
     assert not whole.fourier_weight_.any()
     line = OnlineVIClassifier(n_fourier=0).fit(X[order], y[order])
-    assert np.array_equal(whole._state.models, line._state.models)
+    assert_same_experts(whole._state, line._state)
 
 
-def posteriors(state):
-    """Return models by their expert; some leave out experts earlier than others do."""
-    joint = np.arange(state.n_experts) < state.n_joint
-    experts = zip(joint, state.prior_scales, state.forgetting_rates, strict=True)
-    by_expert = np.split(state.models, len(state.models) // state.n_experts)
-    return dict(zip(experts, np.stack(by_expert, axis=1), strict=True))
+def assert_same_experts(learnt, fewer):
+    """Compare the models of experts; some of `fewer` were left out earlier."""
+    both = []
+    for state in (learnt, fewer):
+        joint = np.arange(state.n_experts) < state.n_joint
+        experts = zip(joint, state.prior_scales, state.forgetting_rates, strict=True)
+        outputs = np.split(state.models, len(state.models) // state.n_experts)
+        both.append(dict(zip(experts, np.stack(outputs, axis=1), strict=True)))
+    assert all(np.array_equal(both[0][k], both[1][k]) for k in both[1])
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -1533,8 +1536,7 @@ def test_fourier_features_of_no_use_are_dropped(loss, joint, several):
     assert before.fourier_weight_.max() < VANISHED
     assert not weights.any()
     line = OnlineVIClassifier(**{**options, "n_fourier": 0}).fit(X, y)
-    learnt, expected = posteriors(whole._state), posteriors(line._state)
-    assert all(np.array_equal(learnt[k], expected[k]) for k in expected)
+    assert_same_experts(whole._state, line._state)
     assert_allclose(whole.coef_, line.coef_, rtol=1e-12)
     if loss == "log_loss":
         assert whole.cumulative_loss_ < line.cumulative_loss_ + 3 * math.log(7)
