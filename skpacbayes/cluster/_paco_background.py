@@ -136,7 +136,7 @@ def _small_clusters(problem, mixture):
     return few & _by_chance(problem, mixture, stray) if few.any() else few
 
 
-def all_solid(problem, mixture):
+def no_chance_clusters(problem, mixture):
     """Return whether no cluster may be noise or the tail of a larger one.
 
     Each is apart from all larger clusters, and has more rows than a uniform background

@@ -7,7 +7,11 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from ._paco_alike import noise_is_normal
-from ._paco_background import all_solid, explaining_far_rows, fit_with_background
+from ._paco_background import (
+    explaining_far_rows,
+    fit_with_background,
+    no_chance_clusters,
+)
 from ._paco_covariances import fit_with_covariances, refit_with_covariances
 from ._paco_mixture import (
     EVIDENCE,
@@ -107,7 +111,7 @@ class Candidates:
             value,
             self.log_joint,
             share,
-            all_solid(self.problem, best),
+            no_chance_clusters(self.problem, best),
         )
 
     def densities(self, best):

@@ -80,7 +80,7 @@ class CellTracker:
         self.origin, self.exponent = None, 0
         self.kind, self.searched_at, self.searched_weight = None, 0.0, 0.0
         self.n_found = 1  # clusters of the best mixture of all kinds
-        self.former = None  # the last mixture, its origin and the exponent of its unit
+        self.previous = None  # last mixture, its origin and the exponent of its unit
 
     def follow(self, rows, last_row, max_cells):
         """Return the best cells for `rows`, and store all solutions as next starts.

@@ -33,7 +33,7 @@ class Descents(Candidates):
     def __init__(self, everything, problem, tree, n_clusters, n_start):
         super().__init__(everything, problem)
         self.tree, self.n_clusters, self.n_start = tree, n_clusters, n_start
-        self.former = None
+        self.previous = None
 
     def descend(self, start, shape, own, dof):
         """Merge the components of `start` with iterations of EM between mergers.
@@ -88,13 +88,13 @@ class Descents(Candidates):
         self.merge_down(best, best.kind, fewest, one_by_one=True)
         self.polish(best.kind)
 
-    def begin_with_former(self):
+    def begin_with_previous(self):
         """Start from the mixture of earlier rows, without the clusters that left.
 
         Mergers may lose a cluster that was known before.
         """
-        if self.former is not None:
-            self.keep(self.problem.surviving(self.former, *self.former.kind))
+        if self.previous is not None:
+            self.keep(self.problem.surviving(self.previous, *self.previous.kind))
 
     def begin_with_tails(self, start, kind):
         """Start a normal kind from mixtures with Student tails too, as in `vary`.

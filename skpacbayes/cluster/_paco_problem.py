@@ -248,18 +248,18 @@ class GibbsProblem:
                 return
         self.rounding = np.diag(rounding_of(rows, self.values))
         self.in_columns = rows, self.rounding
-        former = self._former_mixture()
-        found = self._best_mixture(self.rounding, kind, former)
+        previous = self._previous_mixture()
+        found = self._best_mixture(self.rounding, kind, previous)
         if kind is not None and many:
             change = found.mixture.n_clusters / tracker.n_found
             if not 1 / _CHANGE < change < _CHANGE:
-                kind, found = None, self._best_mixture(self.rounding, None, former)
+                kind, found = None, self._best_mixture(self.rounding, None, previous)
         mixture = found.mixture
         if tracker is not None:
             tracker.kind = found.kind
             of_points = {"labels": None, "robust": None, "log_joint": None}
             origin = self.offset[self.varying]
-            tracker.former = replace(mixture, **of_points), origin, self.exponent
+            tracker.previous = replace(mixture, **of_points), origin, self.exponent
             if kind is None:
                 tracker.n_found = mixture.n_clusters
                 self.of_all_kinds = found  # in the coordinates of the columns
@@ -281,11 +281,11 @@ class GibbsProblem:
                 scatter=scatter,
             )
 
-    def _former_mixture(self):
+    def _previous_mixture(self):
         """Return the last mixture of the stream in internal units, or None."""
-        if self._tracker is None or self._tracker.former is None:
+        if self._tracker is None or self._tracker.previous is None:
             return None
-        mixture, origin, exponent = self._tracker.former
+        mixture, origin, exponent = self._tracker.previous
         if origin.shape != self.offset[self.varying].shape:  # columns have changed
             return None
         moved = self.into(origin - self.offset[self.varying]) @ mixture.coordinates
@@ -296,10 +296,10 @@ class GibbsProblem:
             scales=scaled(mixture.scales, 2 * step),
         )
 
-    def _best_mixture(self, rounding, kind=None, former=None):
+    def _best_mixture(self, rounding, kind=None, previous=None):
         """Return the mixture of largest evidence, of one kind if given."""
         everything = MixtureProblem.of(self.rows, rounding)
-        return find_mixture(everything, self.setting.shapes, kind, former)
+        return find_mixture(everything, self.setting.shapes, kind, previous)
 
     @property
     def few_rows_of_stream(self):

@@ -64,26 +64,26 @@ def standard_errors_behind(gap, differences, weights):
     return gap / max(error, 1e-300)
 
 
-def undecided(gap, behind, n_more, n_features, solid=False):
+def undecided(gap, behind, n_more, n_features, no_chance=False):
     """Return whether a difference of evidence does not decide between two numbers.
 
     It is `gap`, and `behind` standard errors. A large difference of any standard error
-    excludes `n_more` clusters more. It excludes fewer only if the clusters are `solid`:
-    otherwise noise that no mixture has may have added clusters.
+    excludes `n_more` clusters more. It excludes fewer only if there is `no_chance` that
+    a cluster is noise.
     """
     decisive = max(_DECISIVE, _DECISIVE_FOR_COORDINATE * abs(n_more) * n_features)
-    noisy = n_more < 0 and not solid
+    noisy = n_more < 0 and not no_chance
     return behind < _UNDECIDED and (noisy or gap < decisive)
 
 
-def rivals_of_mixture(problem, best, mixtures, value, log_joint, share, solid):
+def rivals_of_mixture(problem, best, mixtures, value, log_joint, share, no_chance):
     """Return the mixtures of other sizes that the points do not exclude.
 
     The result maps the number of clusters to the mixture and the number of standard
     errors by which its evidence is lower than that of `best`. `value`: a function that
     returns the evidence of a mixture; `log_joint`: one that returns the log density of
     each point and its cluster; `share`: that of the log-likelihood that is evidence;
-    `solid`: whether no cluster of `best` may be noise.
+    `no_chance`: whether no cluster of `best` may be noise.
     """
     rivals, of_best = {}, None
     share = share_of_evidence(problem.n_rows, share)
@@ -97,7 +97,9 @@ def rivals_of_mixture(problem, best, mixtures, value, log_joint, share, solid):
         differences = share * (of_best - log_joint(mixture))
         behind = standard_errors_behind(gap, differences, problem.weights)
         closer = behind < rivals.get(k, (None, math.inf))[1]
-        if closer and undecided(gap, behind, k - best.n_clusters, n_features, solid):
+        if closer and undecided(
+            gap, behind, k - best.n_clusters, n_features, no_chance
+        ):
             rivals[k] = mixture, behind
     return rivals
 

@@ -42,7 +42,7 @@ _CLOSE = 30.0
 _KINDS, _FEW_CLUSTERS = 2, 4
 
 
-def find_mixture(everything, shapes, kind=None, former=None):
+def find_mixture(everything, shapes, kind=None, previous=None):
     """Return the mixture of largest evidence, on all points.
 
     Ward's tree of a subset of the points gives the approximate number of clusters. From
@@ -56,7 +56,7 @@ def find_mixture(everything, shapes, kind=None, former=None):
     shapes : tuple of str
     kind : tuple or None
         The `kind` of an earlier result, to search this kind only.
-    former : Mixture or None
+    previous : Mixture or None
         A mixture of earlier rows, to start from as well.
 
     Returns
@@ -68,8 +68,8 @@ def find_mixture(everything, shapes, kind=None, former=None):
     everything.has_axes = shapes != ("tied",)
     shape = shapes[0] if kind is None else kind[0]
     search = Search(everything, *_tree_and_size(everything, shape))
-    if former is not None and former.shape in shapes:
-        search.former = former
+    if previous is not None and previous.shape in shapes:
+        search.previous = previous
     if kind is None:
         search.fit_all_kinds(shapes)
     else:
@@ -118,7 +118,7 @@ class Search(Descents):
 
     It starts from Ward's tree in the coordinates of a shape, `tree`, whose number of
     clusters, `n_clusters`, sets the number of points and of components, `n_start`, at
-    most `most_clusters`. `former`: a mixture of earlier rows, or None.
+    most `most_clusters`. `previous`: a mixture of earlier rows, or None.
     """
 
     def __init__(self, everything, tree, n_clusters):
@@ -165,7 +165,7 @@ class Search(Descents):
             tried.append(kind)
         self.begin_with_few_columns(shapes)
         self.vary()
-        self.begin_with_former()
+        self.begin_with_previous()
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         look_within_clusters(self)
@@ -186,7 +186,7 @@ class Search(Descents):
             self.begin_with_tails(start, kind[:3])
         self.descend_from_small_clusters()
         self.polish(kind[:3])
-        self.begin_with_former()
+        self.begin_with_previous()
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         look_within_clusters(self)

@@ -19,9 +19,12 @@ from ._paco_background import (
 from ._paco_mixture import LEAST_GAIN, squared_radius
 
 # Ratio of successive variances of the groups that are searched, from the mean variance
-# of the clusters; their number, before all up to the variance of the rows are tried:
-# one wide ball may hold several groups.
-_STEP, _NARROW = 2.0, 5
+# of the clusters on.
+_STEP = 2.0
+# Number of these variances. A second search has all up to the variance of the rows, as
+# later groups may be wide. It does not replace the first, as one wide ball may hold
+# several groups.
+_N_NARROW = 5
 # Largest number of groups.
 _MOST = 20
 
@@ -49,14 +52,17 @@ def with_groups_of_background(problem, mixture):
     mean = mixture.masses @ mixture.scales / mixture.masses.sum()
     ratio = max(problem.variance_in(mixture.coordinates) / mean, 1.0)
     widest = 1 + int(math.log(ratio, _STEP))
-    starts = [
-        (balls, n)
-        for most in sorted({_NARROW, max(widest, _NARROW)})
-        for balls in [_dense_balls(problem, mixture, mean * _STEP ** np.arange(most))]
-        for n in range(len(balls[0]), 0, -1)
+    searches = [
+        _dense_balls(problem, mixture, mean * _STEP ** np.arange(n_variances))
+        for n_variances in sorted({_N_NARROW, max(widest, _N_NARROW)})
     ]
-    for (groups, variances), n in starts:
-        start = with_more(problem, mixture, groups[:n], variances[:n])
+    starts = [
+        (groups[:n], variances[:n])
+        for groups, variances in searches
+        for n in range(len(groups), 0, -1)
+    ]
+    for groups, variances in starts:
+        start = with_more(problem, mixture, groups, variances)
         more = fit_with_background(problem, start, mixture.shape, True, mixture.dof)
         more = without_chance_groups(problem, more)
         if more is None or not more.apart.all():

@@ -148,7 +148,7 @@ def slice_pairs(row, alphas, least, rng, place=0, onward=0.0, pulls=None):
     """
     row, n_pairs = row.copy(), len(row) // 2
     pulls = np.zeros(len(row)) if pulls is None else pulls
-    for _ in range(2 * _N_SLICES if n_pairs else 0):
+    for _ in range(_N_SLICES * len(row) // n_pairs if n_pairs else 0):
         i, j = rng.permutation(len(row))[: 2 * n_pairs].reshape(2, n_pairs)
         x, total = row[i], row[i] + row[j]
 
@@ -160,14 +160,14 @@ def slice_pairs(row, alphas, least, rng, place=0, onward=0.0, pulls=None):
 
         low, high = np.full(n_pairs, least), total - least
         height = log_density(x) - rng.standard_exponential(n_pairs)
-        left = high > low
-        while left.any():
-            drawn = np.where(left, rng.uniform(low, np.maximum(low, high)), x)
+        remaining = high > low
+        while remaining.any():
+            drawn = np.where(remaining, rng.uniform(low, np.maximum(low, high)), x)
             found = log_density(drawn) >= height
             below = drawn < x
             low = np.where(~found & below, drawn, low)
             high = np.where(found | below, high, drawn)
             x = np.where(found, drawn, x)
-            left &= ~found & (high > low)
+            remaining &= ~found & (high > low)
         row[i], row[j] = x, total - x
     return row

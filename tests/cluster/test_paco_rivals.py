@@ -215,5 +215,5 @@ def test_more_clusters_are_excluded_by_strong_evidence():
     assert undecided(gap=5.9, behind=1.9, n_more=1, n_features=4)
     assert undecided(gap=5.9, behind=1.9, n_more=2, n_features=2)
     assert undecided(gap=50, behind=1.9, n_more=-1, n_features=2)
-    assert not undecided(gap=50, behind=1.9, n_more=-1, n_features=2, solid=True)
-    assert undecided(gap=4.9, behind=1.9, n_more=-1, n_features=2, solid=True)
+    assert not undecided(gap=50, behind=1.9, n_more=-1, n_features=2, no_chance=True)
+    assert undecided(gap=4.9, behind=1.9, n_more=-1, n_features=2, no_chance=True)

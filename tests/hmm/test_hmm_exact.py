@@ -240,3 +240,28 @@ def test_transitions_given_states(firsts, min_transition):
     error = np.sqrt(batches.var(axis=0, ddof=1) / 50 + spread**2)
     scores = (batches.mean(axis=0) - expected) / error
     assert np.abs(scores).max() < largest_score(18, FALSE_ALARM, n_batches=50)
+
+
+@pytest.mark.parametrize(("n_states", "onward"), [(3, 0.0), (4, 6.0), (5, 6.0)])
+def test_slices_of_several_pairs_keep_the_law(n_states, onward):
+    """Against importance sampling: even and odd numbers of entries, with pulls."""
+    rng, least, place = np.random.default_rng(n_states), 0.03, 1
+    alphas = np.linspace(0.6, 5.0, n_states)
+    pulls = np.linspace(0.0, 4.0, n_states)
+    share = 1 - n_states * least
+    grid = least + share * rng.dirichlet(np.ones(n_states), 100_000)
+    logs = ((alphas - 1) * np.log(grid)).sum(axis=1) - grid @ pulls
+    logs += onward * np.log1p(-grid[:, place])
+    weights = np.exp(logs - logs.max())
+    expected = weights @ grid / weights.sum()
+    errors = weights**2 @ (grid - expected) ** 2 / weights.sum() ** 2
+    row, draws = np.full(n_states, 1 / n_states), []
+    for _ in range(1000):
+        row = _transitions.slice_pairs(row, alphas, least, rng, place, onward, pulls)
+        draws.append(row)
+    batches = np.array(draws).reshape(40, 25, n_states).mean(axis=1)
+    errors += batches.var(axis=0, ddof=1) / 40
+    scores = (batches.mean(axis=0) - expected) / np.sqrt(errors)
+    # Student's with 39 degrees of freedom, of `n_states` entries
+    least_pvalue = n_states * 2 * stats.t.sf(np.abs(scores).max(), 39)
+    assert least_pvalue > FALSE_ALARM
