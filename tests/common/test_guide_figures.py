@@ -367,8 +367,8 @@ QUOTED = {
             "mixture_r_tables",
             "Summary",
             "in {161}. The median gain over BIC's is {1.377} nats a row, in {1.60} "
-            "times the time ({1.39} with full covariances only). In {3} it is more than "
-            "0.02 nats below",
+            "times the time ({1.39} with full covariances only). In {3} it is more "
+            "than 0.02 nats below",
             [
                 '"auto" > above both others',
                 '"auto" > median gain over BIC\'s, nats a row',
