@@ -91,8 +91,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         the fit warns, and from 512 on if their weight is below 1e-6 and they are
         further behind than at half as many rows, by more than a tenth. For methods
         other than "ngvi" it is 0. Use 0 for a linear model, or if time matters more
-        than the loss: while the Fourier features are kept, a row alone takes 1.3 to 1.6
-        times as long, a block of rows 2.4 to 3.5 times.
+        than the loss: while the Fourier features are kept, a row alone takes 1.3 to 1.5
+        times as long, a block of rows 2.4 to 3.4 times.
     random_state : int, RandomState instance or None, default=None
         Seed of the random Fourier features. Pass an int for results that can be
         reproduced, unless ``n_fourier=0``.
