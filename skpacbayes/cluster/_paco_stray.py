@@ -56,6 +56,8 @@ def with_groups_of_background(problem, mixture):
         _dense_balls(problem, mixture, mean * _STEP ** np.arange(n_variances))
         for n_variances in sorted({_N_NARROW, max(widest, _N_NARROW)})
     ]
+    if len(searches) > 1 and _are_equal(*searches):
+        searches.pop()
     starts = [
         (groups[:n], variances[:n])
         for groups, variances in searches
@@ -71,6 +73,13 @@ def with_groups_of_background(problem, mixture):
         if several and more.evidence_of(share=1.0) > least:
             best, least = more, more.evidence_of(share=1.0)
     return best
+
+
+def _are_equal(search, other):
+    """Return whether two searches found the same balls, of the same variances."""
+    (balls, variances), (other_balls, other_variances) = search, other
+    same = variances == other_variances
+    return same and all(map(np.array_equal, balls, other_balls))
 
 
 def _dense_balls(problem, mixture, variances):

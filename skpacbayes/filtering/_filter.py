@@ -469,7 +469,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         .. [1] H.-D. Dau and N. Chopin, "On backward smoothing algorithms", Annals of
            Statistics 51, 2023.
         """
-        check_count("n_trajectories", n_trajectories)
+        n_trajectories = check_count("n_trajectories", n_trajectories)
         run, rows = zip(*self._run(X, inputs, random_state), strict=True)
         generator = self._continued(random_state)
         return trajectories(run, rows, self._called_model(), n_trajectories, generator)
@@ -512,7 +512,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             `observation` and needs it.
         """
         check_is_fitted(self)
-        check_count("h", h)
+        h = check_count("h", h)
         if of not in ("observations", "states"):
             raise ValueError(f'of should be "observations" or "states", got {of!r}.')
         levels = as_levels(quantiles, ends=True)
@@ -553,7 +553,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         log_likelihoods : ndarray of shape (n_timesteps,)
             Log densities; 0 for a missing row, NaN for the first ``horizon - 1`` rows.
         """
-        check_count("horizon", horizon)
+        horizon = check_count("horizon", horizon)
         run = self._run(X, inputs, random_state)
         if horizon == 1:
             return np.array([step.evidence for step, _ in run])

@@ -326,7 +326,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
             As in `ClusteredParticleFilter.forecast`.
         """
         check_is_fitted(self)
-        check_count("h", h)
+        h = check_count("h", h)
         levels = as_levels(quantiles, ends=True)
         generator, seeds = self._answering(random_state)
         counts = generator.multinomial(N_FUTURES, self.weights_)

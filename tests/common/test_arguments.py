@@ -120,7 +120,8 @@ COUNTS |= {"n_steps": 100, "n_tokens": 100, "n_trajectories": 100}
 )
 def test_a_count_may_be_an_integer_of_eight_bits(name):
     """Its sum with another number above 127 would overflow, in silence in arrays."""
-    values = {"X": X, "y": X, "grid": X[:3, :1], "random_state": 0}
+    many = np.resize(X, (150, X.shape[1]))
+    values = {"X": many, "y": many, "grid": X[:3, :1], "random_state": 0}
     for method, parameters in METHODS[name].items():
         for count in COUNTS.keys() & parameters if method != "to_arviz" else ():
             given = {key: values[key] for key in parameters if key in values}
