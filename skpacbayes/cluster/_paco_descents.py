@@ -91,10 +91,16 @@ class Descents(Candidates):
     def begin_with_previous(self):
         """Start from the mixture of earlier rows, without the clusters that left.
 
-        Mergers may lose a cluster that was known before.
+        Mergers may lose a cluster that was known before. A kind that is not searched
+        now does not describe the rows well, and a likelihood without bound would grow
+        from search to search.
         """
-        if self.previous is not None:
-            self.keep(self.problem.surviving(self.previous, *self.previous.kind))
+        previous = self.previous
+        if previous is None or not self.solutions.get(previous.kind):
+            return
+        mixture = self.problem.surviving(previous, *previous.kind)
+        if mixture is not None and mixture.likelihood_is_bounded:
+            self.keep(mixture)
 
     def begin_with_tails(self, start, kind):
         """Start a normal kind from mixtures with Student tails too, as in `vary`.
