@@ -155,7 +155,8 @@ def learn_row(population, target, series, n_moves, generator):
         Draws that have learnt all rows.
     """
     draws = _moved_on(population, target, series, generator)
-    log_weights, exponent = population.log_weights, 0.0
+    # A copy: arrays of a memory map are read-only, and a kernel would be compiled.
+    log_weights, exponent = population.log_weights.copy(), 0.0
     while True:
         before = exponent
         exponent = next_exponent(log_weights, draws.gains, before)

@@ -173,6 +173,17 @@ class LabelStream(LogProbabilitiesMixin):
                 f"{len(classes)} class"
             )
         self.classes_ = classes
+        self._set_codes()
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        # Arrays of a memory map are read-only: a kernel would be compiled for them.
+        if hasattr(self, "_class_codes"):
+            self._set_codes()
+
+    def _set_codes(self):
+        """Set the codes of the classes."""
+        classes = self.classes_
         codes = np.array([-1.0, 1.0]) if len(classes) == 2 else np.arange(len(classes))
         self._class_codes = codes.astype(float)
         self._code_of = {}
