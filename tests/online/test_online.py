@@ -967,6 +967,7 @@ def test_aggregation_keeps_its_promise(temperature):
     assert_allclose(model.weights_.sum(), 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*twice")
 @pytest.mark.parametrize("estimator", [OnlineVIRegressor, OnlineVIClassifier])
 def test_the_certificate_refuses_other_rows_than_were_learnt(estimator):
     X, y = linear(60)
@@ -982,6 +983,45 @@ def test_the_certificate_refuses_other_rows_than_were_learnt(estimator):
     if more:
         with pytest.raises(ValueError, match="not in classes"):
             model.certificate(X, np.where(y == "a", "a", "c"))
+    twice = clone(model).fit(np.tile(X, (2, 1)), np.tile(y, 2))  # rows that return
+    assert twice.certificate(np.tile(X, (2, 1)), np.tile(y, 2)).bound > bound
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight", "ignore:The steps of")
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("method", ["ngvi", "sva", "svb"])
+@pytest.mark.parametrize("estimator", [OnlineVIRegressor, OnlineVIClassifier])
+def test_the_certificate_of_a_weighted_stream_is_for_its_weights(
+    estimator, method, standardize
+):
+    """Any weights give losses w l, convex as l, and their gradients.
+
+    So the theorems hold for the weighted sum of the losses. Other weights are refused
+    where they are needed; scikit-learn's default, no weights, is one of them.
+    """
+    X, y = linear(80)
+    y = y > 0 if estimator is OnlineVIClassifier else y
+    weights = np.random.default_rng(0).exponential(size=80)
+    weights[::5] = 0.0
+    options = {
+        "ngvi": {},
+        "sva": {"learning_rate": 1e-3},
+        "svb": {"learning_rate": "invsqrt", "mean_bound": 20.0, "scale_bound": 1.0},
+    }[method]
+    model = estimator(method, standardize=standardize, random_state=0, **options)
+    model.fit(X, y, sample_weight=weights)
+    certificate = model.certificate(X, y, sample_weight=weights)
+    assert certificate.observed == model.cumulative_loss_ <= certificate.bound
+    some = weights > 0
+    own = model.certificate(X[some], y[some], weights[some])
+    assert own.bound == certificate.bound
+    if method == "ngvi":
+        assert model.certificate().bound == certificate.bound
+        return
+    for other in (None, np.where(some, weights[::-1] + 0.1, 0.0), 2.0 * weights):
+        given = (X[some], y[some]) if other is None else (X, y, other)
+        with pytest.raises(ValueError, match="with their weights"):
+            model.certificate(*given)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -998,6 +1038,7 @@ def test_rounding_does_not_break_the_bound_of_an_aggregate(scale, shift, seed):
         assert model.certificate().verdict.startswith("The bound holds")
 
 
+@pytest.mark.filterwarnings("ignore:The steps of")
 def test_no_certificate_without_a_theorem():
     X, y = linear(30)
     for model in (
