@@ -17,7 +17,7 @@ from .._stream import StreamingEstimator, has_doubled, partial_fit_context
 from ._bounded_series import BoundedSeriesEstimator
 from ._cloud import moments, small_is_zero, warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
-from ._forecast import summarised
+from ._forecast import forecast_shaped, summarised
 from ._generators import continued, seeded
 from ._priors import Priors, check_priors
 from ._resampling import draw, one_cell
@@ -330,14 +330,16 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
         levels = as_levels(quantiles, ends=True)
         generator, seeds = self._answering(random_state)
         counts = generator.multinomial(N_FUTURES, self.weights_)
-        samples = []
+        filters, stop = self._population.filters, 0
+        samples = forecast_shaped(filters[0], h, of, N_FUTURES)
         for i in np.flatnonzero(counts):
-            ahead = self._population.filters[i].forecast(
+            ahead = filters[i].forecast(
                 h, of=of, quantiles=quantiles, inputs=inputs, random_state=seeds[i]
             )
             some = generator.integers(len(ahead.samples), size=counts[i])
-            samples.append(ahead.samples[some])
-        return summarised(np.concatenate(samples), levels)
+            start, stop = stop, stop + counts[i]
+            samples[start:stop] = ahead.samples[some]
+        return summarised(samples, levels)
 
     def log_likelihoods(self, X, *, inputs=None, random_state=None):
         """Return the log density of each row given the rows before it.

@@ -12,7 +12,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from .._arguments import as_levels
+from .._arguments import as_levels, check_count
 from .._arviz import ChainDraws, inference_data
 from .._base import as_fitted, fit_context, warn_user
 from .._chains import in_threads
@@ -499,7 +499,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             Draws from the kernel density; the last axis exists if y had two dimensions.
         """
         check_is_fitted(self)
-        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        n_samples = check_count("n_samples", n_samples)
         rng = self._generator_of(random_state)
         seeds = rng.integers(2**63, size=_num_samples(X))
 

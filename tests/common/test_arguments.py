@@ -2,6 +2,7 @@
 
 import datetime
 import inspect
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +15,11 @@ from sklearn.utils._param_validation import InvalidParameterError
 from states import changes, state_of
 
 from skpacbayes import PACOClusterer
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 NAN = float("nan")
 BAD = {
@@ -130,6 +136,41 @@ def test_a_count_may_be_an_integer_of_eight_bits(name):
                 for number in (np.int8(COUNTS[count]), COUNTS[count])
             )
             assert not changes(state_of(ours), state_of(expected)), method
+
+
+ALLOCATED = {"h", "n_samples", "n_steps", "n_trajectories"}  # an answer's axes
+
+
+@pytest.mark.skipif(resource is None, reason="no limit of the memory of a process")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [n for n in ESTIMATORS if ARGUMENTS[n] & ALLOCATED])
+def test_an_answer_larger_than_the_memory_is_refused_before_it_is_computed(name):
+    """Whose shape or argument the error gives; nothing is drawn from the generator.
+
+    The limit of the addresses makes the test safe: without it, some systems give the
+    memory of 10^9 numbers, and end the process when they are written.
+    """
+    model = fitted(name)
+    values = {"X": X, "y": X[:, 0], "grid": X[:3, :1]}
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    for method, parameters in METHODS[name].items():
+        given = {key: values[key] for key in parameters if key in values}
+        counts = ALLOCATED & parameters.keys() if method != "to_arviz" else ()
+        for count in counts:
+            getattr(model, method)(**given, **{count: 2})  # compiles, imports, caches
+            before = state_of(model)
+            for number in (10**9, 10**12, 10**30):
+                resource.setrlimit(resource.RLIMIT_AS, (7 * 10**9, limits[1]))
+                began = time.process_time()
+                try:
+                    with pytest.raises((MemoryError, ValueError)) as refusal:
+                        getattr(model, method)(**given, **{count: number})
+                finally:
+                    resource.setrlimit(resource.RLIMIT_AS, limits)
+                assert time.process_time() - began < 1.0
+                said = f"{count}=1" if number > 2**48 else str(number)
+                assert said in str(refusal.value)
+                assert not changes(before, state_of(model))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -7,6 +7,7 @@ import itertools
 import math
 import pickle
 import re
+from decimal import Decimal
 
 import numba
 import numpy as np
@@ -25,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 from sklearn.utils._param_validation import InvalidParameterError
-from states import assert_same_state, state_of
+from states import assert_same_state, changes, state_of
 
 from skpacbayes import (
     EWARegressor,
@@ -1104,6 +1105,31 @@ def test_a_stream_takes_the_classes_that_fit_takes(kind, classes):
 
 
 @pytest.mark.parametrize("kind", [OnlineVIClassifier, OnlineVIMLPClassifier])
+@pytest.mark.parametrize("count", [1, 2, 20])
+def test_a_stream_takes_the_labels_that_fit_takes(kind, count):
+    """Whatever the classes: 1 equals True, 1.0, Decimal(1), 1 + 0j and one second."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for classes in ([0, 1], [0.0, 1.0], [False, True]):
+        begun = kind(random_state=0).partial_fit(X, [*classes] * 10, classes=classes)
+        for form in (int, bool, float, np.int8, Decimal, complex, "m8[s]", "M8[s]"):
+            plain = np.array([0, 1] * 10)
+            labels = np.array([form(int(v)) for v in plain]) if callable(form) else None
+            labels = plain.astype(form) if labels is None else labels
+            for y in (labels, labels.astype(object), plain.astype(float).astype("O")):
+                takes, before = True, state_of(begun)
+                try:
+                    kind(random_state=0).fit(X, y)
+                except (TypeError, ValueError):
+                    takes = False
+                if takes and y.dtype.kind not in "mM":
+                    clone(begun).partial_fit(X[:count], y[:count], classes=classes)
+                    continue
+                with pytest.raises(ValueError, match=r"label|Complex"):
+                    begun.partial_fit(X[:count], y[:count])
+                assert not changes(before, state_of(begun))
+
+
+@pytest.mark.parametrize("kind", [OnlineVIClassifier, OnlineVIMLPClassifier])
 def test_classes_may_be_a_set(kind):
     """As `set(y)` is, of which NumPy makes one object; other objects are refused."""
     X, counts = np.ones((1, 2)), {"b": 3, "a": 5}
@@ -1111,7 +1137,7 @@ def test_classes_may_be_a_set(kind):
         model = kind(random_state=0).partial_fit(X, ["a"], classes=classes)
         model.partial_fit(X, ["b"], classes=classes)
         assert model.classes_.tolist() == ["a", "b"]
-    for wrong in counts, iter(counts), "a":
+    for wrong in counts, iter(counts), "a", [["a", "b"]], [["a"], ["b"]]:
         with pytest.raises(ValueError, match="classes should be a list of labels, got"):
             kind(random_state=0).partial_fit(X, ["a"], classes=wrong)
 
