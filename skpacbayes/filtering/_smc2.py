@@ -31,6 +31,7 @@ from ._smc2_population import (
     Target,
     learn_row,
 )
+from ._step import LEAST_LOG_LIKELIHOOD, warn_of_rounding
 
 N_FUTURES = 2000  # number of simulated paths of a forecast
 
@@ -471,7 +472,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
             priors = self._learnt_priors
             population, seen = self._population, len(self._series.X)
             series = self._series.followed_by(X, inputs)
-        n_noisy = population.n_noisy
+        n_noisy, before = population.n_noisy, population.log_evidence
         target, n_rows = Target(self.estimator, priors), seen
         with _silent_underflow():
             for step in steps(X):
@@ -489,6 +490,8 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
                 "hardly move. Try more particles, or a model that fits better.",
                 ConvergenceWarning,
             )
+        if population.log_evidence - before < LEAST_LOG_LIKELIHOOD:
+            warn_of_rounding(f"rows {seen} to {n_rows - 1}", "each prior")
         self._population, self._series = population, series.rows(0, n_rows).copied()
         self._random_state = generator.bit_generator.state
         self._learnt_priors = priors  # `self.priors` may be changed after the fit
