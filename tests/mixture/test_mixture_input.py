@@ -345,7 +345,9 @@ def test_parameters_that_contradict_each_other(parameters, message):
 def test_numbers_of_draws_that_are_no_counts():
     with pytest.raises(ValueError, match="n_samples=0 should be an integer"):
         TemperedVBGaussianMixture(2).fit(COUNTS).sample(0)
-    with pytest.raises(ValueError, match="n_tokens must be an integer >= 0, got -1"):
+    with pytest.raises(
+        ValueError, match="n_tokens=-1 should be an integer of at least 0"
+    ):
         TemperedVBMultinomialMixture(2).fit(COUNTS).sample(1, n_tokens=-1)
 
 
