@@ -378,9 +378,11 @@ class OnlineLinearModel(OnlineEstimator):
             temperature = 0.5 if self.loss == "squared_error" else 1.0
         state.aggregate_temperature = temperature
         # Exact posteriors that forget nothing do not extrapolate: they rarely need it.
+        # With several priors one far prediction would cost a wide one its weight.
         exact = state.full and self.forgetting == 0.0 and self.loss == "squared_error"
         if state.n_experts > 1 and self._regression():
-            state.within_range = BY_LOSSES if exact else WITHIN
+            single = np.count_nonzero(~state.curved) <= 1
+            state.within_range = BY_LOSSES if exact and single else WITHIN
         state.lowest_target = math.inf
         state.highest_target = -math.inf
 

@@ -116,17 +116,17 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         about as flexible as a kernel machine. "auto" averages the predictions of the
         linear model, which is that of 0, and of a model with 120 Fourier features and a
         full covariance, or with 240 and a diagonal one, by exponential weights. The
-        latter is dropped, and predictions are from then on those of 0 (with `clip`, or
-        several prior scales, nearly), when the number of rows is a power of two: from
-        64 on if rows are sorted by target, and from 2048 on if its weight is below 1e-6
-        and it is further behind than at half as many rows, by more than a tenth. "auto"
-        is 0 for methods other than "ngvi"; for more than 280 features where
-        ``covariance="auto"`` is full; and with a full covariance for a rate of
-        `forgetting` of 1/120 or more, which leaves fewer rows than Fourier features;
-        there, with ``forgetting="auto"``, they are used with the rates 0 and 0.003. Use
-        0 if you need coefficients only, or if time matters more than the loss. With
-        linear models alone and without `forgetting`, a warning is given if a smooth
-        function of the features predicts a quarter of the squared error.
+        latter is dropped, and predictions are from then on those of 0 (with `clip`,
+        nearly), when the number of rows is a power of two: from 64 on if rows are
+        sorted by target, and from 2048 on if its weight is below 1e-6 and it is further
+        behind than at half as many rows, by more than a tenth. "auto" is 0 for methods
+        other than "ngvi"; for more than 280 features where ``covariance="auto"`` is
+        full; and with a full covariance for a rate of `forgetting` of 1/120 or more,
+        which leaves fewer rows than Fourier features; there, with
+        ``forgetting="auto"``, they are used with the rates 0 and 0.003. Use 0 if you
+        need coefficients only, or if time matters more than the loss. With linear
+        models alone and without `forgetting`, a warning is given if a smooth function
+        of the features predicts a quarter of the squared error.
     random_state : int, RandomState instance or None, default=None
         Seed of the random Fourier features. Pass an int for predictions that can be
         reproduced, unless ``n_fourier=0``.
@@ -204,16 +204,17 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
     The covariance is kept positive definite by adding a bound on the rounding error to
     its diagonal at each row.
 
-    Several models that forget nothing, with the squared loss and a full covariance,
-    keep a share of each prediction within the range of the targets so far: that share
-    is clipped, the remainder is not. The share ``1 / (1 + exp(b D) 200 / n)`` after `n`
-    rows follows the losses: `D` is the loss of the average of clipped predictions minus
-    that of the average of the others, and `b` is the inverse temperature, if the noise
-    is estimated one over twice the mean loss, where later rows count more. So capped
-    targets limit the predictions, and a line with little noise does not. The
-    certificate holds as it is, as the models' losses are those of these predictions,
-    and standard deviations include what was clipped. Other averages of models always
-    clip; a single model does not.
+    With the squared loss, a full covariance, one prior scale and no forgetting, the
+    average of the linear model and that with Fourier features keeps a share of each
+    prediction within the range of the targets so far: that share is clipped, the
+    remainder is not. The share ``1 / (1 + exp(b D) 200 / n)`` after `n` rows follows
+    the losses: `D` is the loss of the average of clipped predictions minus that of the
+    average of the others, and `b` is the inverse temperature, or, if the noise is
+    estimated, one over twice the mean loss, to which later rows contribute more. So
+    capped targets limit the predictions, and those of a line with little noise do not.
+    The certificate is that of the models with these predictions, and standard
+    deviations include what was clipped. Other averages always clip; a single model does
+    not.
 
     With a diagonal covariance each row is standardised by moments that include the row
     itself, in ``cumulative_loss_`` and in `predict`, which does not change the moments.

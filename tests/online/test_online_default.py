@@ -70,8 +70,6 @@ def test_on_a_line_it_becomes_the_linear_model(options, scale, shift):
     assert not whole._state.phases.size
     if "clip" in options:  # which is in units of running moments then
         assert_allclose(whole.predict(X), linear.predict(X), atol=0.1)
-    elif "prior_scale" in options:  # whose range has other weights
-        assert_allclose(whole.predict(X), linear.predict(X), atol=1e-3)
     else:
         assert np.array_equal(whole.predict(X), linear.predict(X))
         assert np.array_equal(whole.coef_std_, linear.coef_std_)
@@ -252,9 +250,8 @@ def losses_of(X, y):
     ]
 
 
-@pytest.mark.parametrize("d", [8, 20])
+@pytest.mark.parametrize("d", [3, 8])
 def test_losses_tell_that_predictions_are_within_the_range(d):
-    """With 20 features several scales of the prior are averaged."""
     for seed in range(3):
         own, within, anywhere = losses_of(*capped(1500, d, seed))
         assert within < 0.97 * anywhere
@@ -264,7 +261,7 @@ def test_losses_tell_that_predictions_are_within_the_range(d):
 @pytest.mark.filterwarnings("ignore:The rows are nearly sorted")  # a trend is
 @pytest.mark.filterwarnings("ignore:The features are")
 @pytest.mark.parametrize("trend", [0.0, 3.0])
-@pytest.mark.parametrize("d", [3, 8, 20])
+@pytest.mark.parametrize("d", [3, 8, 16])
 def test_losses_tell_that_a_line_with_little_noise_exceeds_the_range(d, trend):
     for seed in range(3):
         rng = np.random.default_rng(seed)
