@@ -35,7 +35,7 @@ SHARES = 1.0, 100.0, 1e4, 1e6  # sums of shares: per cent, per ten thousand, per
 OVERCOUNTED = 1.5  # inflation from which there is a warning
 
 
-def warn_of_atoms(fit, X, weight, names):
+def warn_of_atoms(fit, X, weight, names, chose_number=False):
     """Warn of a column with repeated values, for which a density is not meaningful.
 
     Either a tenth of all rows have the value and other values are much rarer, or
@@ -47,6 +47,9 @@ def warn_of_atoms(fit, X, weight, names):
     X, weight : rows and weights
     names : sequence of str
         Names of the columns; empty if there are none.
+    chose_number : bool, default=False
+        Whether the number of components was chosen: it depends on the values that
+        the starts find.
 
     Returns
     -------
@@ -73,9 +76,11 @@ def warn_of_atoms(fit, X, weight, names):
     text = ", ".join(found[:NAMED])
     text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
     missing = "replace it by NaN if it stands for a missing value, "
+    number = ", so that another random_state may choose another number of them"
+    number *= chose_number
     warn_user(
         f"{text[:1].upper()}{text[1:]}: the density and elbo_ mean little there, "
-        "and components may form on the value. You may "
+        f"and components may form on the value{number}. You may "
         f"{missing if fit.mixture.family.allows_missing else ''}leave the column out, "
         "add noise of the width of its unit, describe it by a family of discrete "
         "values in TemperedVBMixture, or give there NaN for the value and a column of "

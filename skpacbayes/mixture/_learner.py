@@ -235,7 +235,7 @@ class Learner:
     def warn_of_values(self, fit, X, weight):
         """Warn of values that many rows share; return whether there are any."""
         return self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
-            fit, X, weight, self.names
+            fit, X, weight, self.names, self.chooses
         )
 
     def warn_of_sentinels(self, mixture, X):

@@ -563,15 +563,15 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Returns
         -------
         mean : ndarray of shape (n_samples,)
-            Means of the regressions, weighted by the probabilities of the components
-            given the inputs.
+            Means of the regressions, weighted by the predictive probabilities of the
+            components given the inputs: the mean of the density of `score_samples`.
         std : ndarray of shape (n_samples,)
             Predictive standard deviations, only if `return_std`.
         """
         answer, X = self._answer(), self._check_rows(X).copy()
         line, posterior, columns = regression_of(*answer.usual, X.shape[1])
         X[:, columns[-1]] = np.nan
-        shares = answer.responsibilities(X)
+        shares = answer.predictive_shares(X)
         means, variances = line.predicted(posterior, X[:, columns])
         mean = (shares * means).sum(axis=1)
         if not return_std:
