@@ -61,10 +61,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         1 gives the standard variational posterior. "auto" chooses from 0.9, 0.45,
         0.225, 0.1125 and 0.05625 by the log density of held-out rows, in five folds of
         blocks of consecutive rows (equal rows of real numbers are in one fold). Values
-        other than 0.9 must gain more than a standard error. For overdispersed counts
-        within rows, such as words in texts, all values are first divided by the
-        overdispersion. In a stream it is chosen on the first rows. A fit takes two to
-        three times as long.
+        other than 0.9 must gain more than a standard error. All values are first
+        divided by the number of copies of each row, if nearly all rows are copies, and
+        by the overdispersion of counts within rows, such as words in texts. In a stream
+        it is chosen on the first rows. A fit takes two to three times as long.
     max_components : int, default=20
         Largest number of components that "auto" tries; numbers far above those that
         turn out well are left out.
