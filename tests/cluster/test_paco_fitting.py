@@ -224,13 +224,15 @@ def test_whether_the_likelihood_of_student_clusters_is_bounded(n_rows, own):
     assert grows == (n_rows < 5)
 
 
-def test_a_previous_mixture_of_a_kind_that_is_not_searched_is_no_start():
+def test_a_previous_mixture_of_a_kind_that_is_not_promising_is_no_start():
+    """Unless a search is of one kind, which may be that of another number."""
     problem = problem_of(POINTS)
-    normal = "round", False, math.inf
+    normal, own = ("round", False, math.inf), ("round", True, math.inf)
     found = find_mixture(problem, ("round",), (*normal, False, False)).mixture
-    for own in (False, True):
+    for all_kinds in (False, True):
         search = Search(problem, Tree(problem, "round"), 2)
         search.keep(problem.fit(found, *normal, 5))
-        search.previous = problem.fit(found, "round", own, math.inf, 5)
-        search.begin_with_previous()
-        assert [one.kind for one in search.mixtures] == [normal]
+        search.previous = problem.fit(found, *own, 5)
+        search.begin_with_previous(all_kinds)
+        kinds = {one.kind for one in search.mixtures}
+        assert kinds == ({normal} if all_kinds else {normal, own})
