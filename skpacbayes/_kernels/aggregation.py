@@ -12,12 +12,8 @@ from .state import KernelState, named
 SQUARED, ABSOLUTE, HINGE, LOG, COUNTS = range(5)
 FIXED, ANYTIME, NOISE = range(3)
 
-# Whether experts predict within the range of the targets so far: not at all, always, or
-# as far as the losses tell, see `share_within`.
-ANYWHERE, WITHIN, BY_LOSSES = range(3)
-
 # Entries of `totals`.
-N_TOTALS = 17
+N_TOTALS = 14
 (
     WEIGHT,  # sum of the weights of the rows
     STEPS,  # rows of positive weight
@@ -28,22 +24,16 @@ N_TOTALS = 17
     RATE,  # inverse temperature of the last row
     KIND,
     TEMPERATURE,
-    IN_RANGE,  # ANYWHERE, WITHIN or BY_LOSSES
+    IN_RANGE,  # whether experts predict within the range of the targets so far
     LOWEST_TARGET,
     HIGHEST_TARGET,
     FIRST,  # least loss of an expert on row 1, where the rate depends on the losses:
     FIRST_WEIGHT,  # it and its weight are left out there, as learners predict 0
-    EXCESS,  # loss of the aggregate within the range, minus that of the one without
-    LATE_LOSS,  # mean loss of the aggregate, to which row i contributes i - 1 times
-    LATE_WEIGHT,  # sum of the weights of the rows, row i that many times
 ) = range(N_TOTALS)
 SMALLEST = 1e-300  # least positive loss, whose inverse is finite, and least weight
 LARGEST_EXCESS = -math.log(SMALLEST)
 # Log of the largest rate, about that of the largest number learnt.
 HIGHEST_SCORE = 345.0
-# Rows until predictions within the range are as likely to be better as those without.
-# With few rows, targets of a line exceed the range in most directions.
-ROWS_OF_RANGE = 200.0
 
 
 class Aggregation:
@@ -336,53 +326,17 @@ def count_losses(suffered, gap, own, weight, losses, totals):
 
 
 @part
-def share_within(totals):
-    """Return the share in the experts' predictions of those kept within the range.
-
-    By losses, it is an exponential weight of the aggregate of predictions that are kept
-    within the range, against the aggregate of those that are not, with prior odds that
-    grow with the rows. Where the noise is estimated, the rate is that of the mean loss,
-    in which later rows count more: with little noise, the first ones would dominate.
-    """
-    if totals[IN_RANGE] != BY_LOSSES:
-        return totals[IN_RANGE]
-    rate = totals[TEMPERATURE]
-    if totals[KIND] != FIXED:
-        rate = rate / totals[LATE_LOSS] if totals[LATE_LOSS] > SMALLEST else 0.0
-    score = rate * totals[EXCESS] if rate > 0.0 else 0.0
-    score -= math.log(max(totals[STEPS], 1.0) / ROWS_OF_RANGE)
-    return 1.0 / (1.0 + math.exp(score)) if score < LARGEST_EXCESS else 0.0
-
-
-@part
-def move_within(value, low, high, share):
-    """Return a prediction, of which a share is clipped to the range."""
-    kept = value if value > low else low
-    kept = kept if kept < high else high
-    return kept if share == 1.0 else value + share * (kept - value)
-
-
-@part
-def _limit(loss, target, weight, predictions, i, shares, totals):
-    """Move predictions of row i into the range of the targets before it.
+def _keep_in_range(loss, target, predictions, i, totals):
+    """Clip predictions of row i to the range of the targets before it.
 
     The range of scores of counts has no lower end; its upper end is the log of the
-    largest count plus 1. By losses, also counts the losses of the squared error.
+    largest count plus 1.
     """
     low, high = totals[LOWEST_TARGET], totals[HIGHEST_TARGET]
     if low <= high:  # before the first row there is no range
-        share, free, kept = share_within(totals), 0.0, 0.0
         for k in range(predictions.shape[0]):
-            value = predictions[k, i]
-            free += shares[k] * value
-            kept += shares[k] * move_within(value, low, high, 1.0)
-            predictions[k, i] = move_within(value, low, high, share)
-        if totals[IN_RANGE] == BY_LOSSES:
-            totals[EXCESS] += weight * (free - kept) * (2.0 * target - kept - free)
-            error, late = target - free - share * (kept - free), weight * totals[STEPS]
-            totals[LATE_WEIGHT] += late
-            late /= totals[LATE_WEIGHT]
-            totals[LATE_LOSS] += late * (error * error - totals[LATE_LOSS])
+            value = predictions[k, i] if predictions[k, i] > low else low
+            predictions[k, i] = value if value < high else high
     if loss == COUNTS:
         low, target = -math.inf, math.log1p(target)
     totals[LOWEST_TARGET] = target if target < low else low
@@ -418,9 +372,9 @@ def aggregate(
         if weight == 0.0:
             continue
         target = target_of(y[i], output)
+        if totals[IN_RANGE] == 1.0:
+            _keep_in_range(loss, target, predictions, i, totals)
         weigh_next(losses, totals, shares)
-        if totals[IN_RANGE] > 0.0:
-            _limit(loss, target, weight, predictions, i, shares, totals)
         prediction, mean = 0.0, 0.0
         for k in range(n_experts):
             prediction += shares[k] * predictions[k, i]

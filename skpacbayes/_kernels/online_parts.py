@@ -11,13 +11,7 @@ import math
 import numpy as np
 
 from . import kernel, part
-from .aggregation import (
-    HIGHEST_TARGET,
-    LOWEST_TARGET,
-    move_within,
-    share_within,
-    weigh,
-)
+from .aggregation import HIGHEST_TARGET, IN_RANGE, LOWEST_TARGET, weigh
 from .online_state import (
     AVERAGE,
     AVERAGING,
@@ -367,17 +361,18 @@ def weigh_scores(z, models, numbers, stream, losses, totals, output, shares, sco
     """
     n_experts = scores.shape[0]
     shares[0] = 1.0
-    own, within = output if totals.shape[0] > 1 else 0, 0.0
-    low, high = totals[own, LOWEST_TARGET], totals[own, HIGHEST_TARGET]
+    own = output if totals.shape[0] > 1 else 0
     if losses is not None:
         weigh(losses[own], totals[own], shares)
-        within = share_within(totals[own]) if low <= high else 0.0
     mean = 0.0
     for e in range(n_experts):
         k = output * n_experts + e
         score = score_of(z, models[k], numbers[k], stream)
-        if within > 0.0:
-            score = move_within(score, low, high, within)
+        if losses is not None:
+            low, high = totals[own, LOWEST_TARGET], totals[own, HIGHEST_TARGET]
+            if totals[own, IN_RANGE] == 1.0 and low <= high:
+                score = score if score > low else low
+                score = score if score < high else high
         scores[e] = score
         mean += shares[e] * score
     return mean

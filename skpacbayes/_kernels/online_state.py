@@ -419,7 +419,7 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         state.choose_clipping()
         state.losses[:], state.totals[:] = self.losses[:, kept], self.totals
         if state.n_experts == 1:  # alone, it need not be kept within the range
-            state.within_range = aggregation.ANYWHERE
+            state.within_range = 0.0
         state.dropped[:] = self.dropped if self.dropped.size else 0.0
         soft_minimum = aggregation.soft_minimum.py_func
         for k, rate in enumerate(self.totals[:, aggregation.RATE]):

@@ -10,7 +10,7 @@ from .._base import as_fitted
 from .._compat import Interval, StrOptions
 from .._kernels import online as kernels
 from .._kernels import online_state as names
-from .._kernels.aggregation import BY_LOSSES, FIXED, NOISE, WITHIN
+from .._kernels.aggregation import FIXED, NOISE
 from .._kernels.online_counts import learn_counts
 from .._kernels.online_full import learn_full
 from .._kernels.online_parts import noise_of
@@ -385,12 +385,10 @@ class OnlineLinearModel(OnlineEstimator):
             state.temperature_kind = NOISE
             temperature = 0.5 if self.loss == "squared_error" else 1.0
         state.aggregate_temperature = temperature
-        # Exact posteriors that forget nothing do not extrapolate: they rarely need it.
-        # With several priors one far prediction would cost a wide one its weight.
+        # Exact posteriors that forget nothing do not extrapolate: they need no limit.
         exact = state.full and self.forgetting == 0.0 and self.loss == "squared_error"
-        if state.n_experts > 1 and self._regression():
-            single = np.count_nonzero(~state.curved) <= 1
-            state.within_range = BY_LOSSES if exact and single else WITHIN
+        limited = not exact or np.count_nonzero(~state.curved) > 1
+        state.within_range = limited and state.n_experts > 1 and self._regression()
         state.lowest_target = math.inf
         state.highest_target = -math.inf
 

@@ -204,18 +204,6 @@ class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
     The covariance is kept positive definite by adding a bound on the rounding error to
     its diagonal at each row.
 
-    With the squared loss, a full covariance, one prior scale and no forgetting, the
-    average of the linear model and that with Fourier features keeps a share of each
-    prediction within the range of the targets so far: that share is clipped, the
-    remainder is not. The share ``1 / (1 + exp(b D) 200 / n)`` after `n` rows follows
-    the losses: `D` is the loss of the average of clipped predictions minus that of the
-    average of the others, and `b` is the inverse temperature, or, if the noise is
-    estimated, one over twice the mean loss, to which later rows contribute more. So
-    capped targets limit the predictions, and those of a line with little noise do not.
-    The certificate is that of the models with these predictions, and standard
-    deviations include what was clipped. Other averages always clip; a single model does
-    not.
-
     With a diagonal covariance each row is standardised by moments that include the row
     itself, in ``cumulative_loss_`` and in `predict`, which does not change the moments.
     A standardised feature is then at most the root of the number of rows; near the data

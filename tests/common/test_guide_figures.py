@@ -325,8 +325,8 @@ QUOTED = {
         (
             "online_intervals",
             "Intervals of 50 %",
-            "in {12} of {52} tables on which nothing was chosen, and with normal "
-            "quantiles in {26}",
+            "in {13} of {52} tables on which nothing was chosen, and with normal "
+            "quantiles in {25}",
             [
                 "confirmed, 52 tables > predict_quantiles",
                 "confirmed, 52 tables > tables",

@@ -18,7 +18,6 @@ from online_reference import (
     standardised,
 )
 from scipy.optimize import brentq
-from scipy.special import expit
 from states import assert_same_state
 from twins import twin_of
 
@@ -372,8 +371,7 @@ def test_aggregate(kernel, kind, loss):
     totals[aggregation.LARGEST] = 20.0
     totals[aggregation.KIND] = getattr(aggregation, kind)
     totals[aggregation.TEMPERATURE] = 0.3
-    within = aggregation.ANYWHERE if labels else aggregation.WITHIN
-    totals[aggregation.IN_RANGE] = within
+    totals[aggregation.IN_RANGE] = not labels
     totals[[aggregation.LOWEST_TARGET, aggregation.HIGHEST_TARGET]] = (
         math.inf,
         -math.inf,
@@ -424,79 +422,6 @@ def test_aggregate(kernel, kind, loss):
     # the bound of Theorem 1, as observed and as published, and what the rises add
     assert totals[aggregation.LOSS] <= soft_minimum(last) + gaps + rises
     assert gaps <= rates * totals[aggregation.LARGEST] ** 2 / 8
-
-
-@pytest.mark.parametrize("kind", ["FIXED", "NOISE"])
-@twin_of(aggregation.aggregate)
-def test_aggregate_within_the_range_by_losses(kernel, kind):
-    """The share within the range has an exponential weight, whose odds grow."""
-    rng = np.random.default_rng(0)
-    y = np.minimum(rng.normal(size=60), 0.5)
-    predictions = 2.0 * y + rng.normal(size=(3, 60))
-    weights = rng.choice([0.0, 1.0, 2.0], 60)
-    losses, totals = np.zeros(3), np.zeros(aggregation.N_TOTALS)
-    totals[aggregation.KIND] = getattr(aggregation, kind)
-    totals[aggregation.TEMPERATURE] = 0.3
-    totals[aggregation.IN_RANGE] = aggregation.BY_LOSSES
-    totals[aggregation.LOWEST_TARGET] = math.inf
-    totals[aggregation.HIGHEST_TARGET] = -math.inf
-    found, cumulative = predictions.copy(), np.zeros(3)
-    first, excess, late = 0.0, 0.0, []
-    kernel(y, -1, weights, 0, found, losses, totals, np.empty((2, 3)))
-    rows, shares_within = np.flatnonzero(weights), []
-    for before, i in enumerate(rows):
-        rate, rate_within = 0.3, 0.3
-        if kind == "NOISE":
-            known = weights[rows[1:before]].sum()
-            least = (cumulative - first).min() if before else 0.0
-            rate = 0.3 * known / least if least else 0.0
-            errors, counts = np.array([*late, (0.0, 0.0)]).T
-            mean = errors @ counts / max(counts.sum(), 1.0)
-            rate_within = 0.3 / mean if mean else 0.0
-        shares = np.exp(-rate * (cumulative - cumulative.min()))
-        shares /= shares.sum()
-        own = predictions[:, i]
-        if before:
-            kept = own.clip(y[rows[:before]].min(), y[rows[:before]].max())
-            odds = before / aggregation.ROWS_OF_RANGE * np.exp(-rate_within * excess)
-            shares_within.append(odds / (1.0 + odds))
-            squares = (y[i] - shares @ kept) ** 2 - (y[i] - shares @ own) ** 2
-            excess += weights[i] * squares
-            own = own + shares_within[-1] * (kept - own)
-            late.append(((y[i] - shares @ own) ** 2, before * weights[i]))
-        assert_allclose(found[0, i], shares @ own, rtol=1e-10, atol=1e-12)
-        cumulative += weights[i] * (y[i] - own) ** 2
-        first = cumulative.min() if before == 0 else first
-    assert_allclose(totals[aggregation.EXCESS], excess, rtol=1e-10)
-    assert_allclose(losses + totals[aggregation.FIRST], cumulative, rtol=1e-12)
-    assert max(shares_within) > 0.9 > 0.1 > min(shares_within)
-
-
-@twin_of(aggregation.share_within)
-def test_share_within(kernel):
-    totals = np.zeros(aggregation.N_TOTALS)
-    for within in (aggregation.ANYWHERE, aggregation.WITHIN):
-        totals[aggregation.IN_RANGE] = within
-        assert kernel(totals) == within
-    totals[aggregation.IN_RANGE] = aggregation.BY_LOSSES
-    totals[aggregation.STEPS] = aggregation.ROWS_OF_RANGE
-    totals[aggregation.TEMPERATURE], totals[aggregation.EXCESS] = 0.5, 1.5
-    assert_allclose(kernel(totals), expit(-0.75))
-    totals[aggregation.KIND] = aggregation.NOISE
-    assert kernel(totals) == 0.5  # without errors, as likely as not
-    totals[aggregation.LATE_LOSS] = 2.0
-    assert_allclose(kernel(totals), expit(-0.375))
-    for excess, share in [(1e300, 0.0), (-1e300, 1.0)]:
-        totals[aggregation.EXCESS] = excess
-        assert kernel(totals) == share
-
-
-@twin_of(aggregation.move_within)
-def test_move_within(kernel):
-    for value in (-3.0, 0.1, 7.0):
-        assert kernel(value, -1.0, 2.0, 1.0) == np.clip(value, -1.0, 2.0)
-        kept = np.clip(value, -1.0, 2.0)
-        assert_allclose(kernel(value, -1.0, 2.0, 0.25), 0.75 * value + 0.25 * kept)
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])

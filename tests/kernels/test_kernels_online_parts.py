@@ -231,8 +231,7 @@ def test_weigh_scores(kernel):
     state = LinearState(4, 4, 1, 3, full=False, scales=False, shifts=False)
     state.means[:], z = rng.normal(size=(3, 4)), rng.normal(size=4)
     state.losses[:], state.aggregate_temperature = [1.0, 2.0, 5.0], 0.4
-    state.temperature_kind = aggregation.FIXED
-    state.within_range = aggregation.WITHIN
+    state.temperature_kind, state.within_range = aggregation.FIXED, 1.0
     state.lowest_target, state.highest_target = -0.5, 0.5
     shares, scores = np.empty(3), np.empty(3)
     models, _, *rest = state.arguments[3:]
