@@ -150,9 +150,11 @@ class Accepted:
         """Fit the linear regression, if that has not been done."""
         if self._residuals is None:
             self._regression = Regression(self.gaps, self.counts * self.shares)
-            slopes, self._mean = self._regression.fit(self.draws)
-            residuals = self.draws - self.gaps @ slopes - self._mean
-            self._residuals = residuals * self._inflation()
+            slopes, mean = self._regression.fit(self.draws)
+            residuals = (self.draws - self.gaps @ slopes - mean) * self._inflation()
+            equal = are_equal(self.draws)  # without rounding
+            self._mean = np.where(equal, self.draws[0], mean)
+            self._residuals = np.where(equal, 0.0, residuals)
 
     def squared_distance_of_mean(self):
         """Return the squared distance of the observation from the mean summaries.
@@ -225,6 +227,11 @@ class Regression:
         return np.linalg.lstsq(self.covariance, center, rcond=SINGULAR)[0]
 
 
+def are_equal(draws):
+    """Return which parameters have the same value in all draws."""
+    return (draws == draws[0]).all(axis=0)
+
+
 class LocalPosterior:
     """Kernel density of draws, on the scale of smoothing.
 
@@ -255,6 +262,7 @@ class LocalPosterior:
         mean = weights @ draws
         deviations = np.sqrt(weights @ np.square(draws - mean))
         same = deviations <= 1e-12 * prior.deviations + CONSTANT * np.abs(mean)
+        same |= are_equal(draws)
         deviations[same] = NARROWEST * prior.deviations[same]
         varies = ~(same & prior.constant)  # a constant has no density: it is left out
         self._varies = varies if varies.any() else ~varies

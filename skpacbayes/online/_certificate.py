@@ -113,7 +113,9 @@ def stream_again(model, X, y, sample_weight):
         )
     rows = X[kept], target[kept], weights[kept]
     again = model._draft(forgets=False)
+    again.random_state = 0  # whatever is drawn is replaced, and no generator advanced
     again._begin(model.n_features_in_)
+    again._state.waves[:] = model._state.waves
     again._learn(*rows)
     parts = [(s.models, s.numbers, s.order) for s in (again._state, model._state)]
     if not all(

@@ -40,9 +40,9 @@ BY_CHANCE = 1e-6
 EXTREME = 0.1
 AMISS = 0.3
 STANDARD_ERRORS = 4.0
+USELESS = 100.0  # times the loss of predicting 0, from which steps are too long
 # Copies follow each other where so many rows equal the row before, from FEWEST rows on,
 # and so many times as many as equal one that is further back.
-USELESS = 100.0  # times the loss of predicting 0
 COPIES = 0.3
 NEAR = 3.0
 FEWEST = 128

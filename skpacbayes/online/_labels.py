@@ -159,7 +159,7 @@ class LabelStream(LogProbabilitiesMixin):
         if hasattr(y, "to_numpy") and not hasattr(type(y), "columns"):
             y = y.to_numpy()
         if count == 1 and self._code_of:
-            if type(y) is np.ndarray and y.shape == (1,):
+            if type(y) is np.ndarray and y.shape == (1,) and y.dtype.kind not in "mM":
                 label = y.item()
                 some = type(label) in (LABELS, STRINGS)[y.dtype.hasobject]
                 return self._code_of.get(label) if some else None
@@ -192,7 +192,7 @@ class LabelStream(LogProbabilitiesMixin):
         codes = np.array([-1.0, 1.0]) if len(classes) == 2 else np.arange(len(classes))
         self._class_codes = codes.astype(float)
         self._code_of = {}
-        if not classes.dtype.hasobject:
+        if classes.dtype.kind not in "OmM":  # items of nanoseconds are integers
             rows = self._class_codes[:, None]
             self._code_of = dict(zip(classes.tolist(), rows, strict=True))
 

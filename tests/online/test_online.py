@@ -988,6 +988,20 @@ def test_the_certificate_refuses_other_rows_than_were_learnt(estimator):
     assert twice.certificate(np.tile(X, (2, 1)), np.tile(y, 2)).bound > bound
 
 
+@pytest.mark.parametrize("seed", [None, 0, np.random.RandomState(0)])
+def test_a_certificate_is_for_the_fourier_features_that_were_drawn(seed):
+    """It learns the rows again, and draws no others; nor does it advance `seed`."""
+    X, y = linear(60)
+    settings = {"learning_rate": 0.01, "n_fourier": 5, "random_state": seed}
+    model = OnlineVIRegressor("sva", **settings).fit(X, y)
+    certificates = [model.certificate(X, y) for _ in range(2)]
+    assert certificates[0].bound == certificates[1].bound
+    if isinstance(seed, np.random.RandomState):
+        unused = np.random.RandomState(0)
+        clone(model).set_params(random_state=unused).fit(X, y)
+        assert seed.randint(2**31) == unused.randint(2**31)
+
+
 @pytest.mark.filterwarnings("ignore:sample_weight", "ignore:The steps of")
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("method", ["ngvi", "sva", "svb"])
@@ -1111,7 +1125,8 @@ def test_a_stream_takes_the_labels_that_fit_takes(kind, count):
     X = np.random.default_rng(0).normal(size=(20, 2))
     for classes in ([0, 1], [0.0, 1.0], [False, True]):
         begun = kind(random_state=0).partial_fit(X, [*classes] * 10, classes=classes)
-        for form in (int, bool, float, np.int8, Decimal, complex, "m8[s]", "M8[s]"):
+        times = "m8[s]", "M8[s]", "m8[ns]", "M8[ns]"
+        for form in (int, bool, float, np.int8, Decimal, complex, *times):
             plain = np.array([0, 1] * 10)
             labels = np.array([form(int(v)) for v in plain]) if callable(form) else None
             labels = plain.astype(form) if labels is None else labels
@@ -1127,6 +1142,19 @@ def test_a_stream_takes_the_labels_that_fit_takes(kind, count):
                 with pytest.raises(ValueError, match=r"label|Complex"):
                     begun.partial_fit(X[:count], y[:count])
                 assert not changes(before, state_of(begun))
+
+
+@pytest.mark.parametrize("kind", [OnlineVIClassifier, OnlineVIMLPClassifier])
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_a_number_is_no_date(kind, unit):
+    """An item of nanoseconds is an integer."""
+    X, dates = np.random.default_rng(0).normal(size=(2, 2)), np.array([1, 2], "M8[s]")
+    dates = dates.astype(f"M8[{unit}]") + np.array([0, 1], f"m8[{unit}]")
+    model = kind(random_state=0).partial_fit(X, dates, classes=dates)
+    for count in (1, 1, 1, 2):
+        with pytest.raises(ValueError, match="labels that are not in classes"):
+            model.partial_fit(X[:count], dates[:count].astype(int))
+        model.partial_fit(X[:count], dates[:count])
 
 
 @pytest.mark.parametrize("kind", [OnlineVIClassifier, OnlineVIMLPClassifier])
