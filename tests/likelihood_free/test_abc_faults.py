@@ -316,16 +316,16 @@ def test_a_parameter_that_is_constant_beside_others_is_named(
 
 @pytest.mark.filterwarnings("ignore:The value of parameter")
 @pytest.mark.parametrize(
-    ("kind", "value"),
+    ("kind", "place", "value"),
     [
-        (None, -1e4 / 3),
-        (None, 1e8 / 7),
-        ("log", 0.3),
-        ("log", 1e8 / 7),
-        ("bounds", 0.3),
+        (None, 0, -1e4 / 3),
+        (None, 1, 1e8 / 7),
+        ("log", 2, 0.3),
+        ("log", 0, 1e8 / 7),
+        ("bounds", 1, 0.3),
+        ("bounds", 2, 0.3),
     ],
 )
-@pytest.mark.parametrize("place", [0, 1, 2])
 def test_answers_are_those_without_a_parameter_that_is_constant(kind, place, value):
     """The choice by held-out pairs, the densities, and the scores.
 
