@@ -163,11 +163,10 @@ class OnlineLinearModel(OnlineEstimator):
         scores = self._linear_scores(X[some])
         with np.errstate(over="ignore"):  # of steps that diverged
             losses = self._losses(y[some], scores)
-        at_zero = self._losses(y[some], np.zeros_like(scores)).mean()
-        if not self._natural() and warn_of_long_steps(
-            losses.mean(), at_zero, self.learning_rate
-        ):
-            return True
+        if not self._natural():
+            at_zero = self._losses(y[some], np.zeros_like(scores)).mean()
+            if warn_of_long_steps(losses.mean(), at_zero, self.learning_rate):
+                return True
         found = [losses, *self._errors(y[some], scores).T]
         weights = sample_weight if len(sample_weight) else None
         if not any(map(depend_on_order, found)):

@@ -2,20 +2,14 @@
 
 import numba
 import pytest
-from processes import python
+from processes import KERNELS, python
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
-OURS = """
+OURS = f"""
 import numpy as np
-from skpacbayes._kernels import allocating, kernel
-
-@kernel
-def total(x):
-    result = 0.0
-    for i in range(x.shape[0]):
-        result += x[i]
-    return result
+from skpacbayes._kernels import allocating
+{KERNELS}
 
 @allocating
 def doubled(x):
