@@ -52,7 +52,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         "von_mises_fisher", "regression"), a :class:`Family`, or a list for columns of
         several kinds, independent within a component: a name for each column, as in
         ``["normal", "poisson"]``, or triples (name, family, columns) as in
-        :class:`~sklearn.compose.ColumnTransformer`.
+        :class:`~sklearn.compose.ColumnTransformer`, with selectors by name or type.
     n_components : int or "auto", default=1
         Number of components; "auto" chooses it from 1, ..., `max_components` by the
         largest evidence bound minus log(1 / pi_K). Components may be empty.
@@ -799,6 +799,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             rows = self._rows(
                 X, reset=reset, ensure_all_finite=finite, ensure_min_samples=least
             )
+            if reset:
+                self._select_columns(X)
             if not rows.shape[0]:
                 return rows
             refuse_large("X", rows)
@@ -809,6 +811,14 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def _acceptable(self, X):
         return are_small(X)
 
+    def _select_columns(self, X):
+        """Keep the columns that functions of the first rows select for families."""
+        vars(self).pop("_selected", None)
+        if isinstance(self.family, list):
+            selected = ProductFamily(self.family).selected(X)
+            if selected:
+                self._selected = selected
+
     def _family(self):
         """Return the family before any rows."""
         if not isinstance(self.family, list):
@@ -816,7 +826,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         product = ProductFamily(self.family)
         if "n_features_in_" in vars(self):
             names = vars(self).get("feature_names_in_", ())
-            product = product.with_indices(names, self.n_features_in_)
+            selected = vars(self).get("_selected", {})
+            product = product.with_indices(names, self.n_features_in_, selected)
         return product
 
     def _takes_missing(self, *, reset=False):

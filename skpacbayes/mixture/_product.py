@@ -26,9 +26,10 @@ class ProductFamily(ExponentialFamily):
     ----------
     families : list of (name, family, columns), or list of str
         A name, a family (or its name) with linear statistics, and the indices of its
-        columns; or their names, where the mixture is fitted to a data frame. Columns of
-        no family are ignored. A list of names has one for each column; the columns of
-        one name are described by one family of that name.
+        columns; or their names, or a function of the rows that returns these, where the
+        mixture is fitted to a data frame. Columns of no family are ignored. A list of
+        names has one for each column; the columns of one name are described by one
+        family of that name.
     """
 
     checked = False  # whether the families are valid parts without common columns
@@ -36,8 +37,22 @@ class ProductFamily(ExponentialFamily):
     def __init__(self, families):
         self.families = families
 
-    def with_indices(self, names, n_features):
-        """Return the product with the indices of columns that are given by name."""
+    def selected(self, X):
+        """Return the columns of each family whose columns are a function of the rows.
+
+        The function is as in :class:`~sklearn.compose.ColumnTransformer`.
+        """
+        return {
+            name: np.atleast_1d(columns(X)).tolist()
+            for name, _, columns in self.parts()
+            if callable(columns)
+        }
+
+    def with_indices(self, names, n_features, selected):
+        """Return the product with the indices of columns.
+
+        They are given by name, or were `selected` by functions of the rows.
+        """
         if self._has_one_for_each_column and len(self.families) != n_features:
             raise ValueError(
                 f"family={self.families!r} is a family for each of "
@@ -46,7 +61,8 @@ class ProductFamily(ExponentialFamily):
         families = []
         for name, family, columns in self.parts():
             asked = f"The family {name!r} has"
-            own = column_indices(columns, names, n_features, asked)
+            chosen = selected.get(name, columns)
+            own = column_indices(chosen, names, n_features, asked)
             if not own:
                 raise ValueError(f"{asked} no column: name some, or leave it out.")
             families.append((name, family, own))

@@ -1,5 +1,6 @@
 """Families: holes, values that they refuse, columns by name."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from mixed_columns import MIXED, mixed
 from numpy.testing import assert_allclose
 from scipy import special
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
 from states import state_of
 
 from skpacbayes.mixture import Normal, Student, TemperedVBMixture
@@ -211,6 +214,41 @@ def test_columns_of_a_frame_by_name():
     texts = frame.assign(kind=["yes", "no"] * 30)
     with pytest.raises(ValueError, match="Column 'kind' of X has 'yes'"):
         TemperedVBMixture([("a", "poisson", ["kind"])]).fit(texts)
+
+
+def test_columns_of_a_frame_by_selector():
+    """As by name, in `fit`, in a stream of frames, in a copy, and after a pickle."""
+    pd = pytest.importorskip("pandas")
+    X = mixed_rows(120)
+    frame = pd.DataFrame(X, columns=["size", "number", "kind"])
+    frame = frame.astype({"number": np.int64, "kind": np.int8})
+    selectors = [
+        ("size", "normal", make_column_selector(dtype_include=float)),
+        ("number", "poisson", make_column_selector("^n")),
+        ("kind", "categorical", by_last_name),
+    ]
+    names = [(name, family, [name]) for name, family, _ in selectors]
+    chosen, named = (
+        TemperedVBMixture(family, 2, random_state=0) for family in (selectors, names)
+    )
+    expected = named.fit(frame).predict_proba(frame)
+    assert (chosen.fit(frame).predict_proba(frame) == expected).all()
+    chosen, named = clone(chosen), clone(named)
+    for block in np.split(np.arange(120), 6):
+        chosen.partial_fit(frame.iloc[block])
+        named.partial_fit(frame.iloc[block])
+        chosen = pickle.loads(pickle.dumps(chosen))
+    expected = named.predict_proba(frame)
+    assert (chosen.predict_proba(frame) == expected).all()
+    with pytest.raises(ValueError, match="applied to pandas dataframes"):
+        clone(chosen).fit(X)
+    others = frame.rename(columns={"number": "count"})
+    with pytest.raises(ValueError, match="The family 'number' has no column"):
+        clone(chosen).fit(others)
+
+
+def by_last_name(frame):
+    return frame.columns[-1:]
 
 
 def test_lognormal_is_normal_of_the_logarithms():
