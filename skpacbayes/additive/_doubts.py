@@ -10,7 +10,6 @@ from .._chains import R_HAT_LIMIT, warn_unmixed
 from .._sentinels import beyond_the_range, warn_of_empty_columns
 from ._posterior import SELECTED
 from ._residuals import TELLS_APART, warn_of_residuals
-from ._shared_noise import warn_of_noise
 
 N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
 SAME = 0.95  # correlation from which variables are nearly equal
@@ -54,7 +53,7 @@ def warn_of_fit(
         Returns predictions at rows. None: residuals are not tested, as structure in
         them may come from given scales or temperatures.
     variances : callable, default=None
-        Variances of targets of given means, see :func:`warn_of_noise`.
+        Variances of targets of given means, see :func:`warn_of_residuals`.
     noise : float, default=1.0
         Variance of the noise.
     exponents : ndarray of shape (n_samples,), default=None
@@ -69,19 +68,8 @@ def warn_of_fit(
     # A linear model of weak effects may leave structure, too, and so do unmixed chains.
     few = not (found.full or found.n_variables_needed)
     tested = predict is not None and plausible and few and estimator.max_order > 1
-    structured = False
-    if tested and found.r_hat <= R_HAT_LIMIT:
-        structured = warn_of_residuals(
-            X,
-            y,
-            predict,
-            estimator._categorical(),
-            found.selected,
-            additive=estimator.interactions is None,
-            classes=isinstance(estimator, ClassifierMixin),
-        )
-    if tested and not structured:
-        warn_of_noise(
+    if tested:
+        warn_of_residuals(
             X,
             y,
             weights if exponents is None else exponents,
@@ -90,6 +78,7 @@ def warn_of_fit(
             estimator._categorical(),
             noise=noise,
             variances=variances,
+            additive=estimator.interactions is None,
             classes=isinstance(estimator, ClassifierMixin),
         )
     warn_of_copied_rows(X, y)
