@@ -15,7 +15,7 @@ from ._base import POSITIVE, SCALE
 from ._conditional_draws import most_probable_slab
 from ._doubts import warn_of_fit
 from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
-from ._interactions import _Interactions
+from ._selection import _Interactions
 
 PILOT_SWEEPS = 150  # of the short run that finds the slab's scale, at most `n_iter`
 

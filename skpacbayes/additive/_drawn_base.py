@@ -16,10 +16,9 @@ from ..certificates import Certificate
 from ..certificates.additive import logistic_normal
 from ..certificates.pac_bayes import catoni_terms
 from ._base import _SparseAdditiveGibbs
-from ._basis import Dictionary, Orthonormal, weighted_moments
+from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
 from ._chain import NO_PAIRS
 from ._conditional_draws import INTERCEPT_VARIANCE
-from ._interactions import Pairs, with_pairs
 from ._logistic_chains import LogisticChain, SoftmaxChain
 from ._posterior import Fitted, Posterior, Run
 from ._rated_chain import ModelSpace

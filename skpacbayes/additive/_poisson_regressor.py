@@ -24,8 +24,8 @@ from ._dispersion import (
 )
 from ._doubts import warn_of_fit
 from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
-from ._interactions import _Interactions
 from ._rated_chain import MOVES, RatedChain
+from ._selection import _Interactions
 
 # Largest number of short runs that estimate the dispersion, and of sweeps of each, at
 # most those of the chains; change of the log inverse temperature that ends the runs.

@@ -8,8 +8,7 @@ from scipy.linalg import solve_triangular
 
 from .._chains import r_hat
 from ..certificates.additive import precision_factor
-from ._basis import Dictionary, Orthonormal
-from ._interactions import Pairs
+from ._basis import Dictionary, Orthonormal, Pairs
 
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
 BLOCK = 2**20  # largest number of entries of the matrices solved at a time

@@ -27,10 +27,10 @@ from ..certificates.additive import certify_regression
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import NAMED, widened
 from ._doubts import warn_of_doubts, warn_of_fit, warn_of_weights
-from ._interactions import _Interactions
 from ._regressor_chains import sample
 from ._regressor_evidence import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
+from ._selection import _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows

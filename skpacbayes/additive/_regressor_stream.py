@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._basis import Dictionary, Orthonormal, weighted_moments
+from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
 from ._chain import NO_PAIRS, Gram, WeightedRows
-from ._interactions import Pairs, with_pairs
 from ._regressor_evidence import NORMAL, Tails
 
 BLOCK = 256  # number of rows whose products are summed at a time

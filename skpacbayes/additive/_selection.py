@@ -1,4 +1,6 @@
-"""Selection of variables: by probability, or by projection; their effects."""
+"""Selection of variables and pairs: by probability, or by projection; their effects."""
+
+from itertools import combinations
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -8,8 +10,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
+from .._compat import StrOptions
 from .._extras import extra_module
 from .._validation import refuse_hidden
+from ._chain import NO_PAIRS
 from ._posterior import SELECTED
 
 NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
@@ -18,6 +22,7 @@ N_REFITTED = 3
 N_POINTS, N_POINTS_OF_PAIR = 200, 40  # of grids of effects, along each variable
 RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
 N_NEWTON = 50
+MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
 
 
 def has_one_sum(estimator):
@@ -154,19 +159,9 @@ class _Selection(SelectorMixin):
         ImportError
             If pandas is not installed.
         """
-        pandas = extra_module(
-            "pandas", "demo", f"{type(self).__name__}.inclusion_frame"
-        )
-        found = self._answer()
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        inclusion = found.posterior.inclusion()
-        columns = {
-            "probability": self._of_variables(inclusion[:, 0]),
-            "error": self._of_variables(found.errors),
-            "expected_order": self._of_variables(inclusion.sum(axis=1)),
-        }
-        table = pandas.DataFrame(columns, index=names)
-        return table.sort_values("probability", ascending=False, kind="stable")
+        variables = slice(None, self.n_features_in_)
+        names = names_of(self)
+        return frame_of_terms(self, "inclusion_frame", variables, index=names)
 
     def _effects_along(self, features, target):
         """Return effects on grids, for :class:`PartialEffectsDisplay`.
@@ -259,6 +254,118 @@ class _Selection(SelectorMixin):
     def _of_variables(self, terms):
         """Return a copy of an array over terms, for the variables alone."""
         return terms[: self.n_features_in_].copy()
+
+
+class _Interactions:
+    """The parameter `interactions`, and the attributes of the pairs."""
+
+    _parameter_constraints: dict = {
+        "interactions": [None, StrOptions({"auto"}), "array-like"],
+    }
+
+    def interaction_frame(self):
+        """Return the probabilities of interactions as a table, largest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each pair of `pairs_`: the `first` and the `second` variable, by
+            name or column, the `probability` of the pair, its Monte Carlo `error`, and
+            the `expected_order`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        first, second = names_of(self)[self.pairs_].T
+        terms = slice(self.n_features_in_, None)
+        table = frame_of_terms(
+            self, "interaction_frame", terms, first=first, second=second
+        )
+        return table.reset_index(drop=True)
+
+    @property
+    def pairs_(self):
+        """Pairs of variables that may interact."""
+        found = self._answer().pairs
+        return NO_PAIRS.copy() if found is None else found.pairs.copy()
+
+    @property
+    def pair_probabilities_(self):
+        """Probability that each pair is in the model."""
+        return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
+
+    def _candidates(self, orders, probabilities):
+        """Return the given pairs, or those of the most probable variables.
+
+        Parameters
+        ----------
+        orders : ndarray of shape (n_features,)
+            Number of functions of each variable.
+        probabilities : callable
+            Returns inclusion probabilities without interactions.
+        """
+        if not isinstance(self.interactions, str):
+            return given_pairs(self.interactions, self._column)
+        usable = np.flatnonzero(orders)
+        if len(usable) > MOST_PAIRED:
+            best = np.argsort(-probabilities()[usable], kind="stable")
+            usable = usable[best[:MOST_PAIRED]]
+        return every_pair(usable)
+
+
+def names_of(estimator):
+    """Return the names of the variables, or their columns."""
+    columns = np.arange(estimator.n_features_in_)
+    return getattr(estimator, "feature_names_in_", columns)
+
+
+def frame_of_terms(estimator, method, terms, index=None, **labels):
+    """Return a table of some terms for a method, the most probable first."""
+    pandas = extra_module("pandas", "demo", f"{type(estimator).__name__}.{method}")
+    found = estimator._answer()
+    inclusion = found.posterior.inclusion()[terms]
+    columns = {
+        **labels,
+        "probability": inclusion[:, 0],
+        "error": found.errors[terms],
+        "expected_order": inclusion.sum(axis=1),
+    }
+    table = pandas.DataFrame(columns, index=index)
+    return table.sort_values("probability", ascending=False, kind="stable")
+
+
+def every_pair(features):
+    """Return all pairs of some variables, of shape (n_pairs, 2)."""
+    pairs = list(combinations(sorted(map(int, features)), 2))
+    return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
+
+
+def given_pairs(given, column):
+    """Return distinct pairs of variables, as columns.
+
+    Parameters
+    ----------
+    given : array-like of shape (n_pairs, 2)
+        The pairs, by column or name.
+    column : callable
+        Returns the column of a variable.
+    """
+    pairs = set()
+    for pair in given:
+        columns = []
+        if not isinstance(pair, (str, bytes)) and np.ndim(pair) and len(pair) == 2:
+            columns = sorted({column(each) for each in pair})
+        if len(columns) != 2:
+            raise ValueError(
+                f"interactions must be pairs of two different variables, got {pair!r}."
+            )
+        pairs.add(tuple(columns))
+    return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)
+
+
+# Projection.
 
 
 def projected_support(values, orders, targets, *, logistic, explained):
