@@ -12,9 +12,9 @@ from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from ..certificates.additive import divergence_of
 from ._base import POSITIVE, SCALE
-from ._conditional_draws import most_probable_slab
 from ._doubts import warn_of_fit
 from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
+from ._logistic_chains import most_probable_slab
 from ._selection import _Interactions
 
 PILOT_SWEEPS = 150  # of the short run that finds the slab's scale, at most `n_iter`

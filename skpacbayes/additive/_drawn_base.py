@@ -18,10 +18,9 @@ from ..certificates.pac_bayes import catoni_terms
 from ._base import _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
 from ._chain import NO_PAIRS
-from ._conditional_draws import INTERCEPT_VARIANCE
 from ._logistic_chains import LogisticChain, SoftmaxChain
 from ._posterior import Fitted, Posterior, Run
-from ._rated_chain import ModelSpace
+from ._rated_chain import INTERCEPT_VARIANCE, ModelSpace
 
 LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # range of the total weight
 N_FIRST = 300  # draws without interactions that determine the candidate pairs

@@ -12,7 +12,6 @@ from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import SCALE
-from ._conditional_draws import polya_gamma
 from ._dispersion import (
     are_counts,
     dispersion_of,
@@ -24,7 +23,7 @@ from ._dispersion import (
 )
 from ._doubts import warn_of_fit
 from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
-from ._rated_chain import MOVES, RatedChain
+from ._rated_chain import MOVES, RatedChain, polya_gamma
 from ._selection import _Interactions
 
 # Largest number of short runs that estimate the dispersion, and of sweeps of each, at

@@ -8,9 +8,9 @@ from scipy.linalg import cho_solve, eigh, solve_triangular
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
-from ..certificates.additive import log_prior_mass, precision_factor
+from ..certificates.additive import log_binomial, log_prior_mass, precision_factor
 from ._basis import weighted_quantiles
-from ._chain import Chain, Prior, log_binomial
+from ._chain import Chain, Prior
 
 NEGLIGIBLE = 1e-8  # share of the variance of y below which noise is zero
 RIDGE = 1e-8  # of the greedy search, relative to the functions' squares

@@ -24,7 +24,6 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._conditional_draws import slice_draw
 from skpacbayes.additive._dispersion import (
     dispersion_of,
     growth_of_dispersion,
@@ -32,7 +31,7 @@ from skpacbayes.additive._dispersion import (
 )
 from skpacbayes.additive._drawn_base import Rows
 from skpacbayes.additive._poisson_regressor import PoissonChain
-from skpacbayes.additive._rated_chain import ModelSpace
+from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
 from skpacbayes.plotting import PartialEffectsDisplay
 
 # Chains of few sweeps need not agree.
