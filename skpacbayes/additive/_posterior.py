@@ -256,6 +256,25 @@ class Run(NamedTuple):
     values: np.ndarray  # (n_draws,): a quantity whose R-hat is reported
 
 
+def runs_of(recorded):
+    """Return the paths of chains, with exactly equal log weights of equal models.
+
+    The last digits of a log weight depend on the sequence of the variables. R-hat uses
+    ranks, and would treat them as a difference between chains.
+    """
+    counts = np.cumsum([len(columns) for _, columns, _, _ in recorded])[:-1]
+    largest = max(columns.shape[1] for _, columns, _, _ in recorded)
+    columns = np.concatenate([padded(each[1], largest, -1) for each in recorded])
+    first, group = distinct(columns)
+    log_weights = np.concatenate([each[3] for each in recorded])[first][group]
+    return [
+        Run(path, columns, own[path])
+        for (path, columns, _, _), own in zip(
+            recorded, np.split(log_weights, counts), strict=True
+        )
+    ]
+
+
 def mixing(runs, inclusion, width):
     """Return the largest R-hat of chains, and errors of inclusion probabilities.
 

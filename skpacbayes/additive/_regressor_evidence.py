@@ -308,7 +308,7 @@ class Weak(NamedTuple):
     gain: float = math.nan  # in log evidence, relative to few effects
 
 
-def weak_effects(problem, recorded, noise, beta, most, least):
+def weak_effects(problem, recorded, noise, beta, most):
     """Return the variances of many weak effects, and their gain in log evidence.
 
     The evidence of few effects is that of the models that a chain visited. The evidence
@@ -329,8 +329,6 @@ def weak_effects(problem, recorded, noise, beta, most, least):
         Each function multiplies the prior by beta.
     most : int
         Largest number of variables in a model.
-    least : float
-        Smallest noise variance that counts as positive.
 
     Returns
     -------
@@ -341,7 +339,7 @@ def weak_effects(problem, recorded, noise, beta, most, least):
     ----------
     .. [1] R. E. Kass and A. E. Raftery (1995). Bayes factors. JASA 90.
     """
-    spectrum = explained_squares(problem)
+    spectrum, least = explained_squares(problem), least_noise(problem)
     if spectrum is None or problem.square <= problem.weight * least:
         return None
     _, columns, _, log_weights = recorded
