@@ -11,19 +11,9 @@ from .._chains import run_chains
 from .._kernels.additive import ADD, DELETE, ORDER
 from .._kernels.standardize import LEAST_SPREAD
 from ._chain import PROMISING, WINDOW, Chain, Prior
-from ._posterior import Fitted, Posterior, conditional_means, runs_of
-from ._regressor_evidence import (
-    greedy_model,
-    least_noise,
-    nothing_matters,
-    weak_effects,
-)
+from ._posterior import Fitted, Posterior, runs_of
+from ._regressor_evidence import Effects, first_state, least_noise, nothing_matters
 
-N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
-# Least gain in log evidence of many weak effects, beyond the penalty of fitted
-# variances.
-MARGIN = 8.0
-DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
 ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance
 LEAST_FREEDOM = 3.0  # and least degrees of freedom
 LEAST_EXCESS = 0.5  # of degrees of freedom over 2, in the variance of predictions
@@ -74,7 +64,7 @@ def sample(estimator, problem, rng, starts, tasks):
             f"by at most {problem.largest:g}: divide it by its scale."
         )
     setup = Setup(estimator, problem, rng)
-    models, noise = setup.first_state(starts)
+    models, noise = first_state(setup, starts)
     temperature = setup.temperature(noise)
     chains = setup.chains(models, temperature)
     run_chains(
@@ -103,92 +93,16 @@ class Setup:
     def __init__(self, estimator, problem, rng):
         self.estimator, self.problem = estimator, problem
         self.ranks, self.n_pairs = problem.gram.ranks, len(problem.gram.pairs)
+        self.kind = BallChain if estimator.slab == "l1ball" else Chain
         self.radius = float(estimator.radius or problem.largest or 1.0)  # of the ball
         self.most = min(len(self.ranks), estimator._most_variables())
         # With few rows for the number of variables and pairs, a model that fits the
         # noise would make its own variance small.
         least = max(LEAST_FREEDOM + 1, ROWS_EACH * np.count_nonzero(self.ranks))
         self.integrates_noise = estimator._learns_noise() and problem.weight >= least
-        self._readers = [problem.gram.reader() for _ in range(estimator.n_chains)]
+        self.readers = [problem.gram.reader() for _ in range(estimator.n_chains)]
         self._generators = rng.spawn(estimator.n_chains)
-        # Many weak effects, if they are in the model; their number, if a model cannot
-        # have all; log evidence for them, if it is inconclusive.
-        self.weak, self.n_variables_needed, self.weak_gain = None, 0, 0.0
-
-    # Starts.
-
-    def first_state(self, starts):
-        """Return initial models, and the variance of the noise, given or estimated."""
-        estimator = self.estimator
-        models, noise = self.first_models() if starts is None else starts
-        if estimator.noise_variance != "auto":
-            return models, float(estimator.noise_variance)
-        pilot, before, noise = self.estimated_noise(models[0], noise)
-        models = [pilot.model, *models[1:]]
-        given = estimator.slab_scale, estimator.slab, estimator.inverse_temperature
-        if given == ("auto", "gaussian", "likelihood"):
-            self.compare_weak_effects(pilot, before)
-        if self.weak is not None:
-            noise = self.weak.noise_variance
-            if starts is None:
-                models[1:] = [self.every_variable()] * (len(models) - 1)
-        return models, noise
-
-    def first_models(self):
-        """Return initial models: greedy for the first chain, empty for the others.
-
-        With pairs, the others start at all of their variables, as a pair can be added
-        only to a model with both of its variables.
-        """
-        *first, noise, _ = greedy_model(self.problem, self._readers[0], self.most)
-        other = self.every_variable(np.unique(self.problem.gram.pairs))
-        return [first] + [other] * (self.estimator.n_chains - 1), noise
-
-    def every_variable(self, among=None):
-        """Return the model of all or some variables, each of order 1."""
-        if among is None:
-            among = np.arange(len(self.problem.functions.orders))
-        among = among[self.ranks[among] > 0]
-        return among, np.ones_like(among)
-
-    def estimated_noise(self, model, noise):
-        """Estimate the noise by short runs from a model.
-
-        Returns
-        -------
-        pilot : Chain
-            The chain, with the record of the last run.
-        before, noise : float
-            The variance of the noise in the last run, and that estimated by it.
-        """
-        temperature = self.temperature(noise)
-        kind = BallChain if self.estimator.slab == "l1ball" else Chain
-        pilot = self.chain(kind, 0, model, temperature)
-        self.choose_among([pilot], model, temperature)
-        for number in range(N_PILOTS):
-            if number:
-                temperature = self.temperature(noise)
-                pilot.change(*self.form(0, temperature.unit))
-            pilot.expect(PILOT_MOVES)
-            pilot.advance(PILOT_MOVES)
-            noise = expected_noise(pilot, self.problem, temperature.unit)
-        return pilot, temperature.noise_variance, noise
-
-    def compare_weak_effects(self, pilot, noise):
-        """Choose many weak effects if their evidence is larger, and a model can be."""
-        beta = self.estimator.beta
-        found = weak_effects(self.problem, pilot.recorded(), noise, beta, self.most)
-        if found is None or not found.gain > MARGIN:
-            if found is not None and found.gain > DOUBT:
-                self.weak_gain = found.gain
-            return
-        n_variables = np.count_nonzero(self.problem.functions.orders)
-        if n_variables > self.most:
-            self.n_variables_needed = n_variables
-        else:
-            self.weak = found
-
-    # Temperature, prior and chains.
+        self.effects = Effects()  # until `first_state` has chosen
 
     def temperature(self, noise):
         """Return the inverse temperature for a noise variance."""
@@ -205,8 +119,8 @@ class Setup:
         """Return the prior variance of a coefficient."""
         if self.estimator.slab_scale != "auto":
             return self.estimator.slab_scale**2
-        if self.weak is not None:
-            return self.weak.slab_variance
+        if self.effects.slab_variance is not None:
+            return self.effects.slab_variance
         return self.problem.square / self.problem.weight or unit**2
 
     def form(self, number, unit):
@@ -215,7 +129,7 @@ class Setup:
         if self.estimator.slab == "gaussian":
             slab = {"variance": self.slab_variance(unit) / unit**2}
         prior = Prior.of(self.ranks, beta, self.most, n_pairs=self.n_pairs, **slab)
-        return self._readers[number], self.problem.against / unit, prior
+        return self.readers[number], self.problem.against / unit, prior
 
     def chain(self, kind, number, model, temperature):
         """Return chain `number` of a class of chains, started at a model."""
@@ -227,10 +141,8 @@ class Setup:
 
     def chains(self, models, temperature):
         """Return the chains, to be recorded, each started at a model."""
-        problem, kind = self.problem, Chain
-        if self.estimator.slab == "l1ball":
-            kind = BallChain
-        elif self.estimator.sampler == "carlin_chib":
+        problem, kind = self.problem, self.kind
+        if self.estimator.sampler == "carlin_chib":
             kind = CarlinChibChain
         chains = [
             self.chain(kind, number, model, temperature)
@@ -267,7 +179,8 @@ class Setup:
         if self.integrates_noise:
             temperature = self.temperature(posterior.noise_variance)
         factor, nothing = 1.0, 0.0
-        if self.estimator._learns_noise() and not (self.integrates_noise or self.weak):
+        few = self.effects.slab_variance is None
+        if self.estimator._learns_noise() and few and not self.integrates_noise:
             factor = variance_factor(problem, posterior)
             if not self.n_pairs:
                 ratio = slab / temperature.noise_variance
@@ -281,8 +194,8 @@ class Setup:
             runs_of([chain.recorded() for chain in chains]),
             intercept=problem.mean,
             inverse_temperature=temperature.inverse_temperature,
-            n_variables_needed=self.n_variables_needed,
-            weak_gain=self.weak_gain,
+            n_variables_needed=self.effects.n_variables_needed,
+            weak_gain=self.effects.weak_gain,
             nothing=nothing,
             noise_variance=temperature.noise_variance,
             intercept_variance=1 / (2 * temperature.inverse_temperature),
@@ -293,19 +206,6 @@ class Setup:
             **problem.tails._asdict(),
         )
         return found, ends
-
-
-def expected_noise(chain, problem, unit):
-    """Return the mean over a run of residual squares over degrees of freedom."""
-    path, columns, means, _ = chain.recorded()
-    counts, totals = np.bincount(path), (columns >= 0).sum(axis=1)
-    if not chain.draws:
-        among, ridge = chain.reader.among, chain.prior.ridge
-        means = conditional_means(columns, among, chain.linear, ridge)
-    fits = unit * (means * np.append(problem.against, 0.0)[columns]).sum(axis=1)
-    freedom = np.maximum(problem.weight - 1 - totals, 1.0)
-    noise = np.average((problem.square - fits) / freedom, weights=counts)
-    return max(float(noise), least_noise(problem))
 
 
 def variance_factor(problem, posterior):
