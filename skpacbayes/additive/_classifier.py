@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
-from ..certificates.additive import divergence_of
+from ..certificates.additive import certify_classifier, divergence_of
 from ._base import POSITIVE, SCALE
 from ._doubts import warn_of_fit
 from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
@@ -418,15 +418,13 @@ class SparseAdditiveGibbsClassifier(
         if X is not None:
             observed = self._loss(*self._labelled(X, y), bound=self.score_bound)
         largest = math.log1p(math.exp(self.score_bound))
-        return self._certified(
+        risk = (
             "Theorem 1.2.6 of Catoni (2007)",
             "mean log loss",
-            confidence,
-            observed,
-            largest,
             f"log loss at most {largest:.4g}, scores clipped",
             "rows independent, of one distribution",
         )
+        return certify_classifier(self, risk, largest, confidence, observed)
 
     @property
     def intercept_(self):

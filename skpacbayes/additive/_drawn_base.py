@@ -12,9 +12,7 @@ from .._base import as_fitted
 from .._chains import run_chains
 from .._stream import CheckedScoreMixin, checked_weights
 from .._validation import validate_data
-from ..certificates import Certificate
 from ..certificates.additive import logistic_normal
-from ..certificates.pac_bayes import catoni_terms
 from ._base import _SparseAdditiveGibbs
 from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
 from ._chain import NO_PAIRS
@@ -249,36 +247,6 @@ class _AdditiveGibbsClassifier(CheckedScoreMixin, ClassifierMixin, _DrawnAdditiv
         self.classes_ = classes
         positive = y == classes[1] if len(classes) == 2 else y == classes[:, None]
         return Rows(X, positive, weights)
-
-    def _certified(self, theorem, risk, confidence, observed, largest, loss, rows):
-        """Certify the risk of the fit by Catoni's theorem, or that `observed`.
-
-        `risk`: its name; `largest`: the largest loss; `loss` and `rows`: what is
-        assumed of both.
-        """
-        terms = catoni_terms(
-            **self._risk,
-            inverse_temperature=self.inverse_temperature_,
-            largest=largest,
-            confidence=confidence,
-        )
-        ranges = "ranges of the features known before the rows"
-        basis = self.basis != "auto" if isinstance(self.basis, str) else None
-        return Certificate(
-            theorem=theorem,
-            observed=terms["observed"] if observed is None else observed,
-            bound=sum(terms.values()),
-            terms=terms,
-            assumptions={
-                loss: True,
-                ranges: self.feature_range is not None,
-                "basis known, not chosen by the rows": basis,
-                "parameters chosen without the rows": None,
-                rows: None,
-            },
-            largest=largest,
-            statement=f"With probability {confidence:g}, the {risk} on new rows",
-        )
 
     def _labelled(self, X, y):
         """Validate new rows and labels, for a certificate."""

@@ -12,7 +12,7 @@ from .._base import as_fitted, fit_context
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import refuse_missing_labels
-from ..certificates.additive import divergence_of
+from ..certificates.additive import certify_classifier, divergence_of
 from ._base import POSITIVE, SCALE
 from ._doubts import warn_of_fit
 from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
@@ -396,15 +396,13 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         observed = None
         if X is not None:
             observed = self._shortfall(*self._labelled(X, y))
-        return self._certified(
+        risk = (
             "Theorem 1.2.6 of Catoni (2007), for pairs of rows",
             "mean of 1 - AUC",
-            confidence,
-            observed,
-            1.0,
             "loss of a pair within [0, 1]",
             "rows independent, of one distribution in each class",
         )
+        return certify_classifier(self, risk, 1.0, confidence, observed)
 
     def _variance_of_slab(self):
         """Return the prior variance of a coefficient, which the AUC does not use."""
