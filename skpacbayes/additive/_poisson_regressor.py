@@ -12,9 +12,8 @@ from .._base import as_fitted, fit_context, warn_user
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
-from ._base import SCALE
+from ._base import LARGEST_TOTAL, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_fit
-from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
 from ._rated_chain import MOVES, RatedChain, polya_gamma
 from ._selection import _Interactions
 
@@ -510,7 +509,7 @@ class SparseAdditiveGibbsPoissonRegressor(
     def _means_and_variances(self, X):
         """Return mean and variance over the draws of the mean, at validated rows."""
         average, variance = np.empty((2, len(X)))
-        for rows, scores in self._scores_of_draws(X):
+        for rows, scores in self._answer().scores_of_draws(X):
             means = np.exp(np.minimum(scores, LARGEST_LOG))
             average[rows] = means.mean(axis=0)
             variance[rows] = (

@@ -14,8 +14,8 @@ from .._stream import checked_weights
 from .._validation import refuse_missing_labels
 from ..certificates.additive import certify_classifier, divergence_of
 from ._base import POSITIVE, SCALE
+from ._classifier import _AdditiveGibbsClassifier, logistic_normal_of
 from ._doubts import warn_of_fit
-from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
@@ -421,7 +421,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         """Return the mean over draws of 1 - AUC at rows."""
         if positive.all() or not positive.any():
             raise ValueError("y must have rows of both classes.")
-        scores = [scores for _, scores in self._scores_of_draws(X)]
+        scores = [scores for _, scores in self._answer().scores_of_draws(X)]
         target = Misranked(positive, np.ones(len(X)), 1.0)
         return float(target.risk(np.concatenate(scores, axis=1)).mean())
 

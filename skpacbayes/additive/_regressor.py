@@ -525,7 +525,7 @@ class SparseAdditiveGibbsRegressor(
         if not return_std:
             return mean
         found = self._answer()
-        variance = self.noise_variance_ + found.intercept_variance + self._variance(X)
+        variance = self.noise_variance_ + found.intercept_variance + found.variance(X)
         within = np.sqrt(found.variance_factor * variance)
         return mean, np.hypot(within, self._beyond(X))
 
@@ -570,7 +570,7 @@ class SparseAdditiveGibbsRegressor(
         if X is None:
             return certificate
         rows = self._checked(X, y, None, reset=False, least=1)
-        errors = (rows.y - self._decision(rows.X)) ** 2 + self._variance(rows.X)
+        errors = (rows.y - self._decision(rows.X)) ** 2 + found.variance(rows.X)
         return replace(certificate, observed=float(errors.mean()))
 
     @property
@@ -745,3 +745,11 @@ class SparseAdditiveGibbsRegressor(
         """Run the chains; return the results for predictions."""
         found, _ = sample(self, problem, rng, starts, tasks)
         return found._replace(coefficients=self._chosen(found.posterior, rng))
+
+    def _chosen(self, posterior, rng):
+        """Return the coefficients for predictions."""
+        if self.prediction == "mean":
+            return posterior.mean()
+        if self.prediction == "map":
+            return posterior.most_probable()
+        return posterior.draw(rng)

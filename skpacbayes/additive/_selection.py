@@ -1,11 +1,13 @@
 """Selection of variables and pairs: by probability, or by projection; their effects."""
 
 from itertools import combinations
+from numbers import Integral
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, xlogy
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_scalar
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,6 +15,7 @@ from .._arguments import check_share
 from .._compat import StrOptions
 from .._extras import extra_module
 from .._validation import refuse_hidden
+from ._basis import FURTHEST
 from ._chain import NO_PAIRS
 from ._posterior import SELECTED
 
@@ -20,6 +23,7 @@ NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
 # Of a projection: number of candidates fitted at each step, the best by score tests.
 N_REFITTED = 3
 N_POINTS, N_POINTS_OF_PAIR = 200, 40  # of grids of effects, along each variable
+STEPS = np.array([0.25, 0.5, 0.75, 1.0])  # from an end, as shares of a range
 RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
 N_NEWTON = 50
 MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
@@ -163,6 +167,29 @@ class _Selection(SelectorMixin):
         names = names_of(self)
         return frame_of_terms(self, "inclusion_frame", variables, index=names)
 
+    def partial_effects(self, X, feature):
+        """Return the effect of one variable, with its standard deviation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; only the variable's column is used.
+        feature : int or str, or pair of these
+            Column or name of the variable. For a pair in `pairs_`, the effect is the
+            interaction: the joint effect minus the two single effects.
+
+        Returns
+        -------
+        effect : ndarray of shape (n_samples,)
+            Posterior mean of the effect, centred over the rows of `fit`. For a
+            classifier of more than two classes, the effects on the scores, of shape
+            (n_samples, n_classes).
+        std : ndarray of the same shape
+            Posterior standard deviation, including the uncertainty of the selection.
+        """
+        check_is_fitted(self)
+        return self._answer().effect(self._rows(X), self._term(feature))
+
     def _effects_along(self, features, target):
         """Return effects on grids, for :class:`PartialEffectsDisplay`.
 
@@ -196,10 +223,81 @@ class _Selection(SelectorMixin):
             meshes = np.meshgrid(*grids)
             table = np.zeros((meshes[0].size, n_features))
             table[:, columns] = np.column_stack([mesh.ravel() for mesh in meshes])
-            parts = self._effect_in(found, table, term)
+            parts = found.effect(table, term)
             effect, std = (part.reshape(meshes[0].shape) for part in parts)
             effects.append((columns, grids, effect, std, probability))
         return effects
+
+    def _beyond(self, X):
+        """Return how far an effect may lead from its line beyond a range, at rows.
+
+        Lines go through an effect at an end of its range and at one of four other
+        points. The result is what the steepest one adds, and the distance between the
+        effect and the line furthest from it. Both are summed over selected variables,
+        but not over pairs.
+        """
+        found = self._answer()
+        dictionary = found.dictionary
+        features = np.flatnonzero(np.isfinite(found.reach[0]))
+        low, high = dictionary.ends[:, features]
+        # Differences of halves, as a range may be longer than the largest number.
+        half, X = dictionary.high / 2 - dictionary.low / 2, X[:, features] / 2
+        with np.errstate(over="ignore"):
+            beyond = [low / 2 - X, X - high / 2] / half[features]
+        beyond = np.nan_to_num(beyond).clip(0)  # NaN is a missing value
+        result = np.zeros(len(X))
+        if not beyond.any():
+            return result
+        points = np.concatenate([[-FURTHEST, 0.0], STEPS, [1.0 + FURTHEST]])
+        with np.errstate(over="ignore"):
+            rows = (1 - points[:, None]) * dictionary.low
+            rows += points[:, None] * dictionary.high
+        values = found.values(rows, features)
+        effects = np.einsum("fk,fkr->rf", found.coefficients[features], values)
+        for side, (outside, end, *others, _) in zip(
+            beyond, (effects, effects[::-1]), strict=True
+        ):
+            slopes = (end - others) / STEPS[:, None]
+            effect = (outside - end) * (side / FURTHEST).clip(max=1.0)
+            with np.errstate(over="ignore"):
+                lines = [side * slopes.min(axis=0), side * slopes.max(axis=0)]
+                apart = np.abs(np.subtract(lines, effect)).max(axis=0)
+                result += (np.abs(lines).max(axis=0) + apart).sum(axis=1)
+        return result
+
+    def _column(self, feature, asked="feature"):
+        """Return the column of a variable, given by column or name."""
+        if isinstance(feature, str):
+            names = list(getattr(self, "feature_names_in_", []))
+            if feature not in names:
+                known = f"one of {names}" if names else "known: features had no names"
+                raise ValueError(f"{asked} {feature!r} is not {known}.")
+            return names.index(feature)
+        check_scalar(feature, asked, Integral)
+        if not 0 <= feature < self.n_features_in_:
+            raise ValueError(
+                f"{asked} must be from 0 to {self.n_features_in_ - 1}, got {feature}."
+            )
+        return int(feature)
+
+    def _term(self, feature):
+        """Return the term of a variable, or of a pair (tuple, list or array)."""
+        if not (isinstance(feature, (tuple, list, np.ndarray)) and len(feature) == 2):
+            return self._column(feature)
+        pair = sorted(self._column(each) for each in feature)
+        found = self._answer().pairs
+        pairs = [] if found is None else found.pairs.tolist()
+        if pair not in pairs:
+            raise ValueError(
+                f"feature {tuple(feature)!r} is not one of the {len(pairs)} pairs in "
+                "`pairs_`, the candidates for an interaction."
+            )
+        return self.n_features_in_ + pairs.index(pair)
+
+    def _grid(self, feature, n_points):
+        """Return increasing values of a variable, or its categories, for a plot."""
+        values = self._answer().dictionary.grid(n_points)[:, feature]
+        return np.unique(values[~np.isnan(values)])
 
     def _selected_terms(self):
         """Return the selected variables, then pairs, or the most probable variable."""

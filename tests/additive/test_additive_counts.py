@@ -24,7 +24,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._drawn_base import Rows
+from skpacbayes.additive._base import Rows
 from skpacbayes.additive._poisson_regressor import (
     PoissonChain,
     dispersion_of,
