@@ -14,6 +14,7 @@ from .._base import MissingValuesEstimator
 from .._chains import run_chains
 from .._compat import HasMethods, Interval, StrOptions
 from .._sentinels import warn_of_sentinels
+from .._stream import checked_weights
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import (
     AUTOMATIC,
@@ -284,6 +285,13 @@ class Rows(NamedTuple):
     # (n_classes, n_samples); or counts.
     targets: np.ndarray
     weights: np.ndarray
+
+    @classmethod
+    def of(cls, X, targets, sample_weight):
+        """Return the rows of positive weight."""
+        weights = checked_weights(sample_weight, X, some=True)
+        some = weights > 0
+        return cls(X[some], targets[some], weights[some])
 
 
 class Problem(NamedTuple):

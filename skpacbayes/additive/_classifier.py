@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
-from .._stream import CheckedScoreMixin, checked_weights
+from .._stream import CheckedScoreMixin
 from .._validation import validate_data
 from ..certificates.additive import certify_classifier, divergence_of, logistic_normal
 from ._base import POSITIVE, SCALE, Rows, _DrawnAdditiveGibbs, check_total
@@ -44,9 +44,7 @@ class _AdditiveGibbsClassifier(CheckedScoreMixin, ClassifierMixin, _DrawnAdditiv
                 "Only binary classification is supported. The type of the target is "
                 f"{kind}."
             )
-        weights = checked_weights(sample_weight, X, some=True)
-        some = weights > 0
-        X, y, weights = X[some], y[some], weights[some]
+        X, y, weights = Rows.of(X, y, sample_weight)
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(

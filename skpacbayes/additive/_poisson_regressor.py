@@ -13,7 +13,7 @@ from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import LARGEST_TOTAL, SCALE, Rows, _DrawnAdditiveGibbs, check_total
-from ._doubts import warn_of_fit
+from ._doubts import warn_of_dispersion, warn_of_fit
 from ._rated_chain import MOVES, RatedChain, polya_gamma
 from ._selection import _Interactions
 
@@ -32,9 +32,6 @@ LARGEST_LOG = 600.0  # log means up to this do not overflow, times weights
 N_SETTLING = 20  # uncorrected sweeps that find the means to expand about
 # Of the dispersion.
 WHOLE = 1e-6  # relative tolerance within which a count is an integer
-DISPERSED = 1.2  # dispersion from which counts are overdispersed
-N_ERRORS = 5.0  # and standard errors of the dispersion above 1
-MOST_OF_ONE = 0.8  # share of one count in the squared residuals from which it is far
 LEAST_GAIN = 5.0  # of log likelihood, of a dispersion that grows with the mean
 # Of the dispersion minus 1 of a mean count, the largest relative to one plus this mean.
 LEAST_EXCESS, MOST_EXCESS = 1e-3, 1e4
@@ -318,19 +315,14 @@ class SparseAdditiveGibbsPoissonRegressor(
         rng = self._generator()
 
         def first(problem):
-            chain = self._chain(problem, problem.weights, rng.spawn(1)[0])
-            chain.settle()
-            return chain
+            return self._chain(problem, problem.weights, rng.spawn(1)[0])
 
         problem = self._paired(problem, first)
         if not np.ptp(rows.targets):  # else the prior alone would select, from zeros
             problem = problem._replace(ranks=np.zeros_like(problem.ranks))
         temperature, exponents, growth = self._temperature(problem, rng)
-        chains = []
-        for seed in rng.spawn(self.n_chains):
-            chain = self._chain(problem, exponents, seed)
-            chain.settle()
-            chains.append(chain)
+        seeds = rng.spawn(self.n_chains)
+        chains = [self._chain(problem, exponents, seed) for seed in seeds]
         self._run(chains)
         found = self._fitted(problem, chains, temperature, rng)
         self._computed = found
@@ -342,7 +334,8 @@ class SparseAdditiveGibbsPoissonRegressor(
             dispersion=dispersion, total_weight=total, growth=growth
         )
         ignored = self.inverse_temperature == "likelihood"
-        warn_of_dispersion(rows, means, dispersion, None if ignored else growth)
+        observed = observations(rows, means)
+        warn_of_dispersion(*observed, dispersion, None if ignored else growth)
         if not rows.targets.any():
             warn_user(
                 f"All of the {len(rows.X)} counts are zero: no variable is selected, "
@@ -434,9 +427,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         y = np.asarray(y, dtype=np.float64)
         if y.min() < 0:
             raise ValueError(f"y must be non-negative counts, got {y.min():g}.")
-        weights = checked_weights(sample_weight, X, some=True)
-        some = weights > 0
-        rows = Rows(X[some], y[some], weights[some])
+        rows = Rows.of(X, y, sample_weight)
         check_total(rows.weights)
         if not rows.weights @ np.minimum(rows.targets, LARGEST_TOTAL) < LARGEST_TOTAL:
             raise ValueError(
@@ -448,7 +439,10 @@ class SparseAdditiveGibbsPoissonRegressor(
 
     def _chain(self, problem, exponents, rng):
         """Return a chain for likelihoods of the rows raised to exponents."""
-        return self._chain_of(PoissonChain, problem, exponents, self.slab_scale**2, rng)
+        variance = self.slab_scale**2
+        chain = self._chain_of(PoissonChain, problem, exponents, variance, rng)
+        chain.settle()
+        return chain
 
     def _temperature(self, problem, rng):
         """Return the inverse temperature, and what it is the sum of.
@@ -470,17 +464,16 @@ class SparseAdditiveGibbsPoissonRegressor(
             return temperature, weights * (temperature / total), 0.0
         pilot = self._chain(problem, weights, rng)
         exponents, growth = weights, 0.0
-        for _ in range(MOST_PILOTS):
+        n_sweeps = min(PILOT_SWEEPS, self.n_iter)
+        for number in range(MOST_PILOTS):
             before, grew = exponents.sum(), growth > 0
-            pilot.temper(exponents)
-            pilot.settle()
-            n_sweeps = min(PILOT_SWEEPS, self.n_iter)
+            if number:
+                pilot.temper(exponents)
+                pilot.settle()
             means, n_functions = 0.0, 0.0
             for _ in range(n_sweeps):
                 pilot.sweep()
-                means = (
-                    means + np.exp(np.minimum(pilot.log_means, LARGEST_LOG)) / n_sweeps
-                )
+                means = means + means_of(pilot.log_means) / n_sweeps
                 n_functions += len(pilot.draw.columns) / n_sweeps
             dispersions = max(1.0, dispersion_of(problem, means, n_functions))
             growth = growth_of_dispersion(problem, means, n_functions)
@@ -504,17 +497,16 @@ class SparseAdditiveGibbsPoissonRegressor(
         """Return the predicted means at validated rows."""
         if self.prediction == "mean":
             return self._means_and_variances(X)[0]
-        return np.exp(np.minimum(self._decision(X), LARGEST_LOG))
+        return means_of(self._decision(X))
 
     def _means_and_variances(self, X):
         """Return mean and variance over the draws of the mean, at validated rows."""
         average, variance = np.empty((2, len(X)))
         for rows, scores in self._answer().scores_of_draws(X):
-            means = np.exp(np.minimum(scores, LARGEST_LOG))
+            means = means_of(scores)
             average[rows] = means.mean(axis=0)
-            variance[rows] = (
-                average[rows] * (means / average[rows] - 1).std(axis=0)
-            ) ** 2
+            spread = (means / average[rows] - 1).std(axis=0)
+            variance[rows] = (average[rows] * spread) ** 2
         return average, variance
 
 
@@ -611,8 +603,7 @@ class PoissonChain(RatedChain):
         return self._log_likelihood_of(self.log_means)
 
     def _log_likelihood_of(self, log_means):
-        means = np.exp(np.minimum(log_means, LARGEST_LOG))
-        return self.weights @ (self.targets * log_means - means)
+        return self.weights @ (self.targets * log_means - means_of(log_means))
 
     def _along_length(self):
         scores, base = self.draw.intercept + self.effects, self.base
@@ -660,6 +651,11 @@ class PoissonChain(RatedChain):
         self._expand(log_means)
         self._tried = self._accepted = 0
         self._n_since, self._total_since = 0, np.zeros(len(log_means))
+
+
+def means_of(log_means):
+    """Return the means of counts, of logarithms that may be too large."""
+    return np.exp(np.minimum(log_means, LARGEST_LOG))
 
 
 def log_mean(targets, weights):
@@ -783,48 +779,3 @@ def negative_binomial(counts, means, shapes):
     log_ratios = np.log1p(shapes / means)
     rising = gammaln(counts + shapes) - gammaln(shapes)
     return rising - counts * log_ratios - shapes * np.log1p(means / shapes)
-
-
-def error_of_dispersion(rows, means):
-    """Bound the standard error of the dispersion of Poisson counts.
-
-    The variance of a squared Pearson residual is 2 + 1 / mean.
-    """
-    repeated = repetitions(rows)
-    variance = repeated @ (2.0 + repeated / (rows.weights * means))
-    return float(np.sqrt(variance) / repeated.sum())
-
-
-def warn_of_dispersion(rows, means, dispersion, growth=None):
-    """Warn if the counts are clearly overdispersed, and the posterior ignores that.
-
-    Parameters
-    ----------
-    rows, means
-        See :func:`dispersion_of`.
-    dispersion : float
-        The estimated dispersion.
-    growth : float, default=None
-        See :func:`growth_of_dispersion`: the posterior ignores only that nearly all of
-        the dispersion is that of one count. None: it ignores all of it.
-    """
-    error = error_of_dispersion(rows, means)
-    if not dispersion > max(DISPERSED, 1.0 + N_ERRORS * error):
-        return
-    if growth is None:
-        warn_user(
-            f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
-            "without effect may be selected, and intervals are too narrow. Set "
-            "inverse_temperature='auto'."
-        )
-        return
-    repeated, counts, expected = observations(rows, means)
-    squares = (counts - expected) ** 2 / expected / (1.0 + growth * expected)
-    far = squares.argmax()
-    share = squares[far] / (repeated @ squares)
-    if share > MOST_OF_ONE:
-        warn_user(
-            f"One count, {counts[far]:.6g} where {expected[far]:.2g} is expected, "
-            f"makes up {share:.0%} of the dispersion: effects may be hidden, or follow "
-            "this count. Check it, or leave out its row."
-        )

@@ -25,11 +25,12 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRegressor,
 )
 from skpacbayes.additive._base import Rows
+from skpacbayes.additive._doubts import warn_of_dispersion
 from skpacbayes.additive._poisson_regressor import (
     PoissonChain,
     dispersion_of,
     growth_of_dispersion,
-    warn_of_dispersion,
+    observations,
 )
 from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
 from skpacbayes.plotting import PartialEffectsDisplay
@@ -332,11 +333,13 @@ def test_one_far_count_is_told_of(kind):
         y = overdispersed(kind, means, rng)[0].astype(float)
         rows = Rows(None, y, np.ones(200))
         growth = growth_of_dispersion(rows, means, 0.0)
-        warn_of_dispersion(rows, means, dispersion_of(rows, means, 0.0), growth)
+        dispersion = dispersion_of(rows, means, 0.0)
+        warn_of_dispersion(*observations(rows, means), dispersion, growth)
         y[number] = 10_000.0
         growth = growth_of_dispersion(rows, means, 0.0)
+        dispersion = dispersion_of(rows, means, 0.0)
         with pytest.warns(UserWarning, match="One count, 10000 where .* is expected"):
-            warn_of_dispersion(rows, means, dispersion_of(rows, means, 0.0), growth)
+            warn_of_dispersion(*observations(rows, means), dispersion, growth)
     X = rng.integers(2, size=(200, 3))  # no effect can follow one row
     with pytest.warns(UserWarning, match="of the dispersion: effects may be hidden"):
         made().fit(X, y)
