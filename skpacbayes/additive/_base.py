@@ -17,14 +17,12 @@ from .._sentinels import warn_of_sentinels
 from .._stream import checked_weights
 from .._validation import as_numbers, refuse_hidden, validate_data
 from ._basis import (
-    AUTOMATIC,
     NAMED,
     Dictionary,
     Orthonormal,
     Pairs,
     usual_range,
     weighted_moments,
-    whole_range,
     with_pairs,
 )
 from ._chain import MOST_VARIABLES, NO_PAIRS
@@ -147,33 +145,23 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         order = np.argsort(-counts, kind="stable")
         return orders[order], counts[order] / counts.sum()
 
-    def _dictionary(self, rows, whole=False, bounded=False):
-        """Return functions of the variables, on the range of rows unless it is given.
+    def _dictionary(self, rows):
+        """Return functions of the variables, on the usual range unless it is given."""
+        given = self._given_range()
+        return self._on(given or usual_range(rows.X, rows.weights), self.basis, rows)
 
-        The range is the usual one, or the `whole` one.
-        """
+    def _on(self, ends, basis, rows, bounded=False):
+        """Return functions of a basis on ranges with these ends."""
+        order, categorical = self.max_order, self._categorical()
+        return Dictionary(basis, order, *ends, rows.X, categorical, bounded=bounded)
+
+    def _given_range(self):
+        """Return the given ends of the ranges of the variables, or None."""
         if self.feature_range is None:
-            low, high = self._range(rows, whole)
-        else:
-            low, high = (
-                np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
-                for end in self.feature_range
-            )
-        categorical = self._categorical()
-
-        def of(basis):
-            return Dictionary(
-                *(basis, self.max_order, low, high, rows.X, categorical),
-                bounded=bounded,
-            )
-
-        if isinstance(self.basis, str) and self.basis == "auto":
-            return self._best([of(basis) for basis in AUTOMATIC], rows)
-        return of(self.basis)
-
-    def _range(self, rows, whole):
-        """Return the range of variables over rows, the usual or the `whole` one."""
-        return whole_range(rows.X) if whole else usual_range(rows.X, rows.weights)
+            return None
+        shape = self.n_features_in_
+        ends = (np.asarray(end, dtype=float) for end in self.feature_range)
+        return [np.broadcast_to(end, shape).copy() for end in ends]
 
     def _categorical(self):
         """Return the columns of the categorical features."""
