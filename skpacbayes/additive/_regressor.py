@@ -677,7 +677,7 @@ class SparseAdditiveGibbsRegressor(
         if np.array_equal(usual, whole):
             return self._best(usual, rows)
         usual, whole = self._best(usual, rows), self._best(whole, rows)
-        price = MIN_LOG_GAIN * rows.weights.sum() + LEAST_GAIN
+        price = MIN_LOG_GAIN * weight + LEAST_GAIN
         gain = self._criterion(usual, rows) - self._criterion(whole, rows)
         return whole if gain > price else usual
 
