@@ -78,9 +78,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         """
         check_is_fitted(self)
         n_samples = check_count("n_samples", n_samples)
-        found = self._answer()
         seed = check_random_state(random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
+        found = self._answer()
         first = found.draw(rng)
         draws = np.empty((n_samples, *first.shape))  # too many raise MemoryError here
         draws[0] = first

@@ -29,11 +29,6 @@ PILOT_SWEEPS = 150  # of the short run that finds the slab's scale, at most `n_i
 class _AdditiveGibbsClassifier(CheckedScoreMixin, ClassifierMixin, _DrawnAdditiveGibbs):
     """Base class of classifiers by the sign of a score, or by the largest score."""
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _classes(self, X, y, sample_weight=None, class_weight=None, several=False):
         """Validate rows and labels; return the rows of positive weight."""
         X, y = self._validated(X, y)
@@ -595,11 +590,6 @@ class SparseAdditiveGibbsClassifier(
         if self.inverse_temperature != "pac":
             return scores
         return scores.clip(-self.score_bound, self.score_bound)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
     def _loss(self, X, positive, bound=np.inf):
         """Return the mean log loss of the draws, with scores clipped to a bound."""

@@ -404,6 +404,11 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         )
         return certify_classifier(self, risk, 1.0, confidence, observed)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
     def _variance_of_slab(self):
         """Return the prior variance of a coefficient, which the AUC does not use."""
         return 1.0 if self.loss == "auc" else self.slab_scale**2

@@ -28,7 +28,7 @@ from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import AUTOMATIC, NAMED, usual_range, whole_range, widened
 from ._doubts import warn_of_doubts, warn_of_fit, warn_of_weights
 from ._regressor_chains import sample
-from ._regressor_evidence import greedy_model, heavy_tailed
+from ._regressor_start import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
 from ._selection import _Interactions
 

@@ -1,4 +1,4 @@
-"""The chains of a regression: their starts and priors, samplers, and posterior."""
+"""The chains of a regression: their priors, samplers and posterior."""
 
 import math
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from .._kernels.additive import ADD, DELETE, ORDER
 from .._kernels.standardize import LEAST_SPREAD
 from ._chain import PROMISING, WINDOW, Chain, Prior
 from ._posterior import Fitted, Posterior, runs_of
-from ._regressor_evidence import Effects, first_state, least_noise, nothing_matters
+from ._regressor_start import Effects, first_state, least_noise, nothing_matters
 
 ROWS_EACH = 3.0  # least rows per variable for integrating out the noise variance
 LEAST_FREEDOM = 3.0  # and least degrees of freedom
@@ -102,7 +102,7 @@ class Setup:
         self.integrates_noise = estimator._learns_noise() and problem.weight >= least
         self.readers = [problem.gram.reader() for _ in range(estimator.n_chains)]
         self._generators = rng.spawn(estimator.n_chains)
-        self.effects = Effects()  # until `first_state` has chosen
+        self.effects = Effects()  # few, unless `first_state` chooses many
 
     def temperature(self, noise):
         """Return the inverse temperature for a noise variance."""

@@ -163,9 +163,8 @@ class _Selection(SelectorMixin):
         ImportError
             If pandas is not installed.
         """
-        variables = slice(None, self.n_features_in_)
-        names = names_of(self)
-        return frame_of_terms(self, "inclusion_frame", variables, index=names)
+        terms = slice(None, self.n_features_in_)
+        return frame_of_terms(self, "inclusion_frame", terms, index=names_of(self))
 
     def partial_effects(self, X, feature):
         """Return the effect of one variable, with its standard deviation.
@@ -188,7 +187,8 @@ class _Selection(SelectorMixin):
             Posterior standard deviation, including the uncertainty of the selection.
         """
         check_is_fitted(self)
-        return self._answer().effect(self._rows(X), self._term(feature))
+        X, term = self._rows(X), self._term(feature)
+        return self._answer().effect(X, term)
 
     def _effects_along(self, features, target):
         """Return effects on grids, for :class:`PartialEffectsDisplay`.

@@ -47,7 +47,7 @@ def first_state(setup, starts):
     Parameters
     ----------
     setup : Setup
-        Makes chains. Its `effects` are set, if they are few or many by choice.
+        Makes the chains. Its `effects` are set if they are chosen.
     starts : Starts or None
         Initial models, and a first estimate of the noise; None: from a greedy model.
     """
@@ -71,7 +71,7 @@ def first_state(setup, starts):
 
 
 def first_models(setup):
-    """Return initial models, greedy for the first chain, and the noise of that one.
+    """Return initial models, greedy for the first chain, and the noise of this model.
 
     The other models are empty. With pairs, they have all variables of these, as a pair
     can be added only to a model with both of its variables.
