@@ -109,8 +109,11 @@ class Dictionary:
         self.max_order += bool(self.missing.any())
 
     @property
-    def n_levels(self):
-        """Largest number of categories of a variable with an effect each."""
+    def width(self):
+        """Number of functions of a variable that is not missing.
+
+        This is also the largest number of categories with an effect each.
+        """
         return self._width
 
     def reach(self, present):

@@ -113,7 +113,7 @@ def warn_of_doubts(found, n_features, products):
     _warn_of_copies(found, n_features, products)
     for feature, (count, share) in found.dictionary.pooled.items():
         if share >= POOLED:
-            own = found.dictionary.n_levels
+            own = found.dictionary.width
             warn_user(
                 f"feature {feature} has {count} categories. The {own} most frequent "
                 f"have an effect each; the others, {share:.0%} of the rows, share "

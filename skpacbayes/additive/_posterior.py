@@ -515,7 +515,7 @@ class Fitted(NamedTuple):
 
         `n_others`: number of other values per row in memory.
         """
-        n_values = len(features) * self.posterior.shape[1]
+        n_values = len(features) * self.dictionary.width
         step = max(1, BLOCK // max(1, n_values, n_others // 4))
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
