@@ -1,28 +1,42 @@
-"""Base class of the sparse additive estimators: parameters, effects, draws."""
+"""Base classes of the sparse additive estimators: parameters, functions, results."""
 
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import MissingValuesEstimator
+from .._chains import run_chains
 from .._compat import HasMethods, Interval, StrOptions
 from .._sentinels import warn_of_sentinels
+from .._stream import checked_weights
 from .._validation import as_numbers, refuse_hidden, validate_data
-from ._basis import AUTOMATIC, FURTHEST, NAMED, Dictionary, usual_range, whole_range
-from ._chain import MOST_VARIABLES
+from ._basis import (
+    NAMED,
+    Dictionary,
+    Orthonormal,
+    Pairs,
+    usual_range,
+    weighted_moments,
+    with_pairs,
+)
+from ._chain import MOST_VARIABLES, NO_PAIRS
 from ._doubts import warn_of_far_rows
-from ._posterior import variables_of
+from ._posterior import Fitted, Posterior, Run, variables_of
+from ._rated_chain import ModelSpace
 from ._selection import _Selection
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 SCALE = Interval(Real, 1e-150, 1e150, closed="both")  # squares, inverses: above 0
-STEPS = np.array([0.25, 0.5, 0.75, 1.0])  # from an end, as shares of a range
-BLOCK = 2**20  # largest number of values of functions in memory, in predictions
+# Of estimators whose chains draw coefficients.
+LEAST_TOTAL, LARGEST_TOTAL = 1e-9, 1e12  # range of the total weight
+N_FIRST = 300  # draws without interactions that determine the candidate pairs
+N_POINTS = 2001  # of the grid on which functions are orthonormal under "pac"
 
 
 class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
@@ -45,29 +59,6 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         "n_jobs": [None, Integral],
     }
 
-    def partial_effects(self, X, feature):
-        """Return the effect of one variable, with its standard deviation.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; only the variable's column is used.
-        feature : int or str, or pair of these
-            Column or name of the variable. For a pair in `pairs_`, the effect is the
-            interaction: the joint effect minus the two single effects.
-
-        Returns
-        -------
-        effect : ndarray of shape (n_samples,)
-            Posterior mean of the effect, centred over the rows of `fit`. For a
-            classifier of more than two classes, the effects on the scores, of shape
-            (n_samples, n_classes).
-        std : ndarray of the same shape
-            Posterior standard deviation, including the uncertainty of the selection.
-        """
-        check_is_fitted(self)
-        return self._effect(self._rows(X), self._term(feature))
-
     def sample_posterior(self, n_samples=1, random_state=None):
         """Draw functions from the posterior, as coefficients.
 
@@ -89,11 +80,12 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         n_samples = check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
-        first = self._drawn(rng)
+        found = self._answer()
+        first = found.draw(rng)
         draws = np.empty((n_samples, *first.shape))  # too many raise MemoryError here
         draws[0] = first
         for i in range(1, n_samples):
-            draws[i] = self._drawn(rng)
+            draws[i] = found.draw(rng)
         return draws
 
     @property
@@ -153,33 +145,23 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         order = np.argsort(-counts, kind="stable")
         return orders[order], counts[order] / counts.sum()
 
-    def _dictionary(self, rows, whole=False, bounded=False):
-        """Return functions of the variables, on the range of rows unless it is given.
+    def _dictionary(self, rows):
+        """Return functions of the variables, on the usual range unless it is given."""
+        given = self._given_range()
+        return self._on(given or usual_range(rows.X, rows.weights), self.basis, rows)
 
-        The range is the usual one, or the `whole` one.
-        """
+    def _on(self, ends, basis, rows, bounded=False):
+        """Return functions of a basis on ranges with these ends."""
+        order, categorical = self.max_order, self._categorical()
+        return Dictionary(basis, order, *ends, rows.X, categorical, bounded=bounded)
+
+    def _given_range(self):
+        """Return the given ends of the ranges of the variables, or None."""
         if self.feature_range is None:
-            low, high = self._range(rows, whole)
-        else:
-            low, high = (
-                np.broadcast_to(np.asarray(end, dtype=float), rows.X.shape[1]).copy()
-                for end in self.feature_range
-            )
-        categorical = self._categorical()
-
-        def of(basis):
-            return Dictionary(
-                *(basis, self.max_order, low, high, rows.X, categorical),
-                bounded=bounded,
-            )
-
-        if isinstance(self.basis, str) and self.basis == "auto":
-            return self._best([of(basis) for basis in AUTOMATIC], rows)
-        return of(self.basis)
-
-    def _range(self, rows, whole):
-        """Return the range of variables over rows, the usual or the `whole` one."""
-        return whole_range(rows.X) if whole else usual_range(rows.X, rows.weights)
+            return None
+        shape = self.n_features_in_
+        ends = (np.asarray(end, dtype=float) for end in self.feature_range)
+        return [np.broadcast_to(end, shape).copy() for end in ends]
 
     def _categorical(self):
         """Return the columns of the categorical features."""
@@ -242,113 +224,9 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         """Yield the parts of a run, after which callbacks may stop it."""
         return self._tasks(count, "moves")
 
-    def _column(self, feature, asked="feature"):
-        """Return the column of a variable, given by column or name."""
-        if isinstance(feature, str):
-            names = list(getattr(self, "feature_names_in_", []))
-            if feature not in names:
-                known = f"one of {names}" if names else "known: features had no names"
-                raise ValueError(f"{asked} {feature!r} is not {known}.")
-            return names.index(feature)
-        check_scalar(feature, asked, Integral)
-        if not 0 <= feature < self.n_features_in_:
-            raise ValueError(
-                f"{asked} must be from 0 to {self.n_features_in_ - 1}, got {feature}."
-            )
-        return int(feature)
-
-    def _term(self, feature):
-        """Return the term of a variable, or of a pair (tuple, list or array)."""
-        if not (isinstance(feature, (tuple, list, np.ndarray)) and len(feature) == 2):
-            return self._column(feature)
-        pair = sorted(self._column(each) for each in feature)
-        found = self._answer().pairs
-        pairs = [] if found is None else found.pairs.tolist()
-        if pair not in pairs:
-            raise ValueError(
-                f"feature {tuple(feature)!r} is not one of the {len(pairs)} pairs in "
-                "`pairs_`, the candidates for an interaction."
-            )
-        return self.n_features_in_ + pairs.index(pair)
-
-    def _effect(self, X, term):
-        """Return the effect of a variable or pair at rows, and its deviation."""
-        parts = [self._effect_in(part, X, term) for part in self._answer().scores]
-        effects, deviations = zip(*parts, strict=True)
-        return side_by_side(effects), side_by_side(deviations)
-
-    def _effect_in(self, found, X, term):
-        """Return effect and deviation in one of the scores."""
-        values = found.values(X, [term])
-        effect = found.posterior.mean()[term] @ values[0]
-        variance = found.posterior.variance(values, np.array([term]))
-        return effect, np.sqrt(variance)
-
-    def _grid(self, feature, n_points):
-        """Return increasing values of a variable, or its categories, for a plot."""
-        values = self._answer().dictionary.grid(n_points)[:, feature]
-        return np.unique(values[~np.isnan(values)])
-
     def _decision(self, X):
         """Return intercept plus effects of each score, at validated rows."""
-        parts = self._answer().scores
-        return side_by_side([self._sum_of_effects(X, part) for part in parts])
-
-    def _sum_of_effects(self, X, found):
-        """Return intercept plus effects of one of the scores."""
-        features = np.flatnonzero(found.coefficients.any(axis=1))
-        result = np.full(len(X), float(found.intercept))
-        for rows in self._blocks(X, features):
-            values = found.values(X[rows], features)
-            result[rows] += np.tensordot(found.coefficients[features], values, 2)
-        return result
-
-    def _variance(self, X):
-        """Return the posterior variance of the sum of effects, at validated rows."""
-        found = self._answer()
-        features = np.unique(found.posterior.visited // found.posterior.shape[1])
-        result = np.zeros(len(X))
-        for rows in self._blocks(X, features):
-            values = found.values(X[rows], features)
-            result[rows] = found.posterior.variance(values, features)
-        return result
-
-    def _beyond(self, X):
-        """Return how far an effect may lead from its line beyond a range, at rows.
-
-        Lines go through an effect at an end of its range and at one of four other
-        points. The result is what the steepest one adds, and the distance between the
-        effect and the line furthest from it. Both are summed over selected variables,
-        but not over pairs.
-        """
-        found = self._answer()
-        dictionary = found.dictionary
-        features = np.flatnonzero(np.isfinite(found.reach[0]))
-        low, high = dictionary.ends[:, features]
-        # Differences of halves, as a range may be longer than the largest number.
-        half, X = dictionary.high / 2 - dictionary.low / 2, X[:, features] / 2
-        with np.errstate(over="ignore"):
-            beyond = [low / 2 - X, X - high / 2] / half[features]
-        beyond = np.nan_to_num(beyond).clip(0)  # NaN is a missing value
-        result = np.zeros(len(X))
-        if not beyond.any():
-            return result
-        points = np.concatenate([[-FURTHEST, 0.0], STEPS, [1.0 + FURTHEST]])
-        with np.errstate(over="ignore"):
-            rows = (1 - points[:, None]) * dictionary.low
-            rows += points[:, None] * dictionary.high
-        values = found.values(rows, features)
-        effects = np.einsum("fk,fkr->rf", found.coefficients[features], values)
-        for side, (outside, end, *others, _) in zip(
-            beyond, (effects, effects[::-1]), strict=True
-        ):
-            slopes = (end - others) / STEPS[:, None]
-            effect = (outside - end) * (side / FURTHEST).clip(max=1.0)
-            with np.errstate(over="ignore"):
-                lines = [side * slopes.min(axis=0), side * slopes.max(axis=0)]
-                apart = np.abs(np.subtract(lines, effect)).max(axis=0)
-                result += (np.abs(lines).max(axis=0) + apart).sum(axis=1)
-        return result
+        return self._answer().decision(X)
 
     def _warn_of_sentinels(self, X):
         """Warn if rows contain codes for missing values."""
@@ -364,15 +242,6 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
             deviates = isinstance(self, RegressorMixin)
             warn_of_far_rows(X, found.reach, found.dictionary.n_rows, deviates)
         return X
-
-    def _blocks(self, X, features, n_others=0):
-        """Yield slices of rows whose values of functions fit into `BLOCK`.
-
-        `n_others`: number of other values per row in memory.
-        """
-        n_values = len(features) * int(self.max_order)  # may be a narrow integer
-        step = max(1, BLOCK // max(1, n_values, n_others // 4))
-        return [slice(start, start + step) for start in range(0, len(X), step)]
 
     def _chain_draws(self):
         """Return the terms in the model of each draw, and the series of R-hat."""
@@ -392,19 +261,184 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
             coords["pair"] = [f"{labels[i]}, {labels[j]}" for i, j in found.pairs.pairs]
         return ChainDraws(posterior, {self._what_chains_report: values}, dims, coords)
 
-    def _drawn(self, rng):
-        """Draw coefficients."""
-        return self._answer().posterior.draw(rng)
 
-    def _chosen(self, posterior, rng):
-        """Return the coefficients for predictions."""
+# Estimators whose chains draw coefficients.
+
+
+class Rows(NamedTuple):
+    """Rows of positive weight."""
+
+    X: np.ndarray
+    # Whether rows are of the second class; with several classes one-hot codes,
+    # (n_classes, n_samples); or counts.
+    targets: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, X, targets, sample_weight):
+        """Return the rows of positive weight."""
+        weights = checked_weights(sample_weight, X, some=True)
+        some = weights > 0
+        return cls(X[some], targets[some], weights[some])
+
+
+class Problem(NamedTuple):
+    """Values of the functions of single variables at the rows."""
+
+    dictionary: Dictionary
+    functions: Orthonormal
+    values: np.ndarray  # (n_features, max_order, n_samples)
+    targets: np.ndarray  # see Rows
+    weights: np.ndarray
+    ranks: np.ndarray  # number of functions of each variable, then of each pair
+    pairs: Pairs | None = None  # pairs of variables, numbered after the variables
+
+    def among(self, columns):
+        """Return sums over the rows of products of some functions."""
+        width = self.values.shape[1]
+        values = self.values[columns // width, columns % width]
+        return (values * self.weights) @ values.T
+
+
+class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
+    """Base class of scores whose draws are averaged in predictions."""
+
+    _what_chains_report = "loss"
+
+    def __sklearn_is_fitted__(self):
+        return "_computed" in vars(self)
+
+    def _problem(self, rows):
+        """Return functions at rows, orthonormal over the rows or their range."""
+        self._check_range()
+        dictionary = self._dictionary(rows)
+        values = dictionary(rows.X)
+        if self.inverse_temperature == "pac":  # the prior may not depend on the rows
+            if dictionary.missing.any() or self._categorical():
+                raise ValueError(
+                    "inverse_temperature='pac' needs rows without missing values and "
+                    "no categorical_features."
+                )
+            low, high = dictionary.low, dictionary.high
+            grid = low + np.linspace(0, 1, N_POINTS)[:, None] * (high - low)
+            moments = weighted_moments(dictionary(grid), np.ones(N_POINTS))
+        else:
+            moments = weighted_moments(values, rows.weights)
+        functions = dictionary.orthogonal(*moments, rows.weights.sum())
+        values, ranks = functions(values), functions.orders
+        return Problem(dictionary, functions, values, *rows[1:], ranks)
+
+    def _paired(self, problem, make):
+        """Return the problem with functions of given pairs, or of candidate pairs.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem without pairs.
+        make : callable
+            Returns a chain for a problem.
+        """
+        if self.interactions is None:
+            return problem
+
+        def probabilities():
+            chain = make(problem)
+            chain.advance(self.burn_in, keep=False)
+            chain.advance(min(N_FIRST, self.n_iter))
+            shape = problem.values.shape[:2]
+            return Posterior([chain], shape).inclusion()[:, 0]
+
+        pairs = self._candidates(problem.functions.orders, probabilities)
+        found, values, ranks = with_pairs(
+            pairs,
+            problem.dictionary,
+            problem.functions,
+            problem.values,
+            problem.weights,
+        )
+        return problem._replace(values=values, ranks=ranks, pairs=found)
+
+    def _chain_of(self, kind, problem, exponents, variance, rng):
+        """Return a chain of a kind for likelihoods of the rows raised to exponents."""
+        most = self._most_variables()
+        pairs = NO_PAIRS if problem.pairs is None else problem.pairs.pairs
+        space = ModelSpace(
+            problem.values, problem.ranks, self.beta, most, variance, pairs
+        )
+        return kind(space, problem.targets, exponents, rng)
+
+    def _run(self, chains):
+        """Advance the chains."""
+        run_chains(
+            chains,
+            burn_in=self.burn_in,
+            n_iter=self.n_iter,
+            tasks=self._parts,
+            n_jobs=self.n_jobs,
+        )
+
+    def _fitted(self, problem, chains, inverse_temperature, rng):
+        """Return the results of the chains, with several classes for each score."""
+        several = problem.targets.ndim == 2
+        scores = [chains]
+        if several:
+            scores = zip(*(chain.classes for chain in chains), strict=True)
+        parts = [
+            self._put_together(problem, own, inverse_temperature) for own in scores
+        ]
+        chosen = self._chosen_draws([part.posterior for part in parts], rng)
+        parts = [part.predicting_by(chosen) for part in parts]
+        if not several:
+            return parts[0]
+        found = self._put_together(problem, chains, inverse_temperature)
+        return found._replace(
+            classes=tuple(parts),
+            coefficients=np.array([part.coefficients for part in parts]),
+            intercept=np.array([part.intercept for part in parts]),
+            r_hat=max(part.r_hat for part in [found, *parts]),
+            full=max(part.full for part in parts),
+        )
+
+    def _put_together(self, problem, chains, inverse_temperature):
+        """Return the results of chains of one score."""
+        posterior = Posterior(chains, problem.values.shape[:2])
+        draws = [draw for chain in chains for draw in chain.kept]
+        runs = [
+            Run(*chain.recorded()[:2], np.array([draw.loss for draw in chain.kept]))
+            for chain in chains
+        ]
+        return Fitted.of_chains(
+            problem,
+            chains,
+            posterior,
+            runs,
+            inverse_temperature=inverse_temperature,
+            intercepts=np.array([draw.intercept for draw in draws]),
+            slab_scale=float(np.mean([draw.slab_scale for draw in draws])),
+        )
+
+    def _chosen_draws(self, posteriors, rng):
+        """Return the draws used in predictions; None: all of them."""
+        n_draws = len(posteriors[0].weights)
         if self.prediction == "mean":
-            return posterior.mean()
-        if self.prediction == "map":
-            return posterior.most_probable()
-        return posterior.draw(rng)
+            return None
+        if self.prediction == "randomized":
+            return np.array([rng.integers(n_draws)])
+        _, group, counts = np.unique(  # those of the model that was visited most often
+            np.hstack([posterior.columns for posterior in posteriors]),
+            axis=0,
+            return_inverse=True,
+            return_counts=True,
+        )
+        return np.flatnonzero(group.ravel() == counts.argmax())
 
 
-def side_by_side(scores):
-    """Return a column for each of several scores, or the only one."""
-    return scores[0] if len(scores) == 1 else np.column_stack(scores)
+def check_total(weights):
+    """Raise ValueError if the total weight cannot be a number of rows."""
+    total = weights.sum()
+    if not LEAST_TOTAL <= total <= LARGEST_TOTAL:
+        raise ValueError(
+            "sample_weight counts rows, and must sum to a number from "
+            f"{LEAST_TOTAL:g} to {LARGEST_TOTAL:g}, got {total:g}: multiply "
+            "sample_weight by a constant."
+        )

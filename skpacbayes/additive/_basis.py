@@ -1,4 +1,4 @@
-"""Functions of a variable: a basis, orthonormal over the rows."""
+"""Functions of a variable, or of two: a basis, orthonormal over the rows."""
 
 from functools import cache
 from itertools import pairwise
@@ -17,6 +17,7 @@ SLOPE_POINTS = 200  # of a quadrature that is exact for polynomials
 # A function is dropped if the share of its variance not explained by the functions
 # before it is below this: the rest would be rounding.
 NEGLIGIBLE = 1e-10
+NEGLIGIBLE_PRODUCT = 1e-8  # of products of functions of two variables
 BLOCK = 2**20  # largest number of values sorted at a time
 WIDEST = 0.25  # largest share of a range by which each end is widened
 FURTHEST = 0.5  # shares of its range that a function continues beyond it
@@ -108,8 +109,11 @@ class Dictionary:
         self.max_order += bool(self.missing.any())
 
     @property
-    def n_levels(self):
-        """Largest number of categories of a variable with an effect each."""
+    def width(self):
+        """Number of functions of a variable that is not missing.
+
+        This is also the largest number of categories with an effect each.
+        """
         return self._width
 
     def reach(self, present):
@@ -386,6 +390,130 @@ def largest_along(grid, means, direction):
     """Return the largest absolute value on a grid of combined, centred functions."""
     along = (direction[:, None] @ grid)[:, 0] - (direction * means).sum(axis=1)[:, None]
     return abs(along).max(axis=1)
+
+
+class Pairs:
+    """The first products of the functions of two variables, for each of several pairs.
+
+    The projections on functions of one of the two variables are subtracted, and the
+    products are orthogonalised in order, over the rows. The product of the a-th
+    function of one variable and the b-th of the other has standard deviation 1 / (a b).
+    The first products are those of the smallest a + b. At new rows a function is
+    clipped to the range of its values at the rows: if variables are correlated,
+    products of polynomials explode far from all rows.
+
+    Parameters
+    ----------
+    pairs : ndarray of int of shape (n_pairs, 2)
+        The pairs.
+    dictionary : Dictionary
+        Functions of one variable.
+    functions : Orthonormal
+        Orthogonal functions of one variable, the k-th of standard deviation 1 / k.
+    values : ndarray of shape (n_features, max_order, n_samples)
+        Their values at the rows.
+    weights : ndarray of shape (n_samples,)
+        Weights of the rows.
+
+    Attributes
+    ----------
+    orders : ndarray of shape (n_pairs,)
+        Number of functions of each pair.
+    """
+
+    def __init__(self, pairs, dictionary, functions, values, weights):
+        self.pairs, self.dictionary, self.functions = pairs, dictionary, functions
+        count, width = len(pairs), dictionary.max_order
+        self.orders = np.zeros(count, dtype=np.int64)
+        self.products = np.zeros((count, width, 2), dtype=np.int64)
+        self.means = np.zeros((count, 3 * width))
+        self.transform = np.zeros((count, width, 3 * width))
+        self.limits = np.zeros((2, count, width))
+        scales = np.sqrt(weights / weights.sum())
+        for number, (first, second) in enumerate(pairs):
+            orders = functions.orders[first], functions.orders[second]
+            self.products[number] = smallest_products(*orders, width)
+            parts = self._parts(number, values[first], values[second])
+            self.means[number] = parts @ scales**2
+            centered = (parts - self.means[number][:, None]) * scales
+            self._orthogonalize(number, centered @ centered.T)
+            found = self.transform[number] @ (parts - self.means[number][:, None])
+            self.limits[:, number] = found.min(axis=1), found.max(axis=1)
+
+    def _orthogonalize(self, number, covariance):
+        """Compute the functions of a pair, as combinations of its parts."""
+        width = len(self.transform[number])
+        basis = np.zeros((0, 3 * width))
+        own = np.diag(covariance)
+        for part in range(3 * width):
+            direction = np.zeros(3 * width)
+            direction[part] = 1.0
+            for _ in range(2):  # the second pass removes rounding errors
+                direction = direction - (basis @ (covariance @ direction)) @ basis
+            rest = direction @ covariance @ direction
+            if not rest > NEGLIGIBLE_PRODUCT * own[part]:
+                continue
+            if part >= 2 * width:
+                a, b = self.products[number, part - 2 * width]
+                place = self.orders[number]
+                scale = (a + 1) * (b + 1) * np.sqrt(rest)
+                self.transform[number, place] = direction / scale
+                self.orders[number] += 1
+            basis = np.vstack([basis, direction / np.sqrt(rest)])
+
+    def _parts(self, number, first, second):
+        """Return functions of both variables, and their products."""
+        a, b = self.products[number].T
+        products = np.where((a >= 0)[:, None], first[a] * second[b], 0.0)
+        return np.concatenate([first, second, products])
+
+    def __call__(self, X, numbers):
+        """Evaluate the functions of some pairs, of shape (n_chosen, width, n_samples).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        numbers : sequence of int
+            Numbers of the pairs.
+        """
+        used = np.unique(self.pairs[numbers])
+        values = self.functions(self.dictionary(X, used), used)
+        return self.of_values(values, numbers, used)
+
+    def of_values(self, values, numbers=None, used=None):
+        """Evaluate the functions, given those of the variables `used`."""
+        numbers = range(len(self.pairs)) if numbers is None else numbers
+        result = np.zeros((len(numbers), self.transform.shape[1], values.shape[2]))
+        for row, number in enumerate(numbers):
+            pair = self.pairs[number]
+            places = pair if used is None else np.searchsorted(used, pair)
+            parts = self._parts(number, *values[places])
+            parts -= self.means[number][:, None]
+            low, high = self.limits[:, number, :, None]
+            result[row] = (self.transform[number] @ parts).clip(low, high)
+        return result
+
+
+def with_pairs(pairs, dictionary, functions, values, weights):
+    """Return functions of pairs; values and numbers of functions of all terms.
+
+    The terms are the variables, and then the pairs. See :class:`Pairs`.
+    """
+    found = Pairs(pairs, dictionary, functions, values, weights)
+    values = np.concatenate([values, found.of_values(values)])
+    return found, values, np.concatenate([functions.orders, found.orders])
+
+
+def smallest_products(first, second, count):
+    """Return the indices (count, 2) of the first products of functions.
+
+    They are sorted by a + b, then by |a - b|, and padded with -1.
+    """
+    every = [(a, b) for a in range(first) for b in range(second)]
+    every.sort(key=lambda pair: (sum(pair), abs(pair[0] - pair[1]), pair))
+    every = every[:count] + [(-1, -1)] * (count - len(every))
+    return np.array(every, dtype=np.int64).reshape(count, 2)
 
 
 def weighted_moments(values, weights):

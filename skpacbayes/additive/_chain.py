@@ -286,6 +286,26 @@ class Prior(NamedTuple):
         )
         return prior
 
+    def integrating(self, freedom, square):
+        """Return the normal prior of a chain that integrates out the noise variance.
+
+        The variance s^2 has the prior 1 / s^2, and the standard deviations of
+        coefficients are s times those of the prior. The log weight of a model is then
+
+            log prior - (n - 1) log(y'y - b' P^-1 b) / 2 - log|P| / 2
+                + q log(ridge) / 2,
+
+        b and P as in the kernel.
+
+        Parameters
+        ----------
+        freedom : float
+            Degrees of freedom, the number of rows minus one.
+        square : float
+            Sum of squares of y minus its mean, in units of the noise.
+        """
+        return self._replace(freedom=freedom, square=square)
+
     @classmethod
     def flat(cls, ranks, most, ridge, n_pairs=0):
         """Return a flat prior with a ridge, for searches by a criterion."""

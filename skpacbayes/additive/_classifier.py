@@ -5,19 +5,90 @@ from numbers import Real
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
 from .._compat import Interval, StrOptions
-from ..certificates.additive import divergence_of
-from ._base import POSITIVE, SCALE
-from ._conditional_draws import most_probable_slab
+from .._stream import CheckedScoreMixin
+from .._validation import validate_data
+from ..certificates.additive import certify_classifier, divergence_of, logistic_normal
+from ._base import POSITIVE, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_fit
-from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
-from ._interactions import _Interactions
+from ._logistic_chains import LogisticChain, SoftmaxChain, most_probable_slab
+from ._rated_chain import INTERCEPT_VARIANCE
+from ._selection import _Interactions
 
+SMALLEST = 1e-290  # least sum of probabilities with an accurate logarithm
 PILOT_SWEEPS = 150  # of the short run that finds the slab's scale, at most `n_iter`
+
+
+class _AdditiveGibbsClassifier(CheckedScoreMixin, ClassifierMixin, _DrawnAdditiveGibbs):
+    """Base class of classifiers by the sign of a score, or by the largest score."""
+
+    def _classes(self, X, y, sample_weight=None, class_weight=None, several=False):
+        """Validate rows and labels; return the rows of positive weight."""
+        X, y = self._validated(X, y)
+        check_classification_targets(y)
+        kind = type_of_target(y)
+        if kind != "binary" and not (several and kind == "multiclass"):
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{kind}."
+            )
+        X, y, weights = Rows.of(X, y, sample_weight)
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; got "
+                f"{len(classes)} class"
+            )
+        if class_weight is not None:
+            factors = compute_class_weight(
+                class_weight, classes=classes, y=y, sample_weight=weights
+            )
+            weights = weights * factors[classes.searchsorted(y)]
+            if not (factors > 0).all():
+                raise ValueError(
+                    f"class_weight must be positive, got {class_weight!r}."
+                )
+        check_total(weights)
+        self.classes_ = classes
+        positive = y == classes[1] if len(classes) == 2 else y == classes[:, None]
+        return Rows(X, positive, weights)
+
+    def _labelled(self, X, y):
+        """Validate new rows and labels, for a certificate."""
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y must be of the classes {self.classes_}, got {unknown}."
+            )
+        return X, y == self.classes_[1]
+
+    def _chain(self, problem, exponents, variance, rng):
+        """Return a chain of the logistic likelihood with exponents of the rows."""
+        several = problem.targets.ndim == 2
+        kind = SoftmaxChain if several else LogisticChain
+        return self._chain_of(kind, problem, exponents, variance, rng)
+
+    @as_fitted
+    def _log_odds(self, X):
+        """Return log odds of the mean probability of the draws, or of one function."""
+        if self.prediction != "mean":
+            return self._bounded(self._decision(X))
+        log_odds = np.empty(len(X))
+        for rows, scores in self._answer().scores_of_draws(X):
+            log_odds[rows] = log_odds_of_mean(self._bounded(scores))
+        return log_odds
+
+    def _bounded(self, scores):
+        """Return the scores; a subclass may clip them."""
+        return scores
 
 
 class SparseAdditiveGibbsClassifier(
@@ -418,15 +489,13 @@ class SparseAdditiveGibbsClassifier(
         if X is not None:
             observed = self._loss(*self._labelled(X, y), bound=self.score_bound)
         largest = math.log1p(math.exp(self.score_bound))
-        return self._certified(
+        risk = (
             "Theorem 1.2.6 of Catoni (2007)",
             "mean log loss",
-            confidence,
-            observed,
-            largest,
             f"log loss at most {largest:.4g}, scores clipped",
             "rows independent, of one distribution",
         )
+        return certify_classifier(self, risk, largest, confidence, observed)
 
     @property
     def intercept_(self):
@@ -474,18 +543,10 @@ class SparseAdditiveGibbsClassifier(
         if self.prediction != "mean":
             return log_softmax(self._decision(X), axis=1)
         result = np.empty((len(X), len(self.classes_)))
-        for rows, scores in self._scores_of_draws(X):
+        for rows, scores in self._answer().scores_of_draws(X):
             sums = logsumexp(log_softmax(scores, axis=0), axis=1)
             result[rows] = (sums - math.log(scores.shape[1])).T
         return result
-
-    def _drawn(self, rng):
-        """Draw coefficients, of all classes in one draw."""
-        if not self._several:
-            return super()._drawn(rng)
-        parts = self._answer().classes
-        draw = [rng.integers(len(parts[0].posterior.weights))]
-        return np.array([part.posterior.mean_of(draw) for part in parts])
 
     def _projected(self, X):
         return expit(self._log_odds(X)), True
@@ -530,15 +591,10 @@ class SparseAdditiveGibbsClassifier(
             return scores
         return scores.clip(-self.score_bound, self.score_bound)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
-
     def _loss(self, X, positive, bound=np.inf):
         """Return the mean log loss of the draws, with scores clipped to a bound."""
         total = 0.0
-        for rows, scores in self._scores_of_draws(X):
+        for rows, scores in self._answer().scores_of_draws(X):
             margins = np.where(positive[rows], scores, -scores).clip(-bound, bound)
             total += np.logaddexp(0.0, -margins).mean(axis=0).sum()
         return float(total / len(X))
@@ -570,3 +626,26 @@ class SparseAdditiveGibbsClassifier(
 def bernoulli_variances(means):
     """Return the variances of indicators of given means."""
     return means * (1 - means)
+
+
+def logistic_normal_of(problem, design, variance, exponents):
+    """Return the normal approximation of a logistic posterior, given its design."""
+    variances = np.full(len(design), variance)
+    variances[0] = INTERCEPT_VARIANCE
+    return logistic_normal(design, problem.targets, exponents, variances)
+
+
+def log_odds_of_mean(scores):
+    """Return the log odds of the mean over draws of the logistic function of scores."""
+    tails = np.exp(-np.abs(scores))
+    near, far = 1 / (1 + tails), tails / (1 + tails)
+    positive = np.where(scores > 0, near, far).sum(axis=0)
+    negative = np.where(scores > 0, far, near).sum(axis=0)
+    extreme = np.minimum(positive, negative) < SMALLEST
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(positive) - np.log(negative)
+    if extreme.any():
+        log_expits = log_expit(scores[:, extreme]), log_expit(-scores[:, extreme])
+        positive, negative = (logsumexp(each, axis=0) for each in log_expits)
+        log_odds[extreme] = positive - negative
+    return log_odds

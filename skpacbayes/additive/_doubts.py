@@ -10,7 +10,6 @@ from .._chains import R_HAT_LIMIT, warn_unmixed
 from .._sentinels import beyond_the_range, warn_of_empty_columns
 from ._posterior import SELECTED
 from ._residuals import TELLS_APART, warn_of_residuals
-from ._shared_noise import warn_of_noise
 
 N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
 SAME = 0.95  # correlation from which variables are nearly equal
@@ -23,6 +22,9 @@ POOLED = 0.05  # share of the rows in pooled categories
 FEWEST_DISTINCT = 5  # distinct rows from which copies are looked for
 MANY_DISTINCT = 50  # from here one column shows that equal rows are copies; else two
 FEW_DISTINCT = 0.4  # share of distinct rows below which most rows are copies
+DISPERSED = 1.2  # dispersion from which counts are overdispersed
+N_DISPERSED = 5.0  # and its standard errors above 1
+MOST_OF_ONE = 0.8  # share of one count in the squared residuals from which it is far
 NEAR_RANGE = 0.9  # lengths of a range, from the limits of far rows back to it
 
 
@@ -54,7 +56,7 @@ def warn_of_fit(
         Returns predictions at rows. None: residuals are not tested, as structure in
         them may come from given scales or temperatures.
     variances : callable, default=None
-        Variances of targets of given means, see :func:`warn_of_noise`.
+        Variances of targets of given means, see :func:`warn_of_residuals`.
     noise : float, default=1.0
         Variance of the noise.
     exponents : ndarray of shape (n_samples,), default=None
@@ -69,19 +71,8 @@ def warn_of_fit(
     # A linear model of weak effects may leave structure, too, and so do unmixed chains.
     few = not (found.full or found.n_variables_needed)
     tested = predict is not None and plausible and few and estimator.max_order > 1
-    structured = False
-    if tested and found.r_hat <= R_HAT_LIMIT:
-        structured = warn_of_residuals(
-            X,
-            y,
-            predict,
-            estimator._categorical(),
-            found.selected,
-            additive=estimator.interactions is None,
-            classes=isinstance(estimator, ClassifierMixin),
-        )
-    if tested and not structured:
-        warn_of_noise(
+    if tested:
+        warn_of_residuals(
             X,
             y,
             weights if exponents is None else exponents,
@@ -90,6 +81,7 @@ def warn_of_fit(
             estimator._categorical(),
             noise=noise,
             variances=variances,
+            additive=estimator.interactions is None,
             classes=isinstance(estimator, ClassifierMixin),
         )
     warn_of_copied_rows(X, y)
@@ -121,7 +113,7 @@ def warn_of_doubts(found, n_features, products):
     _warn_of_copies(found, n_features, products)
     for feature, (count, share) in found.dictionary.pooled.items():
         if share >= POOLED:
-            own = found.dictionary.n_levels
+            own = found.dictionary.width
             warn_user(
                 f"feature {feature} has {count} categories. The {own} most frequent "
                 f"have an effect each; the others, {share:.0%} of the rows, share "
@@ -376,4 +368,41 @@ def warn_of_copied_rows(X, y):
             f"Only {n_distinct} of {len(X)} rows are distinct: the copies count as "
             "independent rows, effects follow the noise, and intervals are too narrow. "
             "Remove the copies."
+        )
+
+
+def warn_of_dispersion(repeated, counts, means, dispersion, growth=None):
+    """Warn if counts are clearly overdispersed, in a way that the posterior ignores.
+
+    Parameters
+    ----------
+    repeated : ndarray of shape (n_samples,)
+        Number of observations of each row.
+    counts, means : ndarray of shape (n_samples,)
+        Their counts, and expected counts.
+    dispersion : float
+        The estimated dispersion. The variance of a squared Pearson residual of a
+        Poisson count is 2 + 1 / mean.
+    growth : float, default=None
+        Increase of the dispersion with the mean, if the posterior knows of the
+        dispersion: it then ignores that nearly all of it may be that of one count.
+    """
+    error = np.sqrt(repeated @ (2.0 + 1.0 / means)) / repeated.sum()
+    if not dispersion > max(DISPERSED, 1.0 + N_DISPERSED * error):
+        return
+    if growth is None:
+        warn_user(
+            f"The counts vary {dispersion:.2g} times as much as Poisson's: variables "
+            "without effect may be selected, and intervals are too narrow. Set "
+            "inverse_temperature='auto'."
+        )
+        return
+    squares = (counts - means) ** 2 / means / (1.0 + growth * means)
+    far = squares.argmax()
+    share = squares[far] / (repeated @ squares)
+    if share > MOST_OF_ONE:
+        warn_user(
+            f"One count, {counts[far]:.6g} where {means[far]:.2g} is expected, "
+            f"makes up {share:.0%} of the dispersion: effects may be hidden, or follow "
+            "this count. Check it, or leave out its row."
         )

@@ -8,16 +8,17 @@ from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.special import expit
 
 from .._kernels.logistic import log_likelihood
-from ..certificates.additive import precision_factor
-from ._chain import log_binomial
-from ._conditional_draws import (
+from ..certificates.additive import log_binomial, precision_factor
+from ._rated_chain import (
     INTERCEPT_VARIANCE,
+    MOVES,
     STEP,
-    draw_slab,
+    Draw,
+    DrawnChain,
+    RatedChain,
     multiply,
     slice_draw,
 )
-from ._rated_chain import MOVES, Draw, DrawnChain, RatedChain
 
 LOG_2_PI = math.log(2 * math.pi)
 # Of moves between models without rates: decrement of the log density at which Newton's
@@ -27,6 +28,7 @@ ARRIVED, MOST_STEPS, MORE_STEPS = 1e-8, 50, 2
 # uniform one.
 SHARPNESS, SHARE_EVEN = 0.7, 0.1
 SHARE_ONE = 0.7  # of the lines in the coefficients of one variable
+SLAB_TAIL = 2  # of the prior of the slab's scale, whose mean is 2
 N_LINES = 4  # lines along which the coefficients are drawn in a sweep, without rates
 
 
@@ -357,7 +359,7 @@ class SoftmaxChain(DrawnChain):
             def along_length(factor):
                 return self._log_likelihood_of(log_softmax(factor * scores))
 
-            multiply(self.classes, along_length, self.rng, with_slab=True)
+            multiply(self.classes, along_length, self.rng, log_slab_prior)
 
     def _transfer(self):
         """Propose to move effects of variables to the scores without them.
@@ -433,6 +435,70 @@ class SoftmaxChain(DrawnChain):
         change = deviation * self.rng.standard_normal() - intercepts.mean()
         for chain in self.classes:
             chain.draw = chain.draw._replace(intercept=chain.draw.intercept + change)
+
+
+def log_slab_prior(log_scale):
+    """Return the log prior of the log slab scale: Pareto's, of density 2 / scale^3.
+
+    The scale is at least 1: a smaller one would put variables without effects in the
+    model. The tail must not be heavier: with separable classes, the posterior mean of
+    the coefficients would not exist under a half-Cauchy scale.
+    """
+    return -SLAB_TAIL * log_scale if log_scale >= 0.0 else -math.inf
+
+
+def draw_slab(chains, rng):
+    """Draw the common slab scale of chains, given their coefficients.
+
+    Parameters
+    ----------
+    chains : list of RatedChain
+        The chains, whose scale is set.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    """
+    coefficients = np.concatenate([chain.draw.coefficients for chain in chains])
+    square, count = 0.5 * (coefficients @ coefficients), len(coefficients)
+
+    def log_density(log_scale):
+        fit = square * math.exp(-2 * log_scale) + count * log_scale
+        return log_slab_prior(log_scale) - fit
+
+    start = math.log(chains[0].slab_scale)
+    variance = math.exp(2 * slice_draw(log_density, start, STEP, rng))
+    for chain in chains:
+        chain.prior = chain.prior.rescaled(variance)
+
+
+def most_probable_slab(chain, n_sweeps):
+    """Return the most probable slab scale, by a short run of a chain.
+
+    Stochastic EM [1]_: after each sweep, the log scale maximises its posterior given
+    averages of the draws so far, recent ones mostly. It is 0 where the coefficients are
+    smaller than that, or there are none.
+
+    Parameters
+    ----------
+    chain : RatedChain
+        The chain, whose scale is changed.
+    n_sweeps : int
+        Number of sweeps.
+
+    References
+    ----------
+    .. [1] B. Delyon, M. Lavielle and E. Moulines (1999). Convergence of a stochastic
+       approximation version of the EM algorithm. Annals of Statistics 27.
+    """
+    averages = np.zeros(2)  # of the number of coefficients, and of their squares' sum
+    for sweep in range(1, n_sweeps + 1):
+        chain.sweep()
+        coefficients = chain.draw.coefficients
+        current = np.array([len(coefficients), coefficients @ coefficients])
+        averages += (current - averages) * min(1.0, 2 / sweep)
+        count, square = averages
+        scale = max(1.0, math.sqrt(square / (count + SLAB_TAIL)))
+        chain.prior = chain.prior.rescaled(scale**2)
+    return float(scale)
 
 
 def log_sum_exp(scores):

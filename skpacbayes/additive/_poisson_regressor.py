@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, xlogy
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
@@ -11,21 +12,10 @@ from .._base import as_fitted, fit_context, warn_user
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
-from ._base import SCALE
-from ._conditional_draws import polya_gamma
-from ._dispersion import (
-    are_counts,
-    dispersion_of,
-    error_of_dispersion,
-    exposures,
-    growth_of_dispersion,
-    warn_of_dispersion,
-    warn_of_far_count,
-)
-from ._doubts import warn_of_fit
-from ._drawn_base import LARGEST_TOTAL, Rows, _DrawnAdditiveGibbs, check_total
-from ._interactions import _Interactions
-from ._rated_chain import MOVES, RatedChain
+from ._base import LARGEST_TOTAL, SCALE, Rows, _DrawnAdditiveGibbs, check_total
+from ._doubts import warn_of_dispersion, warn_of_fit
+from ._rated_chain import MOVES, RatedChain, polya_gamma
+from ._selection import _Interactions
 
 # Largest number of short runs that estimate the dispersion, and of sweeps of each, at
 # most those of the chains; change of the log inverse temperature that ends the runs.
@@ -40,6 +30,11 @@ LEAST_TOTAL = 1.0
 FEWEST, MOST = 0.25, 8.0  # range of shapes drawn as integers, which is faster
 LARGEST_LOG = 600.0  # log means up to this do not overflow, times weights
 N_SETTLING = 20  # uncorrected sweeps that find the means to expand about
+# Of the dispersion.
+WHOLE = 1e-6  # relative tolerance within which a count is an integer
+LEAST_GAIN = 5.0  # of log likelihood, of a dispersion that grows with the mean
+# Of the dispersion minus 1 of a mean count, the largest relative to one plus this mean.
+LEAST_EXCESS, MOST_EXCESS = 1e-3, 1e4
 
 
 class SparseAdditiveGibbsPoissonRegressor(
@@ -320,19 +315,14 @@ class SparseAdditiveGibbsPoissonRegressor(
         rng = self._generator()
 
         def first(problem):
-            chain = self._chain(problem, problem.weights, rng.spawn(1)[0])
-            chain.settle()
-            return chain
+            return self._chain(problem, problem.weights, rng.spawn(1)[0])
 
         problem = self._paired(problem, first)
         if not np.ptp(rows.targets):  # else the prior alone would select, from zeros
             problem = problem._replace(ranks=np.zeros_like(problem.ranks))
         temperature, exponents, growth = self._temperature(problem, rng)
-        chains = []
-        for seed in rng.spawn(self.n_chains):
-            chain = self._chain(problem, exponents, seed)
-            chain.settle()
-            chains.append(chain)
+        seeds = rng.spawn(self.n_chains)
+        chains = [self._chain(problem, exponents, seed) for seed in seeds]
         self._run(chains)
         found = self._fitted(problem, chains, temperature, rng)
         self._computed = found
@@ -343,10 +333,9 @@ class SparseAdditiveGibbsPoissonRegressor(
         self._computed = found._replace(
             dispersion=dispersion, total_weight=total, growth=growth
         )
-        if self.inverse_temperature == "likelihood":
-            warn_of_dispersion(dispersion, error_of_dispersion(rows, means))
-        else:
-            warn_of_far_count(rows, means, growth, dispersion)
+        ignored = self.inverse_temperature == "likelihood"
+        observed = observations(rows, means)
+        warn_of_dispersion(*observed, dispersion, None if ignored else growth)
         if not rows.targets.any():
             warn_user(
                 f"All of the {len(rows.X)} counts are zero: no variable is selected, "
@@ -438,9 +427,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         y = np.asarray(y, dtype=np.float64)
         if y.min() < 0:
             raise ValueError(f"y must be non-negative counts, got {y.min():g}.")
-        weights = checked_weights(sample_weight, X, some=True)
-        some = weights > 0
-        rows = Rows(X[some], y[some], weights[some])
+        rows = Rows.of(X, y, sample_weight)
         check_total(rows.weights)
         if not rows.weights @ np.minimum(rows.targets, LARGEST_TOTAL) < LARGEST_TOTAL:
             raise ValueError(
@@ -452,7 +439,10 @@ class SparseAdditiveGibbsPoissonRegressor(
 
     def _chain(self, problem, exponents, rng):
         """Return a chain for likelihoods of the rows raised to exponents."""
-        return self._chain_of(PoissonChain, problem, exponents, self.slab_scale**2, rng)
+        variance = self.slab_scale**2
+        chain = self._chain_of(PoissonChain, problem, exponents, variance, rng)
+        chain.settle()
+        return chain
 
     def _temperature(self, problem, rng):
         """Return the inverse temperature, and what it is the sum of.
@@ -474,17 +464,16 @@ class SparseAdditiveGibbsPoissonRegressor(
             return temperature, weights * (temperature / total), 0.0
         pilot = self._chain(problem, weights, rng)
         exponents, growth = weights, 0.0
-        for _ in range(MOST_PILOTS):
+        n_sweeps = min(PILOT_SWEEPS, self.n_iter)
+        for number in range(MOST_PILOTS):
             before, grew = exponents.sum(), growth > 0
-            pilot.temper(exponents)
-            pilot.settle()
-            n_sweeps = min(PILOT_SWEEPS, self.n_iter)
+            if number:
+                pilot.temper(exponents)
+                pilot.settle()
             means, n_functions = 0.0, 0.0
             for _ in range(n_sweeps):
                 pilot.sweep()
-                means = (
-                    means + np.exp(np.minimum(pilot.log_means, LARGEST_LOG)) / n_sweeps
-                )
+                means = means + means_of(pilot.log_means) / n_sweeps
                 n_functions += len(pilot.draw.columns) / n_sweeps
             dispersions = max(1.0, dispersion_of(problem, means, n_functions))
             growth = growth_of_dispersion(problem, means, n_functions)
@@ -508,17 +497,16 @@ class SparseAdditiveGibbsPoissonRegressor(
         """Return the predicted means at validated rows."""
         if self.prediction == "mean":
             return self._means_and_variances(X)[0]
-        return np.exp(np.minimum(self._decision(X), LARGEST_LOG))
+        return means_of(self._decision(X))
 
     def _means_and_variances(self, X):
         """Return mean and variance over the draws of the mean, at validated rows."""
         average, variance = np.empty((2, len(X)))
-        for rows, scores in self._scores_of_draws(X):
-            means = np.exp(np.minimum(scores, LARGEST_LOG))
+        for rows, scores in self._answer().scores_of_draws(X):
+            means = means_of(scores)
             average[rows] = means.mean(axis=0)
-            variance[rows] = (
-                average[rows] * (means / average[rows] - 1).std(axis=0)
-            ) ** 2
+            spread = (means / average[rows] - 1).std(axis=0)
+            variance[rows] = (average[rows] * spread) ** 2
         return average, variance
 
 
@@ -615,8 +603,7 @@ class PoissonChain(RatedChain):
         return self._log_likelihood_of(self.log_means)
 
     def _log_likelihood_of(self, log_means):
-        means = np.exp(np.minimum(log_means, LARGEST_LOG))
-        return self.weights @ (self.targets * log_means - means)
+        return self.weights @ (self.targets * log_means - means_of(log_means))
 
     def _along_length(self):
         scores, base = self.draw.intercept + self.effects, self.base
@@ -666,6 +653,129 @@ class PoissonChain(RatedChain):
         self._n_since, self._total_since = 0, np.zeros(len(log_means))
 
 
+def means_of(log_means):
+    """Return the means of counts, of logarithms that may be too large."""
+    return np.exp(np.minimum(log_means, LARGEST_LOG))
+
+
 def log_mean(targets, weights):
     """Return the log of the mean of counts, or of half a count if all are zero."""
     return math.log(max(weights @ targets, 0.5) / weights.sum())
+
+
+# How much more counts vary than those of a Poisson distribution.
+
+
+def are_counts(rows):
+    """Return whether weighted targets are integers, so that weights are exposures."""
+    return are_whole(rows.weights * rows.targets)
+
+
+def are_whole(values):
+    """Return whether numbers are integers up to rounding."""
+    return bool((abs(values - np.round(values)) <= WHOLE * np.maximum(values, 1)).all())
+
+
+def repetitions(rows):
+    """Return the observations per row: the weight if all are integers, else 1."""
+    if are_whole(rows.weights) and are_whole(rows.targets):
+        return rows.weights
+    return np.ones(len(rows.weights))
+
+
+def exposures(rows):
+    """Return the exposure of each observation: its weight, unless weights repeat it."""
+    return rows.weights / repetitions(rows)
+
+
+def observations(rows, means):
+    """Return the repetitions, the counts and the expected counts of the rows."""
+    exposed = exposures(rows)
+    return repetitions(rows), exposed * rows.targets, exposed * means
+
+
+def dispersion_of(rows, means, n_functions):
+    """Estimate the dispersion of counts [1]_.
+
+    This is Pearson's statistic over its degrees of freedom, divided by a statistic of
+    mean 1 under any dispersion that is correlated with it if means are small.
+
+    Parameters
+    ----------
+    rows : Rows or Problem
+        Targets and weights.
+    means : ndarray of shape (n_samples,)
+        Means of the targets.
+    n_functions : float
+        Number of fitted functions, without the intercept.
+
+    References
+    ----------
+    .. [1] D. J. Fletcher (2012). Estimating overdispersion when fitting a generalized
+       linear model to sparse data. Biometrika 99.
+    """
+    repeated = repetitions(rows)
+    ratios = rows.targets / means
+    if rows.weights @ rows.targets < 0.5:  # no counts: ratios near 0
+        return 1.0
+    freedom = max(repeated.sum() - 1 - n_functions, 1.0)
+    pearson = rows.weights @ (means * (ratios - 1) ** 2) / freedom
+    return float(pearson * repeated.sum() / (repeated @ ratios))
+
+
+def growth_of_dispersion(rows, means, n_functions):
+    """Return a, if the variance of counts of mean m grows as m (1 + a m); otherwise 0.
+
+    That is the variance of negative binomial counts, of Poisson counts with a share of
+    further zeros, and of Poisson counts whose rates are random factors times their
+    means. The alternative is a constant dispersion. The more likely of two negative
+    binomial distributions, with these variances, decides. Then a maximises the normal
+    likelihood of Pearson's residuals, the pseudo-likelihood [1]_, which is right for
+    variances of counts of any distribution.
+
+    The parameters are those of :func:`dispersion_of`.
+
+    References
+    ----------
+    .. [1] M. Davidian and R. J. Carroll (1987). Variance function estimation. Journal
+       of the American Statistical Association 82.
+    """
+    repeated, counts, expected = observations(rows, means)
+    freedom = repeated.sum() - 1 - n_functions
+    if freedom < 1 or not rows.targets.any():
+        return 0.0
+    mean = repeated @ expected / repeated.sum()
+
+    def least(misfit):
+        """Return the dispersion minus 1 of a mean count of least misfit, and that."""
+        found = minimize_scalar(
+            lambda log_excess: misfit(math.exp(log_excess)),
+            bounds=(math.log(LEAST_EXCESS), math.log(MOST_EXCESS * (1 + mean))),
+            method="bounded",
+        )
+        return math.exp(found.x), found.fun
+
+    def unlikely(unit):
+        """Return minus the largest log likelihood, for shapes of unit / excess."""
+        return least(
+            lambda excess: (
+                -(repeated @ negative_binomial(counts, expected, unit / excess))
+            )
+        )[1]
+
+    if not unlikely(expected) - unlikely(mean) > LEAST_GAIN:  # constant, growing
+        return 0.0
+    squares = (counts - expected) ** 2 / expected * (repeated.sum() / freedom)
+
+    def misfit(excess):
+        dispersions = 1.0 + excess * (expected / mean)
+        return repeated @ (np.log(dispersions) + squares / dispersions)
+
+    return least(misfit)[0] / mean
+
+
+def negative_binomial(counts, means, shapes):
+    """Return log probabilities of counts, without the terms of the counts alone."""
+    log_ratios = np.log1p(shapes / means)
+    rising = gammaln(counts + shapes) - gammaln(shapes)
+    return rising - counts * log_ratios - shapes * np.log1p(means / shapes)

@@ -8,11 +8,10 @@ from scipy.linalg import solve_triangular
 
 from .._chains import r_hat
 from ..certificates.additive import precision_factor
-from ._basis import Dictionary, Orthonormal
-from ._interactions import Pairs
+from ._basis import Dictionary, Orthonormal, Pairs
 
 SELECTED = 0.5  # least inclusion probability of a variable that is selected
-BLOCK = 2**20  # largest number of entries of the matrices solved at a time
+BLOCK = 2**20  # largest number of values in memory: of matrices, or of functions
 N_BATCHES = 10  # batches of a chain, for Monte Carlo errors
 UNCERTAIN = 0.05, 0.95  # inclusion probabilities between which R-hat is computed
 
@@ -257,6 +256,25 @@ class Run(NamedTuple):
     values: np.ndarray  # (n_draws,): a quantity whose R-hat is reported
 
 
+def runs_of(recorded):
+    """Return the paths of chains, with exactly equal log weights of equal models.
+
+    The last digits of a log weight depend on the sequence of the variables. R-hat uses
+    ranks, and would treat them as a difference between chains.
+    """
+    counts = np.cumsum([len(columns) for _, columns, _, _ in recorded])[:-1]
+    largest = max(columns.shape[1] for _, columns, _, _ in recorded)
+    columns = np.concatenate([padded(each[1], largest, -1) for each in recorded])
+    first, group = distinct(columns)
+    log_weights = np.concatenate([each[3] for each in recorded])[first][group]
+    return [
+        Run(path, columns, own[path])
+        for (path, columns, _, _), own in zip(
+            recorded, np.split(log_weights, counts), strict=True
+        )
+    ]
+
+
 def mixing(runs, inclusion, width):
     """Return the largest R-hat of chains, and errors of inclusion probabilities.
 
@@ -431,3 +449,87 @@ class Fitted(NamedTuple):
         if len(pairs) == 0:
             return values
         return np.concatenate([values, self.pairs(X, pairs - n_features)])
+
+    # Answers at validated rows.
+
+    def decision(self, X):
+        """Return intercept plus effects of each score."""
+        return side_by_side([part._sum_of_effects(X) for part in self.scores])
+
+    def _sum_of_effects(self, X):
+        """Return intercept plus effects of the only score."""
+        features = np.flatnonzero(self.coefficients.any(axis=1))
+        result = np.full(len(X), float(self.intercept))
+        for rows in self._blocks(X, features):
+            values = self.values(X[rows], features)
+            result[rows] += np.tensordot(self.coefficients[features], values, 2)
+        return result
+
+    def variance(self, X):
+        """Return the posterior variance of the sum of effects."""
+        features = np.unique(self.posterior.visited // self.posterior.shape[1])
+        result = np.zeros(len(X))
+        for rows in self._blocks(X, features):
+            values = self.values(X[rows], features)
+            result[rows] = self.posterior.variance(values, features)
+        return result
+
+    def effect(self, X, term):
+        """Return the effect of a variable or pair on each score, and its deviation."""
+        effects, deviations = [], []
+        for part in self.scores:
+            values = part.values(X, [term])
+            effects.append(part.posterior.mean()[term] @ values[0])
+            variance = part.posterior.variance(values, np.array([term]))
+            deviations.append(np.sqrt(variance))
+        return side_by_side(effects), side_by_side(deviations)
+
+    def draw(self, rng):
+        """Draw coefficients; with several classes, of all in one draw."""
+        if not self.classes:
+            return self.posterior.draw(rng)
+        draw = [rng.integers(len(self.classes[0].posterior.weights))]
+        return np.array([part.posterior.mean_of(draw) for part in self.classes])
+
+    def scores_of_draws(self, X):
+        """Yield slices of rows, and their scores for all draws.
+
+        The shape is (n_draws, n_rows), with several classes (n_classes, n_draws,
+        n_rows).
+        """
+        parts, width = self.scores, self.posterior.shape[1]
+        visited = np.concatenate([part.posterior.visited for part in parts])
+        features = np.unique(visited // width)
+        tables = [_coefficients_of_draws(part.posterior, features) for part in parts]
+        for rows in self._blocks(X, features, len(parts) * len(tables[0])):
+            values = self.values(X[rows], features)
+            flat = values.reshape(len(features) * width, values.shape[2])
+            scores = [
+                table @ flat + part.intercepts[:, None]
+                for table, part in zip(tables, parts, strict=True)
+            ]
+            yield rows, np.array(scores) if self.classes else scores[0]
+
+    def _blocks(self, X, features, n_others=0):
+        """Return slices of rows whose values of functions fit into `BLOCK`.
+
+        `n_others`: number of other values per row in memory.
+        """
+        n_values = len(features) * self.dictionary.width
+        step = max(1, BLOCK // max(1, n_values, n_others // 4))
+        return [slice(start, start + step) for start in range(0, len(X), step)]
+
+
+def _coefficients_of_draws(posterior, features):
+    """Return the coefficients of some features: a row for each draw."""
+    columns, width = posterior.columns, posterior.shape[1]
+    places = np.searchsorted(features, columns // width) * width + columns % width
+    places[columns < 0] = len(features) * width  # padding goes to an extra column
+    table = np.zeros((len(columns), len(features) * width + 1))
+    np.put_along_axis(table, places, posterior.means, axis=1)
+    return table[:, :-1]
+
+
+def side_by_side(scores):
+    """Return a column for each of several scores, or the only one."""
+    return scores[0] if len(scores) == 1 else np.column_stack(scores)

@@ -12,10 +12,10 @@ from .._base import as_fitted, fit_context
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import refuse_missing_labels
-from ..certificates.additive import divergence_of
+from ..certificates.additive import certify_classifier, divergence_of
 from ._base import POSITIVE, SCALE
+from ._classifier import _AdditiveGibbsClassifier, logistic_normal_of
 from ._doubts import warn_of_fit
-from ._drawn_base import _AdditiveGibbsClassifier, logistic_normal_of
 from ._ranker_chain import Misranked, PairwiseLogistic, RankingChain
 
 TARGETS = {"auc": Misranked, "pairwise_logistic": PairwiseLogistic}
@@ -396,15 +396,18 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         observed = None
         if X is not None:
             observed = self._shortfall(*self._labelled(X, y))
-        return self._certified(
+        risk = (
             "Theorem 1.2.6 of Catoni (2007), for pairs of rows",
             "mean of 1 - AUC",
-            confidence,
-            observed,
-            1.0,
             "loss of a pair within [0, 1]",
             "rows independent, of one distribution in each class",
         )
+        return certify_classifier(self, risk, 1.0, confidence, observed)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _variance_of_slab(self):
         """Return the prior variance of a coefficient, which the AUC does not use."""
@@ -423,7 +426,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         """Return the mean over draws of 1 - AUC at rows."""
         if positive.all() or not positive.any():
             raise ValueError("y must have rows of both classes.")
-        scores = [scores for _, scores in self._scores_of_draws(X)]
+        scores = [scores for _, scores in self._answer().scores_of_draws(X)]
         target = Misranked(positive, np.ones(len(X)), 1.0)
         return float(target.risk(np.concatenate(scores, axis=1)).mean())
 

@@ -35,8 +35,7 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr, ndtri_exp
 
 from .._kernels import ranking as kernels
-from ._conditional_draws import INTERCEPT_VARIANCE
-from ._rated_chain import Draw, DrawnChain
+from ._rated_chain import INTERCEPT_VARIANCE, Draw, DrawnChain
 
 HOT, PERIOD = 0.5, 2  # of tempered proposals: factor of the exponents; period
 # Number of proposals in the burn-in after which blocks are halved if the acceptance

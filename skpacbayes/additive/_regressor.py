@@ -25,12 +25,12 @@ from .._stream import (
 from .._validation import as_numbers, is_plain, refuse_large
 from ..certificates.additive import certify_regression
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
-from ._basis import NAMED, widened
+from ._basis import AUTOMATIC, NAMED, usual_range, whole_range, widened
 from ._doubts import warn_of_doubts, warn_of_fit, warn_of_weights
-from ._interactions import _Interactions
 from ._regressor_chains import sample
-from ._regressor_evidence import greedy_model, heavy_tailed
+from ._regressor_start import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
+from ._selection import _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
@@ -525,7 +525,7 @@ class SparseAdditiveGibbsRegressor(
         if not return_std:
             return mean
         found = self._answer()
-        variance = self.noise_variance_ + found.intercept_variance + self._variance(X)
+        variance = self.noise_variance_ + found.intercept_variance + found.variance(X)
         within = np.sqrt(found.variance_factor * variance)
         return mean, np.hypot(within, self._beyond(X))
 
@@ -570,7 +570,7 @@ class SparseAdditiveGibbsRegressor(
         if X is None:
             return certificate
         rows = self._checked(X, y, None, reset=False, least=1)
-        errors = (rows.y - self._decision(rows.X)) ** 2 + self._variance(rows.X)
+        errors = (rows.y - self._decision(rows.X)) ** 2 + found.variance(rows.X)
         return replace(certificate, observed=float(errors.mean()))
 
     @property
@@ -666,25 +666,29 @@ class SparseAdditiveGibbsRegressor(
 
     def _dictionary(self, rows):
         """Return functions on the usual range, or on the whole if clearly better."""
-        usual = super()._dictionary(rows, bounded=self._bounded())
-        if self.feature_range is not None or self._bounded():
-            return usual
-        far = super()._dictionary(rows, whole=True)
-        if (far.low == usual.low).all() and (far.high == usual.high).all():
-            return usual
-        price = MIN_LOG_GAIN * rows.weights.sum() + LEAST_GAIN
-        gain = self._criterion(usual, rows) - self._criterion(far, rows)
-        return far if gain > price else usual
-
-    def _range(self, rows, whole):
-        low, high = super()._range(rows, whole)
+        given = self._given_range()
+        if given is not None:
+            return self._best(given, rows)
+        usual = usual_range(rows.X, rows.weights)
         if self._bounded():
-            return low, high
-        return widened(low, high, rows.weights.sum())
+            return self._best(usual, rows)
+        whole, weight = whole_range(rows.X), rows.weights.sum()
+        usual, whole = widened(*usual, weight), widened(*whole, weight)
+        if np.array_equal(usual, whole):
+            return self._best(usual, rows)
+        usual, whole = self._best(usual, rows), self._best(whole, rows)
+        price = MIN_LOG_GAIN * weight + LEAST_GAIN
+        gain = self._criterion(usual, rows) - self._criterion(whole, rows)
+        return whole if gain > price else usual
 
-    def _best(self, dictionaries, rows):
-        """Return the functions whose greedy model has the smallest criterion."""
-        return min(dictionaries, key=lambda each: self._criterion(each, rows))
+    def _best(self, ends, rows):
+        """Return functions on a range: of the basis whose criterion is smallest."""
+        automatic = isinstance(self.basis, str) and self.basis == "auto"
+        bases = AUTOMATIC if automatic else [self.basis]
+        found = [self._on(ends, basis, rows, self._bounded()) for basis in bases]
+        if len(found) == 1:
+            return found[0]
+        return min(found, key=lambda each: self._criterion(each, rows))
 
     def _criterion(self, dictionary, rows):
         """Return the criterion of the greedy model with a dictionary."""
@@ -745,3 +749,11 @@ class SparseAdditiveGibbsRegressor(
         """Run the chains; return the results for predictions."""
         found, _ = sample(self, problem, rng, starts, tasks)
         return found._replace(coefficients=self._chosen(found.posterior, rng))
+
+    def _chosen(self, posterior, rng):
+        """Return the coefficients for predictions."""
+        if self.prediction == "mean":
+            return posterior.mean()
+        if self.prediction == "map":
+            return posterior.most_probable()
+        return posterior.draw(rng)

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._basis import Dictionary, Orthonormal, weighted_moments
+from ._basis import Dictionary, Orthonormal, Pairs, weighted_moments, with_pairs
 from ._chain import NO_PAIRS, Gram, WeightedRows
-from ._interactions import Pairs, with_pairs
-from ._regressor_evidence import NORMAL, Tails
+from ._regressor_start import NORMAL, Tails
 
 BLOCK = 256  # number of rows whose products are summed at a time
 SCALE = 1e-9  # relative size of rounding errors

@@ -1,23 +1,32 @@
-"""Selection of variables: by probability, or by projection; their effects."""
+"""Selection of variables and pairs: by probability, or by projection; their effects."""
+
+from itertools import combinations
+from numbers import Integral
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, xlogy
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_scalar
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
+from .._compat import StrOptions
 from .._extras import extra_module
 from .._validation import refuse_hidden
+from ._basis import FURTHEST
+from ._chain import NO_PAIRS
 from ._posterior import SELECTED
 
 NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
 # Of a projection: number of candidates fitted at each step, the best by score tests.
 N_REFITTED = 3
 N_POINTS, N_POINTS_OF_PAIR = 200, 40  # of grids of effects, along each variable
+STEPS = np.array([0.25, 0.5, 0.75, 1.0])  # from an end, as shares of a range
 RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
 N_NEWTON = 50
+MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
 
 
 def has_one_sum(estimator):
@@ -154,19 +163,32 @@ class _Selection(SelectorMixin):
         ImportError
             If pandas is not installed.
         """
-        pandas = extra_module(
-            "pandas", "demo", f"{type(self).__name__}.inclusion_frame"
-        )
-        found = self._answer()
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        inclusion = found.posterior.inclusion()
-        columns = {
-            "probability": self._of_variables(inclusion[:, 0]),
-            "error": self._of_variables(found.errors),
-            "expected_order": self._of_variables(inclusion.sum(axis=1)),
-        }
-        table = pandas.DataFrame(columns, index=names)
-        return table.sort_values("probability", ascending=False, kind="stable")
+        terms = slice(None, self.n_features_in_)
+        return frame_of_terms(self, "inclusion_frame", terms, index=names_of(self))
+
+    def partial_effects(self, X, feature):
+        """Return the effect of one variable, with its standard deviation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; only the variable's column is used.
+        feature : int or str, or pair of these
+            Column or name of the variable. For a pair in `pairs_`, the effect is the
+            interaction: the joint effect minus the two single effects.
+
+        Returns
+        -------
+        effect : ndarray of shape (n_samples,)
+            Posterior mean of the effect, centred over the rows of `fit`. For a
+            classifier of more than two classes, the effects on the scores, of shape
+            (n_samples, n_classes).
+        std : ndarray of the same shape
+            Posterior standard deviation, including the uncertainty of the selection.
+        """
+        check_is_fitted(self)
+        X, term = self._rows(X), self._term(feature)
+        return self._answer().effect(X, term)
 
     def _effects_along(self, features, target):
         """Return effects on grids, for :class:`PartialEffectsDisplay`.
@@ -201,10 +223,81 @@ class _Selection(SelectorMixin):
             meshes = np.meshgrid(*grids)
             table = np.zeros((meshes[0].size, n_features))
             table[:, columns] = np.column_stack([mesh.ravel() for mesh in meshes])
-            parts = self._effect_in(found, table, term)
+            parts = found.effect(table, term)
             effect, std = (part.reshape(meshes[0].shape) for part in parts)
             effects.append((columns, grids, effect, std, probability))
         return effects
+
+    def _beyond(self, X):
+        """Return how far an effect may lead from its line beyond a range, at rows.
+
+        Lines go through an effect at an end of its range and at one of four other
+        points. The result is what the steepest one adds, and the distance between the
+        effect and the line furthest from it. Both are summed over selected variables,
+        but not over pairs.
+        """
+        found = self._answer()
+        dictionary = found.dictionary
+        features = np.flatnonzero(np.isfinite(found.reach[0]))
+        low, high = dictionary.ends[:, features]
+        # Differences of halves, as a range may be longer than the largest number.
+        half, X = dictionary.high / 2 - dictionary.low / 2, X[:, features] / 2
+        with np.errstate(over="ignore"):
+            beyond = [low / 2 - X, X - high / 2] / half[features]
+        beyond = np.nan_to_num(beyond).clip(0)  # NaN is a missing value
+        result = np.zeros(len(X))
+        if not beyond.any():
+            return result
+        points = np.concatenate([[-FURTHEST, 0.0], STEPS, [1.0 + FURTHEST]])
+        with np.errstate(over="ignore"):
+            rows = (1 - points[:, None]) * dictionary.low
+            rows += points[:, None] * dictionary.high
+        values = found.values(rows, features)
+        effects = np.einsum("fk,fkr->rf", found.coefficients[features], values)
+        for side, (outside, end, *others, _) in zip(
+            beyond, (effects, effects[::-1]), strict=True
+        ):
+            slopes = (end - others) / STEPS[:, None]
+            effect = (outside - end) * (side / FURTHEST).clip(max=1.0)
+            with np.errstate(over="ignore"):
+                lines = [side * slopes.min(axis=0), side * slopes.max(axis=0)]
+                apart = np.abs(np.subtract(lines, effect)).max(axis=0)
+                result += (np.abs(lines).max(axis=0) + apart).sum(axis=1)
+        return result
+
+    def _column(self, feature, asked="feature"):
+        """Return the column of a variable, given by column or name."""
+        if isinstance(feature, str):
+            names = list(getattr(self, "feature_names_in_", []))
+            if feature not in names:
+                known = f"one of {names}" if names else "known: features had no names"
+                raise ValueError(f"{asked} {feature!r} is not {known}.")
+            return names.index(feature)
+        check_scalar(feature, asked, Integral)
+        if not 0 <= feature < self.n_features_in_:
+            raise ValueError(
+                f"{asked} must be from 0 to {self.n_features_in_ - 1}, got {feature}."
+            )
+        return int(feature)
+
+    def _term(self, feature):
+        """Return the term of a variable, or of a pair (tuple, list or array)."""
+        if not (isinstance(feature, (tuple, list, np.ndarray)) and len(feature) == 2):
+            return self._column(feature)
+        pair = sorted(self._column(each) for each in feature)
+        found = self._answer().pairs
+        pairs = [] if found is None else found.pairs.tolist()
+        if pair not in pairs:
+            raise ValueError(
+                f"feature {tuple(feature)!r} is not one of the {len(pairs)} pairs in "
+                "`pairs_`, the candidates for an interaction."
+            )
+        return self.n_features_in_ + pairs.index(pair)
+
+    def _grid(self, feature, n_points):
+        """Return increasing values of a variable, or its categories, for a plot."""
+        values = self._answer().dictionary.grid(n_points)[:, feature]
+        return np.unique(values[~np.isnan(values)])
 
     def _selected_terms(self):
         """Return the selected variables, then pairs, or the most probable variable."""
@@ -259,6 +352,118 @@ class _Selection(SelectorMixin):
     def _of_variables(self, terms):
         """Return a copy of an array over terms, for the variables alone."""
         return terms[: self.n_features_in_].copy()
+
+
+class _Interactions:
+    """The parameter `interactions`, and the attributes of the pairs."""
+
+    _parameter_constraints: dict = {
+        "interactions": [None, StrOptions({"auto"}), "array-like"],
+    }
+
+    def interaction_frame(self):
+        """Return the probabilities of interactions as a table, largest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each pair of `pairs_`: the `first` and the `second` variable, by
+            name or column, the `probability` of the pair, its Monte Carlo `error`, and
+            the `expected_order`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        first, second = names_of(self)[self.pairs_].T
+        terms = slice(self.n_features_in_, None)
+        table = frame_of_terms(
+            self, "interaction_frame", terms, first=first, second=second
+        )
+        return table.reset_index(drop=True)
+
+    @property
+    def pairs_(self):
+        """Pairs of variables that may interact."""
+        found = self._answer().pairs
+        return NO_PAIRS.copy() if found is None else found.pairs.copy()
+
+    @property
+    def pair_probabilities_(self):
+        """Probability that each pair is in the model."""
+        return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
+
+    def _candidates(self, orders, probabilities):
+        """Return the given pairs, or those of the most probable variables.
+
+        Parameters
+        ----------
+        orders : ndarray of shape (n_features,)
+            Number of functions of each variable.
+        probabilities : callable
+            Returns inclusion probabilities without interactions.
+        """
+        if not isinstance(self.interactions, str):
+            return given_pairs(self.interactions, self._column)
+        usable = np.flatnonzero(orders)
+        if len(usable) > MOST_PAIRED:
+            best = np.argsort(-probabilities()[usable], kind="stable")
+            usable = usable[best[:MOST_PAIRED]]
+        return every_pair(usable)
+
+
+def names_of(estimator):
+    """Return the names of the variables, or their columns."""
+    columns = np.arange(estimator.n_features_in_)
+    return getattr(estimator, "feature_names_in_", columns)
+
+
+def frame_of_terms(estimator, method, terms, index=None, **labels):
+    """Return a table of some terms for a method, the most probable first."""
+    pandas = extra_module("pandas", "demo", f"{type(estimator).__name__}.{method}")
+    found = estimator._answer()
+    inclusion = found.posterior.inclusion()[terms]
+    columns = {
+        **labels,
+        "probability": inclusion[:, 0],
+        "error": found.errors[terms],
+        "expected_order": inclusion.sum(axis=1),
+    }
+    table = pandas.DataFrame(columns, index=index)
+    return table.sort_values("probability", ascending=False, kind="stable")
+
+
+def every_pair(features):
+    """Return all pairs of some variables, of shape (n_pairs, 2)."""
+    pairs = list(combinations(sorted(map(int, features)), 2))
+    return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
+
+
+def given_pairs(given, column):
+    """Return distinct pairs of variables, as columns.
+
+    Parameters
+    ----------
+    given : array-like of shape (n_pairs, 2)
+        The pairs, by column or name.
+    column : callable
+        Returns the column of a variable.
+    """
+    pairs = set()
+    for pair in given:
+        columns = []
+        if not isinstance(pair, (str, bytes)) and np.ndim(pair) and len(pair) == 2:
+            columns = sorted({column(each) for each in pair})
+        if len(columns) != 2:
+            raise ValueError(
+                f"interactions must be pairs of two different variables, got {pair!r}."
+            )
+        pairs.add(tuple(columns))
+    return np.array(sorted(pairs), dtype=np.int64).reshape(len(pairs), 2)
+
+
+# Projection.
 
 
 def projected_support(values, orders, targets, *, logistic, explained):

@@ -8,6 +8,7 @@ from scipy.linalg.lapack import dpotrf
 from scipy.special import gammaln, log_expit
 
 from ._certificate import Certificate
+from .pac_bayes import catoni_terms
 
 MOST_STEPS = 100  # of the ascent to the best bound on an evidence
 TOLERANCE = 1e-6  # on that bound, in nats
@@ -250,6 +251,49 @@ def _cut_normal(problem, model, radius, unit, rng):
     log_density -= (normal**2).sum(axis=0).mean() / 2 + math.log(inside.mean())
     log_uniform = gammaln(q + 1) - q * math.log(2 * radius)
     return squares.mean() / problem.weight, log_density - log_uniform
+
+
+def certify_classifier(estimator, risk, largest, confidence, observed=None):
+    """Return the certificate of the posterior by Catoni's theorem.
+
+    Parameters
+    ----------
+    estimator : SparseAdditiveGibbsClassifier or SparseAdditiveGibbsRanker
+        The fitted estimator.
+    risk : tuple of str
+        The theorem; the name of the risk; what is assumed of the loss, and of the rows.
+    largest : float
+        The largest loss.
+    confidence : float
+        Probability with which the bound holds.
+    observed : float, default=None
+        Risk on new rows. None: on the rows of the fit.
+    """
+    theorem, name, loss, rows = risk
+    terms = catoni_terms(
+        **estimator._risk,
+        inverse_temperature=estimator.inverse_temperature_,
+        largest=largest,
+        confidence=confidence,
+    )
+    basis = isinstance(estimator.basis, str) or None
+    return Certificate(
+        theorem=theorem,
+        observed=terms["observed"] if observed is None else observed,
+        bound=sum(terms.values()),
+        terms=terms,
+        assumptions={
+            loss: True,
+            "ranges of the features known before the rows": (
+                estimator.feature_range is not None
+            ),
+            "basis known, not chosen by the rows": basis,
+            "parameters chosen without the rows": None,
+            rows: None,
+        },
+        largest=largest,
+        statement=f"With probability {confidence:g}, the {name} on new rows",
+    )
 
 
 def divergence_of(

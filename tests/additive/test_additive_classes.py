@@ -19,7 +19,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
 )
-from skpacbayes.additive._drawn_base import log_odds_of_mean
+from skpacbayes.additive._classifier import log_odds_of_mean
 
 SHORT = {
     SparseAdditiveGibbsClassifier: {"n_iter": 60, "burn_in": 20, "n_chains": 1},
@@ -287,7 +287,7 @@ def test_log_odds_of_a_mean_are_exact_at_any_score(shift):
 def test_probabilities_average_those_of_the_draws():
     X, _ = rows()
     model = fitted(SparseAdditiveGibbsClassifier)
-    scores = np.concatenate([s for _, s in model._scores_of_draws(X)], axis=1)
+    scores = np.concatenate([s for _, s in model._answer().scores_of_draws(X)], axis=1)
     assert_allclose(model.predict_proba(X)[:, 1], expit(scores).mean(axis=0))
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     assert_allclose(expit(model.decision_function(X)), expit(scores).mean(axis=0))

@@ -18,13 +18,11 @@ from scipy.special import log_expit, logsumexp
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsRanker,
-    _conditional_draws,
     _logistic_chains,
     _rated_chain,
 )
 from skpacbayes.additive._chain import Prior
-from skpacbayes.additive._conditional_draws import most_probable_slab
-from skpacbayes.additive._logistic_chains import LogisticChain
+from skpacbayes.additive._logistic_chains import LogisticChain, most_probable_slab
 from skpacbayes.additive._ranker import ranking_divergence
 from skpacbayes.additive._ranker_chain import (
     Misranked,
@@ -269,7 +267,7 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(
 
 def test_geweke_joint_distribution(monkeypatch):
     """Labels drawn from the scores, scores from the labels: the prior must come out."""
-    for module in (_conditional_draws, _logistic_chains, _rated_chain):
+    for module in (_logistic_chains, _rated_chain):
         monkeypatch.setattr(module, "INTERCEPT_VARIANCE", 1.0)
     values, positive, _, ranks = cells()
     rng = np.random.default_rng(0)

@@ -24,15 +24,15 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._conditional_draws import slice_draw
-from skpacbayes.additive._dispersion import (
+from skpacbayes.additive._base import Rows
+from skpacbayes.additive._doubts import warn_of_dispersion
+from skpacbayes.additive._poisson_regressor import (
+    PoissonChain,
     dispersion_of,
     growth_of_dispersion,
-    warn_of_far_count,
+    observations,
 )
-from skpacbayes.additive._drawn_base import Rows
-from skpacbayes.additive._poisson_regressor import PoissonChain
-from skpacbayes.additive._rated_chain import ModelSpace
+from skpacbayes.additive._rated_chain import ModelSpace, slice_draw
 from skpacbayes.plotting import PartialEffectsDisplay
 
 # Chains of few sweeps need not agree.
@@ -333,11 +333,13 @@ def test_one_far_count_is_told_of(kind):
         y = overdispersed(kind, means, rng)[0].astype(float)
         rows = Rows(None, y, np.ones(200))
         growth = growth_of_dispersion(rows, means, 0.0)
-        warn_of_far_count(rows, means, growth, dispersion_of(rows, means, 0.0))
+        dispersion = dispersion_of(rows, means, 0.0)
+        warn_of_dispersion(*observations(rows, means), dispersion, growth)
         y[number] = 10_000.0
         growth = growth_of_dispersion(rows, means, 0.0)
+        dispersion = dispersion_of(rows, means, 0.0)
         with pytest.warns(UserWarning, match="One count, 10000 where .* is expected"):
-            warn_of_far_count(rows, means, growth, dispersion_of(rows, means, 0.0))
+            warn_of_dispersion(*observations(rows, means), dispersion, growth)
     X = rng.integers(2, size=(200, 3))  # no effect can follow one row
     with pytest.warns(UserWarning, match="of the dispersion: effects may be hidden"):
         made().fit(X, y)

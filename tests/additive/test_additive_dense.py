@@ -8,7 +8,7 @@ from sklearn.linear_model import RidgeCV
 
 from skpacbayes.additive import SparseAdditiveGibbsRegressor
 from skpacbayes.additive._basis import Dictionary
-from skpacbayes.additive._regressor_evidence import explained_squares, linear_evidence
+from skpacbayes.additive._regressor_start import explained_squares, linear_evidence
 from skpacbayes.additive._regressor_stream import Rows, Sums
 
 pytestmark = [

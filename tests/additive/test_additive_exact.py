@@ -19,10 +19,9 @@ from scipy.special import gammaln, logsumexp
 from skpacbayes.additive import _chain
 from skpacbayes.additive._basis import Dictionary
 from skpacbayes.additive._chain import Prior
-from skpacbayes.additive._posterior import Posterior
-from skpacbayes.additive._regressor_chains import runs_of
-from skpacbayes.additive._regressor_evidence import greedy_model
-from skpacbayes.additive._regressor_samplers import BallChain, CarlinChibChain
+from skpacbayes.additive._posterior import Posterior, runs_of
+from skpacbayes.additive._regressor_chains import BallChain, CarlinChibChain
+from skpacbayes.additive._regressor_start import greedy_model
 from skpacbayes.additive._regressor_stream import Rows, Sums
 
 # Total variations have a deviation of about .003 (collapsed, 20,000 moves) and .007

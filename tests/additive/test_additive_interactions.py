@@ -13,10 +13,10 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRegressor,
     _chain,
 )
-from skpacbayes.additive._basis import Dictionary
+from skpacbayes.additive._basis import Dictionary, smallest_products
 from skpacbayes.additive._chain import Prior
-from skpacbayes.additive._interactions import every_pair, smallest_products
 from skpacbayes.additive._regressor_stream import Rows
+from skpacbayes.additive._selection import every_pair
 from skpacbayes.plotting import PartialEffectsDisplay
 
 PAIRS = every_pair(range(3))
@@ -195,7 +195,7 @@ def test_candidates_are_those_given_or_of_the_most_probable_variables(monkeypatc
     )
     with pytest.raises(ValueError, match=r"feature \('a', 'f'\) is not one of the"):
         model.partial_effects(X, ("a", "f"))
-    monkeypatch.setattr("skpacbayes.additive._interactions.MOST_PAIRED", 2)
+    monkeypatch.setattr("skpacbayes.additive._selection.MOST_PAIRED", 2)
     assert quick().fit(X, y).pairs_.tolist() == [[1, 4]]
 
 

@@ -11,7 +11,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._shared_noise import groups_of_rows, is_sorted
+from skpacbayes.additive._residuals import groups_of_rows, is_sorted
 
 SHORT = {
     SparseAdditiveGibbsRegressor: {"n_iter": 600, "burn_in": 200},

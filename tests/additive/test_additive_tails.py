@@ -7,7 +7,7 @@ from scipy.stats import t as student
 from sklearn.linear_model import LassoCV
 
 from skpacbayes.additive import SparseAdditiveGibbsRegressor
-from skpacbayes.additive._regressor_evidence import (
+from skpacbayes.additive._regressor_start import (
     fit_student,
     is_biased,
     normal_log_likelihood,

@@ -14,7 +14,7 @@ from scipy.stats import ks_2samp, kstest
 from twins import twin_of
 
 from skpacbayes._kernels import polya_gamma as kernels
-from skpacbayes.additive._conditional_draws import (
+from skpacbayes.additive._rated_chain import (
     N_TERMS,
     polya_gamma,
     polya_gamma_moments,

@@ -1,4 +1,4 @@
-"""Models of a regression compared by evidence: the first model, tails, weak effects."""
+"""What a regression chooses before its chains run: models, noise, tails, effects."""
 
 import math
 from typing import NamedTuple
@@ -8,9 +8,10 @@ from scipy.linalg import cho_solve, eigh, solve_triangular
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
-from ..certificates.additive import log_prior_mass, precision_factor
+from ..certificates.additive import log_binomial, log_prior_mass, precision_factor
 from ._basis import weighted_quantiles
-from ._chain import Chain, Prior, log_binomial
+from ._chain import Chain, Prior
+from ._posterior import conditional_means
 
 NEGLIGIBLE = 1e-8  # share of the variance of y below which noise is zero
 RIDGE = 1e-8  # of the greedy search, relative to the functions' squares
@@ -27,13 +28,86 @@ FEW = 5  # least excess of such rows on one side, by weight
 SLOPES, FARTHEST = np.linspace(-2, 2, 17), 3.0
 CONSTANT = 1e-12  # relative deviation of predictions that counts as rounding
 LEVEL = 0.05  # of the test for bias of predictions
+N_PILOTS, PILOT_MOVES = 3, 200  # short runs that estimate the noise
 # Of weak effects.
+# Least gain in log evidence, beyond the penalty of fitted variances.
+WEAK_MARGIN = 8.0
+DOUBT = 1.0  # log evidence from which `fit` warns that the choice is uncertain
 MOST_COMPARED = 50  # visited models that are compared with the empty one
 LARGEST = 1000  # largest min(n_rows, n_variables), as the cost is cubic
 RATIOS = np.geomspace(1e-6, 10.0, 60)  # of variances, coefficients over noise
 
 
-# The first model.
+# First models and the noise.
+
+
+def first_state(setup, starts):
+    """Return initial models, and the variance of the noise, given or estimated.
+
+    Parameters
+    ----------
+    setup : Setup
+        Makes the chains. Its `effects` are set if they are chosen.
+    starts : Starts or None
+        Initial models, and a first estimate of the noise; None: from a greedy model.
+    """
+    estimator = setup.estimator
+    models, noise = first_models(setup) if starts is None else starts
+    if estimator.noise_variance != "auto":
+        return models, float(estimator.noise_variance)
+    pilot, before, noise = estimated_noise(setup, models[0], noise)
+    models = [pilot.model, *models[1:]]
+    given = estimator.slab_scale, estimator.slab, estimator.inverse_temperature
+    if given == ("auto", "gaussian", "likelihood"):
+        setup.effects = few_or_many(
+            setup.problem, pilot.recorded(), before, estimator.beta, setup.most
+        )
+    if setup.effects.noise_variance is not None:
+        noise = setup.effects.noise_variance
+        if starts is None:
+            every = np.arange(len(setup.problem.functions.orders))
+            models[1:] = [first_orders(setup, every)] * (len(models) - 1)
+    return models, noise
+
+
+def first_models(setup):
+    """Return initial models, greedy for the first chain, and the noise of this model.
+
+    The other models are empty. With pairs, they have all variables of these, as a pair
+    can be added only to a model with both of its variables.
+    """
+    *first, noise, _ = greedy_model(setup.problem, setup.readers[0], setup.most)
+    other = first_orders(setup, np.unique(setup.problem.gram.pairs))
+    return [first] + [other] * (len(setup.readers) - 1), noise
+
+
+def first_orders(setup, features):
+    """Return the model of some variables, each of order 1."""
+    features = features[setup.ranks[features] > 0]
+    return features, np.ones_like(features)
+
+
+def estimated_noise(setup, model, noise):
+    """Estimate the noise by short runs from a model.
+
+    Returns
+    -------
+    pilot : Chain
+        The chain, with the record of the last run.
+    before, noise : float
+        The variance of the noise in the last run, and that estimated by it.
+    """
+    temperature = setup.temperature(noise)
+    pilot = setup.chain(setup.kind, 0, model, temperature)
+    setup.choose_among([pilot], model, temperature)
+    for number in range(N_PILOTS):
+        if number:
+            temperature = setup.temperature(noise)
+            pilot.change(*setup.form(0, temperature.unit))
+        pilot.expect(PILOT_MOVES)
+        pilot.advance(PILOT_MOVES)
+        noise = expected_noise(pilot, setup.problem, temperature.unit)
+    return pilot, temperature.noise_variance, noise
 
 
 def greedy_model(problem, reader, most):
@@ -111,6 +185,19 @@ def explained(chain, features, orders):
     chain.start(features, orders)
     chain.weigh_neighbors()
     return float(chain.state.solution @ chain.state.solution) / 2
+
+
+def expected_noise(chain, problem, unit):
+    """Return the mean over a run of residual squares over degrees of freedom."""
+    path, columns, means, _ = chain.recorded()
+    counts, totals = np.bincount(path), (columns >= 0).sum(axis=1)
+    if not chain.draws:
+        among, ridge = chain.reader.among, chain.prior.ridge
+        means = conditional_means(columns, among, chain.linear, ridge)
+    fits = unit * (means * np.append(problem.against, 0.0)[columns]).sum(axis=1)
+    freedom = np.maximum(problem.weight - 1 - totals, 1.0)
+    noise = np.average((problem.square - fits) / freedom, weights=counts)
+    return max(float(noise), least_noise(problem))
 
 
 def least_noise(problem):
@@ -299,17 +386,26 @@ def is_biased(residuals, predictions, weights, scale):
 # Few clear effects, or many weak ones, by their evidence.
 
 
-class Weak(NamedTuple):
-    """Many weak effects: the linear regression on all variables."""
+class Effects(NamedTuple):
+    """Whether effects are few and clear, or many and weak."""
+
+    # Of many effects: the variances of a coefficient, and of the noise.
+    slab_variance: float | None = None
+    noise_variance: float | None = None
+    n_variables_needed: int = 0  # for many effects, if a model cannot have all
+    weak_gain: float = 0.0  # log evidence for many effects, if it is inconclusive
+
+
+class Linear(NamedTuple):
+    """The linear regression on all variables."""
 
     slab_variance: float  # of a coefficient
     noise_variance: float
     log_evidence: float
-    gain: float = math.nan  # in log evidence, relative to few effects
 
 
-def weak_effects(problem, recorded, noise, beta, most, least):
-    """Return the variances of many weak effects, and their gain in log evidence.
+def few_or_many(problem, recorded, noise, beta, most):
+    """Compare few clear effects with many weak ones.
 
     The evidence of few effects is that of the models that a chain visited. The evidence
     of many weak effects is that of the regression on the first function of every
@@ -329,30 +425,33 @@ def weak_effects(problem, recorded, noise, beta, most, least):
         Each function multiplies the prior by beta.
     most : int
         Largest number of variables in a model.
-    least : float
-        Smallest noise variance that counts as positive.
 
     Returns
     -------
-    found : Weak or None
-        The variances and the gain; None if there is nothing to compare.
+    effects : Effects
+        The effects; few, if there is nothing to compare.
 
     References
     ----------
     .. [1] R. E. Kass and A. E. Raftery (1995). Bayes factors. JASA 90.
     """
-    spectrum = explained_squares(problem)
+    spectrum, least = explained_squares(problem), least_noise(problem)
     if spectrum is None or problem.square <= problem.weight * least:
-        return None
+        return Effects()
     _, columns, _, log_weights = recorded
     _, first = np.unique(columns, axis=0, return_index=True)
     few = logsumexp(log_weights[first]) - problem.square / (2 * noise)
     few -= (problem.weight - 1) / 2 * math.log(noise)
     ranks = problem.functions.orders
-    few -= log_prior_mass(ranks, beta, min(most, np.count_nonzero(ranks)))
+    n_variables = np.count_nonzero(ranks)
+    few -= log_prior_mass(ranks, beta, min(most, n_variables))
     many = linear_evidence(problem, *spectrum, least)
     gain = float(many.log_evidence - math.log(problem.weight) - few)
-    return many._replace(gain=gain)
+    if not gain > WEAK_MARGIN:
+        return Effects(weak_gain=gain if gain > DOUBT else 0.0)
+    if n_variables > most:
+        return Effects(n_variables_needed=n_variables)
+    return Effects(many.slab_variance, many.noise_variance)
 
 
 def nothing_matters(problem, posterior, beta, ratio):
@@ -433,4 +532,4 @@ def linear_evidence(problem, squares, explained, least=1e-300):
     logs = -n / 2 * np.log(noises) - residuals / (2 * noises)
     logs -= np.log(damped).sum(axis=1) / 2
     best = logs.argmax()
-    return Weak(RATIOS[best] * noises[best], float(noises[best]), float(logs[best]))
+    return Linear(RATIOS[best] * noises[best], float(noises[best]), float(logs[best]))
