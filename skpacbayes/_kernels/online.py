@@ -38,6 +38,7 @@ from .online_parts import (
 )
 from .online_state import (
     ADAGRAD,
+    AVERAGE,
     CONSTANT,
     COUNT,
     DOWN,
@@ -75,15 +76,20 @@ def _unit_and_temperature(loss, numbers, up, down):
 
     Where the noise is estimated the posterior variance is held relative to it: the
     squared loss then needs no unit, the absolute loss that of the mean residual, which
-    is the mean loss at slopes of one.
+    is the mean loss at slopes of one. It is 0 as long as all residuals are 0.
     """
     if numbers[TEMPERATURE] > 0.0:
         return 1.0, numbers[TEMPERATURE]
     if loss == SQUARED:
         return 1.0, 0.5
     temperature = 2.0 / (up + down)
-    unit = temperature * numbers[RESIDUALS] / numbers[COUNT]
-    return (unit if unit > 0.0 else 1.0), temperature
+    return temperature * numbers[RESIDUALS] / numbers[COUNT], temperature
+
+
+@part
+def _in_unit(target, a, unit):
+    """Return target and prediction in the unit of y; they are equal where it is 0."""
+    return (target / unit, a / unit) if unit > 0.0 else (0.0, 0.0)
 
 
 @part
@@ -105,6 +111,7 @@ def _start_flat(model, y, weight, numbers):
     """Fit the first row exactly, under a flat prior of the intercept."""
     temperature = numbers[TEMPERATURE]
     model[MEAN, 0] = y
+    model[AVERAGE, 0] = weight * y  # the mean before this row has no value
     model[VARIANCE, 0] = 1.0 / (weight * (2.0 * temperature if temperature else 1.0))
 
 
@@ -137,9 +144,8 @@ def _learn_natural(
             continue
         unit, temperature = _unit_and_temperature(loss, numbers, up, down)
         strength = temperature * weight
-        da, dv = implicit_gradients(
-            loss, target / unit, a / unit, v, strength, up, down
-        )
+        target, a = _in_unit(target, a, unit)
+        da, dv = implicit_gradients(loss, target, a, v, strength, up, down)
         shift = -unit * strength * da
         curve = 2.0 * strength * dv
         for j in range(n_parameters):
@@ -331,7 +337,8 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
         if method == NGVI_EXPLICIT:
             _observe_residual(loss, target, a, v, weight, numbers, up, down)
             unit, temperature = _unit_and_temperature(loss, numbers, up, down)
-            da, dv = expected_gradients(loss, target / unit, a / unit, v, up, down)
+            target, a = _in_unit(target, a, unit)
+            da, dv = expected_gradients(loss, target, a, v, up, down)
             strength = temperature * weight
             _explicit_step(model, z, strength, unit, da, dv, numbers[FORGETTING])
         else:

@@ -16,9 +16,10 @@ import math
 
 import numpy as np
 
-from . import allocating, kernel
+from . import allocating, kernel, part
 from .aggregation import COUNTS, aggregate, point_loss
 from .online_covariance import (
+    MEMORIES,
     beyond_range,
     condition,
     follow,
@@ -39,6 +40,7 @@ from .online_state import (
     FORGETTING,
     MEAN,
     PANEL,
+    PRIOR,
     SIZE,
     SMALLEST,
     TEMPERATURE,
@@ -125,6 +127,21 @@ def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions
         project(model, stream)
 
 
+@part
+def _widest(model, z):
+    """Return the largest variance of the score of z that is not due to rounding.
+
+    It is that of the prior, or of what waits for its return to the prior. Where an
+    entry of z exceeds all earlier ones by a factor of 1e16 or more, the variance of
+    its coefficient is mostly rounding.
+    """
+    widest = 0.0
+    for j in range(z.shape[0]):
+        precision = model[PRIOR, j]
+        widest += z[j] * z[j] / precision if precision > 0.0 else 0.0
+    return math.exp(MEMORIES) * widest
+
+
 @allocating
 def _learn_counts_full(
     Z, y, sample_weight, origin, model, covariances, k, numbers, stream, predictions
@@ -156,6 +173,7 @@ def _learn_counts_full(
         settle(covariance, owed, 1.0)
         size = scale_row(z, gain)
         v = (size * deviation_along(model, covariances, k, gain, scratch)) ** 2
+        v = min(v, _widest(model, z))
         if v <= SMALLEST:
             continue
         spread[0] = v

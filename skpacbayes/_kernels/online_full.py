@@ -40,9 +40,10 @@ LEAST_PRECISION = 1e-150
 
 
 @part
-def _start_flat(model, covariance, z, y, precision):
+def _start_flat(model, covariance, z, y, weight, precision):
     """Fit the first row exactly, under a flat prior of the intercept."""
     model[MEAN, 0] = y
+    model[AVERAGE, 0] = weight * y  # the mean before this row has no value
     covariance[0, 0] = 1.0 / max(precision, LEAST_PRECISION)
     for j in range(1, z.shape[0]):
         p, k = j // PANEL, j % PANEL
@@ -90,7 +91,7 @@ def _learn_full(
         if numbers[TEMPERATURE] > 0.0:
             precision *= 2.0 * numbers[TEMPERATURE]
         if start == 1 and numbers[STEPS] == 1.0:
-            _start_flat(model, covariance, z, y[i], precision)
+            _start_flat(model, covariance, z, y[i], weight, precision)
             continue
         if keep < 1.0:
             forget_covariance(model, covariance, owed, gain, axis, numbers, stream)

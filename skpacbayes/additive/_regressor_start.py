@@ -19,6 +19,7 @@ RIDGE = 1e-8  # of the greedy search, relative to the functions' squares
 FREEDOMS = 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0  # degrees of freedom that are tried
 MARGIN = math.log(20)  # least gain in log-likelihood
 N_ROUNDS, N_STEPS = 6, 50  # iterations over models and weights; over weights and scale
+LEAST_SQUARE = 1e-200  # of a scale: most of the weight is on residuals that are 0
 FAR = 2.5  # in scales; residuals beyond it are in the tails
 DOUBTFUL = 10.0  # in scales; rows with larger residuals may be wrong
 MOST_LEVELS = 20  # distinct values of y up to which it is not continuous
@@ -357,8 +358,12 @@ def fit_student(residuals, weights):
     for freedom in FREEDOMS:
         square = start
         for _ in range(N_STEPS):
+            if square < LEAST_SQUARE:
+                break
             factors = (freedom + 1) / (freedom + residuals**2 / square)
             square = (weights * factors) @ residuals**2 / total
+        if square < LEAST_SQUARE:
+            continue
         terms = np.log1p(residuals**2 / (freedom * square))
         constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2)
         constant -= math.log(freedom * math.pi * square) / 2

@@ -56,9 +56,11 @@ class Support:
                     f"{kind!r}."
                 )
             if kind == "log" and not (np.isfinite(a) and b == np.inf):
+                instead = "logit" if np.isfinite([a, b]).all() else None
                 raise ValueError(
                     f"bounds for 'log' must be (low, inf) with a finite low; got "
-                    f"({a}, {b})."
+                    f"({a}, {b}), by `bounds` or from the prior of the simulations: "
+                    f"use parameter_transform={instead!r} for such a parameter."
                 )
         return cls(kinds, low, high)
 

@@ -167,8 +167,8 @@ def simulate(
     ------
     ValueError
         If all simulations fail, the shapes do not match, only one of `proposal` and
-        `observed` is given, or the prior has hardly any draws in the region of the
-        proposal.
+        `observed` is given, `observed` is not one observation, or the prior has hardly
+        any draws in the region of the proposal.
     TypeError
         If the prior has another type.
 
@@ -216,6 +216,11 @@ def simulate(
     if (proposal is None) != (observed is None):
         given, needed = ("proposal", "observed")[:: 1 if observed is None else -1]
         raise ValueError(f"{given} needs {needed} too.")
+    if np.ndim(observed) == 2 and len(observed) != 1:
+        raise ValueError(
+            f"observed must be one observation, of shape (1, n_summaries), got "
+            f"{len(observed)}: simulate a round for each."
+        )
     _check(prior)
     source = prior
     if proposal is not None:

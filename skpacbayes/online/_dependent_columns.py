@@ -15,6 +15,7 @@ SURE = 5.0  # standard errors of the relation between errors and such a componen
 NOTABLE = 0.1  # share of the squared error that it explains, net of estimation
 MATERIAL = 0.01  # the same share of the variance of the targets
 FEWEST = 20  # rows more than components
+MOST_COLUMNS = 500  # the time of principal components grows with their cube
 # Rows that are looked at, at most: this number, or as many for each column.
 MOST_ROWS, ROWS_PER_COLUMN = 1000, 5
 
@@ -39,7 +40,8 @@ def warn_of_dependent_columns(X, targets, errors_of, weights, columns):
     """
     weights = weights if len(weights) else np.ones(len(X))
     total = weights.sum()
-    if X.shape[1] < 2 or min(len(X), total) < X.shape[1] + FEWEST:
+    n_columns = X.shape[1]
+    if not 2 <= n_columns <= MOST_COLUMNS or min(len(X), total) < n_columns + FEWEST:
         return
     Z, varies = _standardized(X, weights)
     variances, axes = np.linalg.eigh((Z.T * weights) @ Z / total)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.linear_model import LassoCV
@@ -109,6 +110,18 @@ def test_far_rows_are_counted_with_their_weights():
         quick().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     with pytest.warns(UserWarning, match=words):
         quick().fit(X, y, sample_weight=np.full(100, 2.0))
+
+
+@pytest.mark.filterwarnings("ignore:.* targets lie far above|.*R-hat")
+@pytest.mark.parametrize("noise", [wild, t2])
+@pytest.mark.parametrize("weight", [1e4, 1e7, 1e9, 1e12])
+def test_one_row_with_nearly_all_the_weight(noise, weight):
+    """The scale of most of the weight is 0, and has no likelihood."""
+    X, y, _, _ = rows(noise, 0)
+    weights = np.where(np.arange(len(y)) == 3, weight, 1.0)
+    with pytest.warns(UserWarning, match="sample_weight sums to"):
+        model = quick().fit(X, y, sample_weight=weights)
+    assert_allclose(model.predict(X[3:4]), y[3], rtol=0.1)
 
 
 def test_weights_are_repeated_rows_and_a_stream_is_its_rows():

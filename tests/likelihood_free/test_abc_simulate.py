@@ -290,6 +290,8 @@ def test_a_second_round_reaches_what_a_wide_prior_hides():
 
 def test_proposals_that_cannot_be(of_one):
     posterior, _ = of_one
+    with pytest.raises(ValueError, match=r"must be one observation, .* got 2"):
+        simulate(norm(0, 3), noisy, 5, proposal=posterior, observed=[[1.0], [2.0]])
     with pytest.raises(ValueError, match="proposal needs observed too"):
         simulate([norm(0, 3)], noisy, 10, proposal=posterior)
     with pytest.raises(ValueError, match="observed needs proposal too"):
@@ -299,6 +301,17 @@ def test_proposals_that_cannot_be(of_one):
         simulate([norm(), norm(), norm()], noisy, 10, **narrow)
     with pytest.raises(ValueError, match="proposal and prior do not agree"):
         simulate([norm(900, 1)], noisy, 10, proposal=posterior, observed=[[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("law", "instead"), [(uniform(1, 3), "'logit'"), (norm(), "None")]
+)
+def test_a_transform_that_the_prior_does_not_allow(law, instead):
+    """The bounds are those of the prior, which the user has not given to `fit`."""
+    table = simulate(law, lambda theta, rng: theta[:, None], 50, random_state=0)
+    words = f"from the prior of the simulations: use parameter_transform={instead}"
+    with pytest.raises(ValueError, match=words):
+        ABCPosteriorKDE(10, parameter_transform="log").fit(table)
 
 
 def test_a_table_is_no_observation():

@@ -302,6 +302,20 @@ def test_average_is_the_average_of_the_means():
     assert_allclose(at_centre, mean[0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.parametrize("method", ["ngvi", "ngvi_explicit"])
+def test_an_average_follows_the_origin_of_the_target(method, covariance):
+    """Before the first row an intercept of a flat prior has no mean to average."""
+    if (method, covariance) == ("ngvi_explicit", "full"):
+        return
+    X, y = linear(60)
+    model = OnlineVIRegressor(
+        method, covariance=covariance, average=True, n_fourier=0, random_state=0
+    )
+    expected = model.fit(X, y).predict(X) + 1e4
+    assert_allclose(model.fit(X, y + 1e4).predict(X), expected, atol=1e-7)
+
+
 # Statistics.
 
 

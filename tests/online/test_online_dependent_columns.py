@@ -14,6 +14,7 @@ from skpacbayes import (
     OnlineVIMLPRegressor,
     OnlineVIRegressor,
 )
+from skpacbayes.online._dependent_columns import warn_of_dependent_columns
 
 ESTIMATORS = {
     "full": OnlineVIRegressor(prior_scale=1.0),
@@ -151,3 +152,15 @@ def test_names_of_columns():
     for model in (ESTIMATORS["full"], EWARegressor()):
         (message,) = messages_of(lambda model=model: model.fit(frame, y))
         assert "the column 'bid' and the column 'ask'" in message
+
+
+@pytest.mark.parametrize("n_columns", [500, 501])
+def test_many_columns_are_not_compared(n_columns):
+    """The time would grow with the cube of the columns: for 2,500, twenty fits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, n_columns))
+    X[:, 1] = X[:, 0] + 0.01 * X[:, 1]
+    y = 100.0 * (X[:, [1]] - X[:, [0]])
+    names = [f"column {j}" for j in range(n_columns)]
+    rows = X, y, lambda: y, np.empty(0), names
+    assert len(messages_of(lambda: warn_of_dependent_columns(*rows))) == 501 - n_columns

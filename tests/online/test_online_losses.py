@@ -132,6 +132,33 @@ def test_quantiles_of_the_negative_are_negative(options):
         assert_allclose(scaled.predict(X), expected, atol=1e-6 * np.ptp(y))
 
 
+@pytest.mark.filterwarnings("ignore:The model is linear|The final model has")
+@pytest.mark.parametrize("n_equal", [5, 40, 399])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"covariance": "diagonal"},
+        {"covariance": "diagonal", "forgetting": "auto"},
+        {"loss": "absolute_error"},
+        {"loss": "quantile", "quantile": 0.8},
+        {"loss": "quantile", "quantile": 0.2, "forgetting": "auto"},
+        {"loss": "quantile", "quantile": 0.3, "prior_scale": "auto"},
+        {"loss": "quantile", "quantile": 0.8, "fit_intercept": False},
+        {"loss": "quantile", "quantile": 0.8, "method": "ngvi_explicit"},
+    ],
+)
+def test_targets_that_are_equal_at_first_have_no_unit(options, n_equal):
+    """In other units of the target, a power of two, all rounding is the same."""
+    X, _, rate = counts()
+    y = rate + np.random.default_rng(0).standard_t(3, size=len(X))
+    y[:n_equal] = 0.0 if options.get("fit_intercept") is False else 7.0
+    model = OnlineVIRegressor(random_state=0, **options)
+    expected = model.fit(X, y).predict(X)
+    for unit in (2.0**-20, 2.0**20):
+        assert_allclose(model.fit(X, unit * y).predict(X), unit * expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("level", [0.05, 0.5, 0.9])
 def test_share_of_rows_below_a_quantile(level):
     """Of 3,000 new rows, within chance (1e-5) and .02 of the level, skewed noise.
@@ -228,6 +255,21 @@ def test_counts_that_are_none_and_counts_that_are_huge():
         model.fit(X, huge)
         assert np.isfinite(model.predict(1e3 * X)).all()
         assert np.isfinite(model.cumulative_loss_)
+
+
+@pytest.mark.filterwarnings("ignore:One row|A row has the value")
+@pytest.mark.parametrize("forgetting", [0.0, 0.05, "auto"])
+@pytest.mark.parametrize("value", [1e20, 1e90, -1e145])
+def test_counts_with_a_value_far_from_all_others(value, forgetting):
+    """Its column is then constant for the others, which are learnt as without it."""
+    X, y, _ = counts(100)
+    X[57, 1] = value
+    model = OnlineVIRegressor(loss="poisson", random_state=0, forgetting=forgetting)
+    model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+    found = model.predict(np.delete(X, 57, axis=0))
+    assert np.isfinite(model.cumulative_loss_)
+    constant = mean_poisson_deviance(np.delete(y, 57), np.full(99, y.mean()))
+    assert mean_poisson_deviance(np.delete(y, 57), found) < constant
 
 
 def test_counts_are_not_negative():
