@@ -14,9 +14,10 @@ from .._kernels.hmm import (
     emission_densities,
     forward_filter,
 )
+from .._kernels.hmm_atoms import draw_gaussians
 from ._dirichlet_process_durations import ways_into
 from ._dirichlet_process_model import BLOCK, MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
-from ._dirichlet_process_transitions import draw_dirichlet
+from ._dirichlet_process_random import draw_dirichlet
 
 _CLIPPED = 0.05, 0.95  # quantiles to which rows are clipped in k-means
 _REACH = 2  # number of neighbours on each side that are averaged
@@ -203,40 +204,25 @@ class Gaussians:
         self._highest, self._densities = np.empty(n), np.empty((n_states, n))
         self._atoms = np.empty((n_states, 0), dtype=np.int64)
         self._work = np.empty((n_states + 2, BLOCK))
+        scales = np.full(self._zeros.shape, SCALE_SHAPE / SCALE_RATE)
+        self._prior = self._zeros, scales, MEAN_COUNT, full
+        self._no_noise = np.zeros((n_states, 1, d))  # for posterior modes
+        self._of_factors = np.empty((d + 3, d))
 
     def drawn(self, states, rng):
         """Log units (n_rows,), and densities in each state at the posterior modes."""
         k, d = self._zeros.shape
-        sizes, near = np.zeros((k, 1)), np.zeros((k, 1, d))
-        moments = np.zeros((2, k, 1, d)), np.zeros((k, 1, d, d))
-        places = states, self._one, self._zeros
-        add_moments(
-            *(self.values, *places, near, self.full, sizes, *moments[0], moments[1])
-        )
-        means = near[:, 0] * (sizes / (sizes + MEAN_COUNT))
-        gaps, scatters = near[:, 0] - means, moments[1][:, 0]
-        degrees = sizes + 2 * SHAPE + d - 1
-        if self.full:
-            scatters += np.tril(scatters, -1).swapaxes(1, 2)
-            scatters += sizes[:, :, None] * gaps[:, :, None] * gaps[:, None]
-            scatters += MEAN_COUNT * means[:, :, None] * means[:, None]
-            least = _least(np.einsum("kff->k", scatters), d)
-            scatters += least[:, None, None] * np.eye(d)
-            roots = np.linalg.cholesky(scatters / degrees[:, :, None])
-            factors = np.tril(np.linalg.inv(roots))
-        else:
-            squares = np.einsum("kff->kf", scatters)
-            squares = squares + sizes * gaps**2 + MEAN_COUNT * means**2
-            squares += _least(squares.sum(axis=1, keepdims=True), d)
-            factors = np.zeros((k, d, d))
-            np.einsum("kff->kf", factors)[:] = np.sqrt(degrees / squares)
-        mixture = factors[:, None], means[:, None], self._zeros, *self._neutral
+        sizes, means = np.zeros((k, 1)), np.zeros((k, 1, d))
+        (counts, sums), products = np.zeros((2, k, 1, d)), np.zeros((k, 1, d, d))
+        places, moments = (states, self._one, self._zeros), (counts, sums, products)
+        add_moments(self.values, *places, means, self.full, sizes, *moments)
+        factors = np.zeros(products.shape)
+        roots = np.sqrt(counts + (2 * SHAPE + d - 1))
+        np.einsum("kaff->kaf", factors)[:] = roots
+        drawn = self._no_noise, means, factors, self._of_factors
+        draw_gaussians(*moments, *self._prior, *drawn)
+        mixture = factors, means, self._zeros, *self._neutral
         found = self._highest, self._densities, self._atoms
         given = *mixture, self.full, self._highest
         emission_densities(self._columns, *given, *found, self._work)
         return self._highest, self._densities
-
-
-def _least(trace, d):
-    """Return the constant added to squares: the prior, and a ridge."""
-    return np.maximum(2 * SCALE_SHAPE / SCALE_RATE, 4 * d * np.finfo(float).eps * trace)

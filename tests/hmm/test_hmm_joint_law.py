@@ -253,7 +253,7 @@ def forgetting_the_steps_onward(monkeypatch):
 # shows in one of them, and parameters that stray step by step in several.
 MISTAKES = [
     (ignoring_first_states, "short sequences", 1000, 1),
-    (ignoring_the_bound, "shared", 300, 6),
+    (ignoring_the_bound, "shared", 400, 6),
     (looking_forward_only, "per state", 1600, 2),
     (forgetting_the_step, "one atom", 600, 6),
     (other_prior(shape=3.6), "two features, missing", 110, 6),

@@ -15,19 +15,24 @@ MEAN_COUNT, SHAPE = 0.3, 2.5
 both = pytest.mark.parametrize("full", [False, True])
 
 
-@twin_of(hmm_atoms.stick_log_weights)
-def test_stick_log_weights(kernel):
+def test_draw_log_weights(monkeypatch):
+    """Also of gamma variables that have underflowed."""
     rng = np.random.default_rng(2)
     taken, left = rng.gamma(1.0, size=(2, 3, 4))
-    taken[0, 2] = left[1, 1] = 0.0
+    taken[0, 2] = left[1, 1] = 0.0  # underflow
     shares = taken / (taken + left)
-    remains = np.cumprod(1 - shares, axis=1)
-    before = np.hstack([np.ones((3, 1)), remains])
+    before = np.hstack([np.ones((3, 1)), np.cumprod(1 - shares, axis=1)])
     expected = before * np.hstack([shares, np.ones((3, 1))])
-    found = np.empty((3, 5))
-    with np.errstate(divide="ignore"):
-        kernel(taken, left, found)
-    assert_allclose(np.exp(found), expected)
+    sizes = rng.integers(9, size=(3, 5)).astype(float)
+
+    def drawn(shapes, rng):
+        later = sizes[:, ::-1].cumsum(axis=1)[:, -2::-1]
+        assert_array_equal(shapes, [sizes[:, :-1] + 1.0, later + 0.5])
+        return np.array([taken, left])
+
+    monkeypatch.setattr(_atoms, "draw_standard_gamma", drawn)
+    found = np.exp(_atoms.draw_log_weights(sizes, 0.5, None))
+    assert_allclose(found, expected, atol=1e-300)
 
 
 @both
@@ -89,10 +94,11 @@ def test_draw_scales(kernel, full):
     precision = 0.1 * np.eye(d) + MEAN_COUNT * sum(precisions)
     pull = MEAN_COUNT * sum(precisions[i] @ means[0, a] for i, a in enumerate((0, 3)))
     prior, drawn = (MEAN_COUNT, SHAPE, 0.5, 2.0, 1.0, 0.1), []
+    state = np.array([8], dtype=np.uint64)
     for _ in range(300):
         noise, origin, scale = rng.normal(size=d), rng.normal(size=d), np.empty(d)
         expected = origin.copy()
-        kernel(counts, full, prior, noise, factors, means, origin, scale, rng)
+        kernel(counts, full, prior, noise, factors, means, origin, scale, state)
         for f in range(d):
             gap = pull[f] - precision[f] @ expected
             expected[f] += gap / precision[f, f] + noise[f] / np.sqrt(precision[f, f])
@@ -101,7 +107,7 @@ def test_draw_scales(kernel, full):
     shape = 0.5 + 2 * (SHAPE + full * 0.5 * (d - 1))
     assert kstest(drawn, gamma(shape).cdf).pvalue > 1e-4
     origin = np.full(d, 7.0)
-    kernel(counts, full, (*prior[:5], 0.0), noise, factors, means, origin, scale, rng)
+    kernel(counts, full, (*prior[:5], 0.0), noise, factors, means, origin, scale, state)
     assert_array_equal(origin, 7.0)
 
 
@@ -129,14 +135,6 @@ def test_draw_base():
                 assert_allclose(origins[g], expected)
 
 
-@pytest.mark.parametrize("shape", [0.5, 1.0, 7.5])
-def test_gamma_variables(shape):
-    """With probability 1e-4 a right sampler fails, were the seed new."""
-    rng = np.random.default_rng(7)
-    drawn = [hmm_atoms._gamma(shape, rng) for _ in range(4000)]
-    assert kstest(drawn, gamma(shape).cdf).pvalue > 1e-4
-
-
 @twin_of(hmm_atoms.count_rows)
 def test_count_rows(kernel):
     """Per state, or for all states; rows with a negative atom are left out."""
@@ -162,7 +160,7 @@ def test_draw_labels(kernel, full):
     with probability 1e-5, were the seed new. `uniforms` chooses among the others.
     """
     rng, d, n = np.random.default_rng(10), 2, 1000
-    looked_at = 0
+    looked_at, state = 0, np.array([10], dtype=np.uint64)
     for log_weight in (-1.0, -6.0, -40.0):
         rows = 3.0 * rng.normal(size=(n, d))
         means = 3.0 * rng.normal(size=(5, d))
@@ -195,7 +193,7 @@ def test_draw_labels(kernel, full):
             factors[None],
             means[None],
             atoms,
-            rng,
+            state,
         )
         without = np.isin(atoms[0], empty)
         assert_array_equal(atoms[0, ~without], expected[~without])
@@ -235,7 +233,7 @@ def test_update_mixtures(kernel, full):
         rng.normal(size=(2, 3, 1, 2, d, d)),
         np.zeros((2, d)),
         *(sizes, log_weights, factors, means, *base),
-        rng,
+        8,
     )
     assert_array_equal(sizes, [np.bincount(own) for own in atoms.reshape(2, n)])
     # The atoms of a mixture may have been exchanged.
