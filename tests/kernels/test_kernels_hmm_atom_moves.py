@@ -63,19 +63,20 @@ def proposed(rows, shapes, atoms, sizes, marginal_of, predictive_of, order, unif
     present = [t for t in order if atoms[t] >= 0]
     first = present[0]
     own = [t for t in present if shapes[t] == shapes[first]]
-    if len(own) < 2:
+    split = uniforms[-4] < 0.5
+    others = [t for t in own[1:] if (atoms[t] == atoms[first]) == split]
+    if not others:
         return None
-    g, second = shapes[first], own[1]
+    g, second = shapes[first], others[int(uniforms[-3] * len(others))]
     here, there = atoms[first], atoms[second]
-    split = here == there
     empty = np.flatnonzero(sizes[g] == 0)
     if split and not len(empty):
         return None
     if split:
         here = empty[int(uniforms[-2] * len(empty))]
     parts, log_choice = ([first], [second]), 0.0
-    for t in own[2:]:
-        if atoms[t] not in (there, atoms[first]):
+    for t in own[1:]:
+        if t == second or atoms[t] not in (there, atoms[first]):
             continue
         logs = [np.log(len(part)) + predictive_of(part, t) for part in parts]
         chance = 1 / (1 + np.exp(logs[1] - logs[0]))
@@ -85,6 +86,8 @@ def proposed(rows, shapes, atoms, sizes, marginal_of, predictive_of, order, unif
     together = [*parts[0], *parts[1]]
     gain = marginal_of(parts[0]) + marginal_of(parts[1]) - marginal_of(together)
     n_empty = len(empty) + (not split)
+    # Of the second row in a merger, over that in a split.
+    log_choice -= np.log((len(together) - 1) / (len(own) - len(parts[0])))
     new = atoms.copy()
     new[parts[0]] = here if split else there
     counts = [
@@ -114,7 +117,7 @@ def test_split_or_merge(kernel, full, monkeypatch):
         sizes = np.bincount(index, minlength=8).reshape(2, 4) * 1.0
         base = rng.normal(size=(2, d)), rng.uniform(0.2, 1.0, (2, d))
         rounding = np.array([0.01, 0.04 if number % 2 else 0.0])
-        order, uniforms = rng.permutation(n), rng.random(n + 2)
+        order, uniforms = rng.permutation(n), rng.random(n + 4)
         g = shapes[next(t for t in order if atoms[t] >= 0)]
 
         law = base[0][g], base[1][g], rounding, full
