@@ -220,8 +220,8 @@ class DirichletProcessHMM(
     x summed out. In every second sweep, at random, a Metropolis step splits an atom or
     merges two, either with probability 1/2, with their parameters integrated out [5]_
     (only if all features are normal); in each sweep neighbouring atoms may be exchanged
-    in the stick-breaking order [6]_. Without these moves chains need thousands of sweeps to forget their
-    initial number of atoms.
+    in the stick-breaking order [6]_. Without these moves chains need thousands of
+    sweeps to forget their initial number of atoms.
 
     As x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
     distribution: that is the proposal of a Metropolis step, whose ratio is that of the
