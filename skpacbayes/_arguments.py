@@ -6,6 +6,8 @@ import numpy as np
 
 from ._validation import as_numbers
 
+MOST = 2**48  # elements that the addresses of a process suffice for
+
 
 def check_share(name, value, *, ends=False):
     """Raise ValueError unless the value is a number between 0 and 1.
@@ -54,9 +56,12 @@ def as_levels(quantiles, *, ends):
 def check_count(name, value, least=1):
     """Return a count as an int; raise ValueError for less than `least`, or no integer.
 
-    A NumPy integer of 8 bits would overflow in sums.
+    A NumPy integer of 8 bits would overflow in sums. For counts above MOST, the size of
+    an array would overflow; for others NumPy raises MemoryError.
     """
     counts = isinstance(value, Integral) and not isinstance(value, bool)
-    if not counts or value < least:
-        raise ValueError(f"{name}={value!r} should be an integer of at least {least}.")
+    if not counts or not least <= value <= MOST:
+        limit = "and at most 2**48" if counts and value > MOST else ""
+        needed = f"an integer of at least {least} {limit}".rstrip()
+        raise ValueError(f"{name}={value!r} should be {needed}.")
     return int(value)

@@ -9,14 +9,16 @@ import functools
 from numbers import Number
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _num_samples
 
 from ._base import PacBayesEstimator, is_narrow, updates_state, widened_number
 from ._compat import check_sample_weight
 from ._validation import (
     always_checks_finiteness,
+    as_numbers,
     refuse_hidden,
+    refuse_missing_labels,
     refuse_strange,
     with_na_as_none,
 )
@@ -199,6 +201,38 @@ def checked_weights(sample_weight, X, *, some=False):
             f"{weights.max():g}: multiply sample_weight by a constant."
         )
     return weights
+
+
+class CheckedScoreMixin:
+    """Mixin, before scikit-learn's for regressors or classifiers: checked scores.
+
+    Their `score` would ignore masks, and take negative weights.
+    """
+
+    def score(self, X, y, sample_weight=None):
+        """Return the share of right labels, or for numbers the R^2 of the predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels or targets of the rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative. None: 1 each.
+
+        Returns
+        -------
+        score : float
+            As of `sklearn.metrics.accuracy_score` or `sklearn.metrics.r2_score`.
+        """
+        if isinstance(self, ClassifierMixin):
+            refuse_missing_labels("y", y)
+        else:
+            y = as_numbers("y", y)
+        if sample_weight is not None:
+            sample_weight = checked_weights(sample_weight, X, some=True)
+        return super().score(X, y, sample_weight)
 
 
 def counted(seen, weights):

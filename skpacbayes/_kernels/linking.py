@@ -24,6 +24,10 @@ def optimised_once():
         return
     from numba.core import codegen
     from numba.core.codegen import JITCPUCodegen
+    from numba.core.registry import cpu_target
+    from numba.core.runtime import rtsys
+
+    rtsys.initialize(cpu_target.target_context)  # emitted: other programs call it
 
     replaced = [
         (JITCPUCodegen, "_library_class", lambda plain: _linked_library()),

@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_count
 from .._arviz import ArviZMixin, ChainDraws, feature_labels
 from .._base import MissingValuesEstimator
 from .._compat import HasMethods, Interval, StrOptions
@@ -85,10 +86,15 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
             (n_samples, n_classes, n_features, max_order).
         """
         check_is_fitted(self)
-        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        n_samples = check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(2**31 - 1)
         rng = np.random.default_rng(seed)
-        return np.array([self._drawn(rng) for _ in range(n_samples)])
+        first = self._drawn(rng)
+        draws = np.empty((n_samples, *first.shape))  # too many raise MemoryError here
+        draws[0] = first
+        for i in range(1, n_samples):
+            draws[i] = self._drawn(rng)
+        return draws
 
     @property
     def coefficients_(self):

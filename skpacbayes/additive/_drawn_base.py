@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from .._base import as_fitted
 from .._chains import run_chains
-from .._stream import checked_weights
+from .._stream import CheckedScoreMixin, checked_weights
 from .._validation import validate_data
 from ..certificates import Certificate
 from ..certificates.additive import logistic_normal
@@ -211,7 +211,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         return np.flatnonzero(group.ravel() == counts.argmax())
 
 
-class _AdditiveGibbsClassifier(ClassifierMixin, _DrawnAdditiveGibbs):
+class _AdditiveGibbsClassifier(CheckedScoreMixin, ClassifierMixin, _DrawnAdditiveGibbs):
     """Base class of classifiers by the sign of a score, or by the largest score."""
 
     def __sklearn_tags__(self):

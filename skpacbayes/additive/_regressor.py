@@ -14,6 +14,7 @@ from .._base import as_fitted, fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._kernels.standardize import LARGEST
 from .._stream import (
+    CheckedScoreMixin,
     StreamingEstimator,
     as_count,
     checked_weights,
@@ -40,7 +41,11 @@ PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler that allow interactions
 
 
 class SparseAdditiveGibbsRegressor(
-    RegressorMixin, _Interactions, _SparseAdditiveGibbs, StreamingEstimator
+    CheckedScoreMixin,
+    RegressorMixin,
+    _Interactions,
+    _SparseAdditiveGibbs,
+    StreamingEstimator,
 ):
     """Additive regression that selects its variables, by a Gibbs posterior.
 

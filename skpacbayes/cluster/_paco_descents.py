@@ -88,13 +88,19 @@ class Descents(Candidates):
         self.merge_down(best, best.kind, fewest, one_by_one=True)
         self.polish(best.kind)
 
-    def begin_with_previous(self):
+    def begin_with_previous(self, all_kinds=False):
         """Start from the mixture of earlier rows, without the clusters that left.
 
-        Mergers may lose a cluster that was known before.
+        Mergers may lose a cluster that was known before. A likelihood without bound
+        would grow from search to search. If all kinds of mixtures were tried, one that
+        was not promising does not describe the rows well.
         """
-        if self.previous is not None:
-            self.keep(self.problem.surviving(self.previous, *self.previous.kind))
+        previous = self.previous
+        if previous is None or (all_kinds and not self.solutions.get(previous.kind)):
+            return
+        mixture = self.problem.surviving(previous, *previous.kind)
+        if mixture is not None and mixture.likelihood_is_bounded:
+            self.keep(mixture)
 
     def begin_with_tails(self, start, kind):
         """Start a normal kind from mixtures with Student tails too, as in `vary`.

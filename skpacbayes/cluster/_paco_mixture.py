@@ -80,6 +80,17 @@ class Mixture:
         return self.shape == "round" and self.alike
 
     @property
+    def likelihood_is_bounded(self):
+        """Whether clusters have too many rows to be one row each and its far rows.
+
+        As the variance of Student clusters goes to zero, the density of the row at a
+        centre grows as its power -n_features / 2, and the others' decrease as its power
+        dof / 2.
+        """
+        fewest = 1.0 + self.centers.shape[1] / self.dof
+        return (self.masses if self.own else self.masses.mean()).min() >= fewest
+
+    @property
     def log_background(self):
         """Log of the share times the density of the background."""
         return (

@@ -165,7 +165,7 @@ class Search(Descents):
             tried.append(kind)
         self.begin_with_few_columns(shapes)
         self.vary()
-        self.begin_with_previous()
+        self.begin_with_previous(all_kinds=True)
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         look_within_clusters(self)

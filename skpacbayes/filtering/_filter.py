@@ -32,7 +32,7 @@ from ._density import (
     check_logarithm,
     check_transition,
 )
-from ._forecast import log_scores, simulated, summarised
+from ._forecast import forecast_shaped, log_scores, simulated, summarised
 from ._generators import continued, seeded
 from ._likelihood_noise import log_likelihood_variance, warn_of_noise
 from ._model import CalledModel, asked_for
@@ -518,6 +518,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         levels = as_levels(quantiles, ends=True)
         inputs = self._checked_inputs(inputs, h, rows="h")
         generator, cloud = self._continued(random_state), self._cloud
+        samples = forecast_shaped(self, h, of, len(cloud.weights))
         chosen = draw(
             cloud.weights, one_cell(len(cloud.weights)), "systematic", generator
         )
@@ -530,8 +531,9 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             generator,
             of == "observations",
         )
-        samples = [rows if of == "observations" else x for x, _, rows in ahead]
-        return summarised(np.stack(samples, axis=1), levels)
+        for step, (states, _, rows) in enumerate(ahead):
+            samples[:, step] = rows if of == "observations" else states
+        return summarised(samples, levels)
 
     def log_likelihoods(self, X, *, horizon=1, inputs=None, random_state=None):
         """Return the log density of each row given the rows before it.

@@ -27,6 +27,13 @@ class Forecast(NamedTuple):
     samples: np.ndarray
 
 
+def forecast_shaped(tracker, h, of, n_paths):
+    """Return an array for paths over h rows, or states; MemoryError if too large."""
+    states = tracker._cloud.particles.shape[1]
+    width = tracker.n_features_in_ if of == "observations" else states
+    return np.empty((n_paths, h, width))
+
+
 def summarised(samples, levels):
     """Summarise equally weighted paths."""
     quantiles = np.quantile(samples, levels, axis=0)

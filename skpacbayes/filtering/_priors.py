@@ -6,6 +6,7 @@ import numpy as np
 
 from .._base import warn_user
 
+TINY = np.finfo(float).tiny
 N_TRIES = 100  # largest number of redraws of a value without a finite log density
 # A posterior rises up to an end of the prior if its quantile of level .1 is nearer to
 # the end than this share of its median: .15 for an exponential distribution, .2 for a
@@ -76,6 +77,7 @@ class Priors:
                 positions[bad] = to_line(values, *support)
             bad = bad[~np.isfinite(self._log_density(place, positions[bad]))]
             if not len(bad):
+                self._refuse_subnormal(place, positions)
                 return positions
         raise ValueError(
             f"The prior of {self.names[place]!r} gave no finite log density at "
@@ -83,6 +85,17 @@ class Priors:
             f"bounds {float(support[0]):g} and {float(support[1]):g}, or its logpdf "
             "is wrong. Give a prior with less mass next to its bounds."
         )
+
+    def _refuse_subnormal(self, place, positions):
+        """Raise ValueError if most values are too small to be exact."""
+        sizes = abs(from_line(positions, *self._supports[place])[0])
+        typical = float(np.median(sizes))
+        if 0.0 < typical < TINY:
+            raise ValueError(
+                f"The prior of {self.names[place]!r} has draws of about {typical:g}; "
+                f"below {TINY:.3g} numbers lose their digits: multiply rows and "
+                "priors by a constant."
+            )
 
     def _log_density(self, place, positions):
         """Return the log density on the line of one parameter; -inf at the bounds."""

@@ -17,7 +17,7 @@ from .._stream import StreamingEstimator, has_doubled, partial_fit_context
 from ._bounded_series import BoundedSeriesEstimator
 from ._cloud import moments, small_is_zero, warn_of_dropped_rows
 from ._filter import ClusteredParticleFilter
-from ._forecast import summarised
+from ._forecast import forecast_shaped, summarised
 from ._generators import continued, seeded
 from ._priors import Priors, check_priors
 from ._resampling import draw, one_cell
@@ -31,6 +31,7 @@ from ._smc2_population import (
     Target,
     learn_row,
 )
+from ._step import LEAST_LOG_LIKELIHOOD, warn_of_rounding
 
 N_FUTURES = 2000  # number of simulated paths of a forecast
 
@@ -330,14 +331,16 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
         levels = as_levels(quantiles, ends=True)
         generator, seeds = self._answering(random_state)
         counts = generator.multinomial(N_FUTURES, self.weights_)
-        samples = []
+        filters, stop = self._population.filters, 0
+        samples = forecast_shaped(filters[0], h, of, N_FUTURES)
         for i in np.flatnonzero(counts):
-            ahead = self._population.filters[i].forecast(
+            ahead = filters[i].forecast(
                 h, of=of, quantiles=quantiles, inputs=inputs, random_state=seeds[i]
             )
             some = generator.integers(len(ahead.samples), size=counts[i])
-            samples.append(ahead.samples[some])
-        return summarised(np.concatenate(samples), levels)
+            start, stop = stop, stop + counts[i]
+            samples[start:stop] = ahead.samples[some]
+        return summarised(samples, levels)
 
     def log_likelihoods(self, X, *, inputs=None, random_state=None):
         """Return the log density of each row given the rows before it.
@@ -469,7 +472,7 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
             priors = self._learnt_priors
             population, seen = self._population, len(self._series.X)
             series = self._series.followed_by(X, inputs)
-        n_noisy = population.n_noisy
+        n_noisy, before = population.n_noisy, population.log_evidence
         target, n_rows = Target(self.estimator, priors), seen
         with _silent_underflow():
             for step in steps(X):
@@ -487,6 +490,8 @@ class SMC2(ArviZMixin, BoundedSeriesEstimator, StreamingEstimator):
                 "hardly move. Try more particles, or a model that fits better.",
                 ConvergenceWarning,
             )
+        if population.log_evidence - before < LEAST_LOG_LIKELIHOOD:
+            warn_of_rounding(f"rows {seen} to {n_rows - 1}", "each prior")
         self._population, self._series = population, series.rows(0, n_rows).copied()
         self._random_state = generator.bit_generator.state
         self._learnt_priors = priors  # `self.priors` may be changed after the fit

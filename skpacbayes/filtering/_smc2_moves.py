@@ -4,7 +4,8 @@ import numpy as np
 
 DEGREES = 5.0  # degrees of freedom: heavier tails than most posteriors
 LEAST_SHARE = 1e-6  # of a variance, added to the diagonal
-LEAST_VARIANCE = 1e-12
+TINY = np.finfo(float).tiny
+ROUNDING = 1e-10  # of the mean: a smaller standard deviation is that of equal draws
 
 
 def fitted_proposals(positions, weights):
@@ -31,9 +32,13 @@ def fitted_proposals(positions, weights):
     n_parameters = positions.shape[1]
     mean = weights @ positions
     centred = positions - mean
-    covariance = (centred.T * weights) @ centred
-    floor = LEAST_SHARE * covariance.diagonal() + LEAST_VARIANCE
-    factor = np.linalg.cholesky(covariance + np.diag(floor))
+    units = np.maximum(abs(centred).max(axis=0), TINY)
+    spreads = units * np.sqrt(weights @ np.square(centred / units))
+    spreads = np.maximum(spreads, ROUNDING * np.where(mean != 0.0, abs(mean), 1.0))
+    scores = centred / spreads  # squares would overflow in some units
+    correlations = (scores.T * weights) @ scores
+    correlations += LEAST_SHARE * np.eye(n_parameters)
+    factor = spreads[:, None] * np.linalg.cholesky(correlations)
     step = 2.38 / np.sqrt(n_parameters) * factor.T
 
     def log_student(scores):

@@ -4,6 +4,7 @@ The algorithm of N. Chopin, P. E. Jacob and O. Papaspiliopoulos, "SMC^2: an effi
 algorithm for sequential analysis of state space models", JRSS B 75, 2013.
 """
 
+import itertools
 from functools import partial
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from ._tempering import next_exponent
 FEW_ACCEPTED = 0.25  # acceptance rate below which the filters' noise is estimated
 MOST_NOISE = 1.0  # variance of a log-likelihood above which filters double
 MOST_GROWTH = 16  # largest factor of the initial number of particles
+MOST_STAGES = 100  # for a row; each keeps about half of the draws
 N_PAIRS = 10  # of runs at the same parameters, to estimate the variance
 
 
@@ -155,8 +157,15 @@ def learn_row(population, target, series, n_moves, generator):
         Draws that have learnt all rows.
     """
     draws = _moved_on(population, target, series, generator)
-    log_weights, exponent = population.log_weights, 0.0
-    while True:
+    # A copy: arrays of a memory map are read-only, and a kernel would be compiled.
+    log_weights, exponent = population.log_weights.copy(), 0.0
+    for stage in itertools.count():
+        if stage == MOST_STAGES:
+            raise FloatingPointError(
+                f"Row {len(series.X) - 1} (0 is the first) is likely for less than "
+                "1e-30 of the draws from the prior: give priors in the units "
+                "of the rows."
+            )
         before = exponent
         exponent = next_exponent(log_weights, draws.gains, before)
         found = weighed_by(log_weights, (exponent - before) * draws.gains)

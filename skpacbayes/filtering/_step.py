@@ -17,6 +17,7 @@ FEWEST = 1.5  # effective sample size below which one particle dominates
 # number, at more than the second.
 EDGES = (3.0, 2.6), (10.0, 3.2)
 MOST_STAGES = 8  # of tempering, each of which moves particles a step only
+LEAST_LOG_LIKELIHOOD = -1e15  # of a row; the distance of floats there is 0.125
 ENOUGH = 50  # least number of particles for a warning
 # A column of the state that hardly moves is looked for whenever the number of rows has
 # doubled, from FIRST_LOOK on. It is lost where its values are those of fewer particles
@@ -107,6 +108,7 @@ class Collapses:
     def __init__(self):
         self._times, self._n, self._vanished, self._constant = [], 0, [], None
         self._far = []  # rows that took many stages of tempering
+        self._rounded = []  # rows of lost differences between particles
 
     def note(self, step, row, before):
         """Record a step whose row leaves weight to one particle, or to none.
@@ -119,6 +121,8 @@ class Collapses:
             self._constant = lost_constant(before, step)
         if step.evidence == -math.inf:
             self._vanished.append(cloud.time)
+        elif step.evidence < LEAST_LOG_LIKELIHOOD:
+            self._rounded.append(cloud.time)
         size = cloud.effective_size
         few = size < FEWEST or is_at_edge(step)
         if step.n_stages > MOST_STAGES:
@@ -147,6 +151,8 @@ class Collapses:
                 "log-likelihood of -inf. Try more particles, or a wider model.",
                 ConvergenceWarning,
             )
+        if self._rounded:
+            warn_of_rounding(named(self._rounded), "the model")
         if self._times and self._n >= ENOUGH:
             warn_user(
                 f"One or a few of {self._n} particles have most of the weight at "
@@ -165,6 +171,16 @@ class Collapses:
                 "try a wider log_likelihood, or more particles.",
                 ConvergenceWarning,
             )
+
+
+def warn_of_rounding(rows, what):
+    """Warn of rows at which the differences of log-likelihoods are lost to rounding."""
+    warn_user(
+        f"The log-likelihood of {rows} is below {LEAST_LOG_LIKELIHOOD:g}, where a "
+        "difference of 1 is lost to rounding: the state and the parameters do not "
+        f"depend on the data there. Check that {what} is in the units of the rows.",
+        ConvergenceWarning,
+    )
 
 
 def named(times):

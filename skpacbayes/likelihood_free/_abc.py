@@ -12,7 +12,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from .._arguments import as_levels
+from .._arguments import as_levels, check_count
 from .._arviz import ChainDraws, inference_data
 from .._base import as_fitted, fit_context, warn_user
 from .._chains import in_threads
@@ -397,11 +397,10 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         grid = self._parameters(grid, "grid")
         inside = self._support.inside(grid)
         points = self._support.forward(grid[inside])
-        jacobian = self._support.log_jacobian(points)
 
         def on_the_grid(posterior, row):
             log_density = np.full(len(grid), -np.inf)
-            log_density[inside] = posterior.log_density(points) + jacobian
+            log_density[inside] = posterior.log_density(points)
             return log_density
 
         return np.array(self._for_each(X, on_the_grid))
@@ -437,8 +436,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         def at_its_point(posterior, row):
             return posterior.log_density(points[row : row + 1])[0]
 
-        densities = self._for_each(X, at_its_point)
-        return np.array(densities) + self._support.log_jacobian(points)
+        return np.array(self._for_each(X, at_its_point))
 
     def score(self, X, y, sample_weight=None):
         """Return the mean log posterior density of held-out pairs.
@@ -499,7 +497,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             Draws from the kernel density; the last axis exists if y had two dimensions.
         """
         check_is_fitted(self)
-        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        n_samples = check_count("n_samples", n_samples)
         rng = self._generator_of(random_state)
         seeds = rng.integers(2**63, size=_num_samples(X))
 
@@ -745,8 +743,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             columns = ", ".join(map(str, np.flatnonzero(equal)))
             warn_user(
                 f"The value of parameter {columns} is the same in all simulations, and "
-                "in the posterior. The bandwidth and the score then mean little: leave "
-                "the parameter out, or check the prior."
+                "in the posterior. The density and the scores are those of the other "
+                "parameters: leave the parameter out, or check the prior."
             )
         metric = "mad" if self.metric == "cv" else self.metric
         settings = Settings(self, table, self._support, metric)
@@ -757,7 +755,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
                 settings = other
                 found = validated(settings, table, found.pairs, found.weights)
             settings.adopt(found)
-            if self.bandwidth == "cv" and not equal.any():
+            if self.bandwidth == "cv" and not equal.all():
                 found.warn_at_the_end()
             self._warn_of_unrelated(table, settings, found)
         return settings

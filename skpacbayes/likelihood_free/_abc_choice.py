@@ -327,10 +327,9 @@ def held_out(settings, table, pairs, grid):
     Each result has the shape of `grid.multipliers`.
     """
     observations = settings.held_out(table, pairs)
-    jacobians = settings.support.log_jacobian(table.parameters[pairs])
     places = grid.by_neighbors()
     found = others(settings, table, pairs, observations, max(places) + 1)
-    for pair, jacobian, nearest in zip(pairs, jacobians, found, strict=True):
+    for pair, nearest in zip(pairs, found, strict=True):
         rows, gaps, squares, counts = nearest
         draws = table.parameters.take(rows, axis=0)
         truth = table.parameters[pair]
@@ -341,7 +340,7 @@ def held_out(settings, table, pairs, grid):
                 kind = grid.groups[group][0]
                 posterior = near.posterior(kind, settings.prior, settings.support)
                 scores[group] = posterior.log_densities(truth, grid.multipliers[group])
-        yield scores + jacobian
+        yield scores
 
 
 def held_out_pairs(table, n_pairs, generator):

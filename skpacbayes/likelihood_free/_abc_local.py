@@ -150,9 +150,11 @@ class Accepted:
         """Fit the linear regression, if that has not been done."""
         if self._residuals is None:
             self._regression = Regression(self.gaps, self.counts * self.shares)
-            slopes, self._mean = self._regression.fit(self.draws)
-            residuals = self.draws - self.gaps @ slopes - self._mean
-            self._residuals = residuals * self._inflation()
+            slopes, mean = self._regression.fit(self.draws)
+            residuals = (self.draws - self.gaps @ slopes - mean) * self._inflation()
+            equal = are_equal(self.draws)  # without rounding
+            self._mean = np.where(equal, self.draws[0], mean)
+            self._residuals = np.where(equal, 0.0, residuals)
 
     def squared_distance_of_mean(self):
         """Return the squared distance of the observation from the mean summaries.
@@ -225,6 +227,11 @@ class Regression:
         return np.linalg.lstsq(self.covariance, center, rcond=SINGULAR)[0]
 
 
+def are_equal(draws):
+    """Return which parameters have the same value in all draws."""
+    return (draws == draws[0]).all(axis=0)
+
+
 class LocalPosterior:
     """Kernel density of draws, on the scale of smoothing.
 
@@ -255,8 +262,13 @@ class LocalPosterior:
         mean = weights @ draws
         deviations = np.sqrt(weights @ np.square(draws - mean))
         same = deviations <= 1e-12 * prior.deviations + CONSTANT * np.abs(mean)
+        same |= are_equal(draws)
         deviations[same] = NARROWEST * prior.deviations[same]
-        self._unit = deviations * silverman(n_effective, draws.shape[1])
+        varies = ~(same & prior.constant)  # a constant has no density: it is left out
+        self._varies = varies if varies.any() else ~varies
+        p = np.count_nonzero(self._varies)
+        deviations[~self._varies] = 0.0
+        self._unit = deviations * silverman(n_effective, p)
         self.smoothed(1.0)
 
     def smoothed(self, multiplier):
@@ -265,9 +277,14 @@ class LocalPosterior:
         return self
 
     def log_density(self, points):
-        """Return the log density of points of shape (n_points, n_parameters)."""
-        centers = np.clip(self.draws / self.bandwidths, -FARTHEST, FARTHEST)
-        scaled = np.clip(points / self.bandwidths, -FARTHEST, FARTHEST)
+        """Return the log density of points of shape (n_points, n_parameters).
+
+        It is that of the parameters before their transform.
+        """
+        bandwidths = self.bandwidths[self._varies]
+        draws, some = self.draws[:, self._varies], points[:, self._varies]
+        centers = np.clip(draws / bandwidths, -FARTHEST, FARTHEST)
+        scaled = np.clip(some / bandwidths, -FARTHEST, FARTHEST)
         weights = self.weights / self._mass(self.draws, self.bandwidths)
         log_density = np.empty(len(points))
         block = max(1, CELLS // len(centers))
@@ -275,7 +292,7 @@ class LocalPosterior:
             some = slice(start, start + block)
             squares = _squares(scaled[some], centers)
             log_density[some] = _log_mean(squares, weights)
-        log_density -= np.log(self.bandwidths).sum() + points.shape[1] * HALF_LOG_2PI
+        log_density -= np.log(bandwidths).sum() + len(bandwidths) * HALF_LOG_2PI
         return self._mixed(log_density, points)
 
     def log_densities(self, point, multipliers):
@@ -289,14 +306,16 @@ class LocalPosterior:
             Multiples.
         """
         found, squares = np.empty(len(multipliers)), np.empty(len(self.draws))
-        limits = self.support.limits()
+        some = slice(None) if self._varies.all() else self._varies  # without a copy
+        limits = [ends[some] for ends in self.support.limits()]
+        draws, own = np.ascontiguousarray(self.draws[:, some]), point[some]
 
         def fill(unit, multiples, log_densities):
             kernels.log_kernel_densities(
-                self.draws,
+                draws,
                 self.weights,
-                point,
-                unit,
+                own,
+                unit[some],
                 multiples,
                 *limits,
                 squares,
@@ -315,6 +334,8 @@ class LocalPosterior:
         """Return the mass of the kernel of each draw within the support."""
         mass = np.ones(len(draws))
         for column, (low, high) in self.support.edges():
+            if not self._varies[column]:
+                continue
             bandwidth = bandwidths[column]
             near = (draws[:, column] < low + kernels.EDGE * bandwidth) | (
                 draws[:, column] > high - kernels.EDGE * bandwidth
@@ -329,8 +350,9 @@ class LocalPosterior:
     def _mixed(self, log_density, points):
         """Mix with the wide component, so that log densities are finite."""
         share = 1 / (self.n_neighbors + 1)
-        wide = self.prior.log_density(points)
-        return np.logaddexp(np.log1p(-share) + log_density, np.log(share) + wide)
+        wide = self.prior.log_density(points, self._varies)
+        mixed = np.logaddexp(np.log1p(-share) + log_density, np.log(share) + wide)
+        return mixed + self.support.log_jacobian(points, self._varies)
 
     def sample(self, n_samples, generator):
         """Draw from the kernel density, of shape (n_samples, n_parameters)."""
@@ -415,19 +437,21 @@ class Prior:
         The bounds, to which the normal distribution is truncated.
     least : ndarray of shape (n_parameters,)
         Least bandwidths.
+    constant : ndarray of shape (n_parameters,)
+        Whether a parameter has one value only.
     equal_by_chance : bool
         Whether simulations may be equal by chance, see `few_values`.
     """
 
     def __init__(self, means, deviations, support, least, equal_by_chance):
-        self.means, self.least = means, least
+        self.means, self.least, self.constant = means, least, deviations == 0
         self.equal_by_chance = equal_by_chance
         self.deviations = np.where(deviations > 0, deviations, 1.0)
-        self.log_constant = np.log(self.deviations).sum() + len(means) * HALF_LOG_2PI
+        self.log_constants = np.log(self.deviations) + HALF_LOG_2PI
         for column, (low, high) in support.edges():
             mean, deviation = self.means[column], self.deviations[column]
             inside = ndtr((high - mean) / deviation) - ndtr((low - mean) / deviation)
-            self.log_constant += np.log(inside)
+            self.log_constants[column] += np.log(inside)
 
     @classmethod
     def of(cls, table, support):
@@ -440,10 +464,11 @@ class Prior:
         deviations = np.where(constant, 0.0, np.sqrt(variances))
         return cls(means, deviations, support, *few_values(table))
 
-    def log_density(self, points):
-        """Return the log density, finite for any finite point."""
+    def log_density(self, points, some):
+        """Return the log density of some parameters, finite for any finite point."""
         gaps = np.clip((points - self.means) / self.deviations, -FARTHEST, FARTHEST)
-        return -0.5 * np.square(gaps).sum(axis=1) - self.log_constant
+        squares = np.square(gaps[:, some]).sum(axis=1)
+        return -0.5 * squares - self.log_constants[some].sum()
 
 
 def few_values(table):

@@ -43,8 +43,9 @@ class Settings:
         self.local = estimator.selection == "local"
         self.support = support
         self.n_simulations = table.total()
-        self.n_parameters = table.parameters.shape[1]
         self.prior = Prior.of(table, support)
+        n_constant = np.count_nonzero(self.prior.constant)
+        self.n_parameters = max(1, len(self.prior.constant) - n_constant)
         self.metric = metric
         self.neighbors = Neighbors(Metric.learned(metric, table))
         self.n_directions = len(self.neighbors.metric.scale)

@@ -147,10 +147,11 @@ class Support:
                 y[:, column] = low + (high - low) * expit(mapped[:, column])
         return y
 
-    def log_jacobian(self, mapped):
-        """Return the log Jacobian log |d mapped / d y| at each row of `mapped`."""
+    def log_jacobian(self, mapped, some):
+        """Return the log Jacobian log |d mapped / d y| of some parameters, by rows."""
         total = np.zeros(len(mapped))
-        for column, kind in enumerate(self.kinds):
+        for column in np.flatnonzero(some):
+            kind = self.kinds[column]
             u = mapped[:, column]
             if kind == "log":
                 total -= u

@@ -3,7 +3,7 @@
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logsumexp, softmax
 
 from .._kernels.mixture import log_sums_of_rows, normalise_exponentials
 from .._validation import refuse_hidden
@@ -60,6 +60,14 @@ class Answer:
         """Return the variational probabilities of the components."""
         shares = np.empty((X.shape[0], self.joint.n_components))
         return filled(self.joint, X, normalise_exponentials, shares)
+
+    def predictive_shares(self, X):
+        """Return the predictive probabilities of the components of usual rows."""
+        family, posterior = self.usual
+        scorer = family.predictive_scorer(posterior)
+        scores = np.empty((X.shape[0], scorer.n_components))
+        scorer.write(X, scores)
+        return softmax(scores + self.log_weights, axis=1)
 
     def outlier_probabilities(self, X):
         """Return the probabilities that rows are outliers."""

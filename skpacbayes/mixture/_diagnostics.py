@@ -35,7 +35,7 @@ SHARES = 1.0, 100.0, 1e4, 1e6  # sums of shares: per cent, per ten thousand, per
 OVERCOUNTED = 1.5  # inflation from which there is a warning
 
 
-def warn_of_atoms(fit, X, weight, names):
+def warn_of_atoms(fit, X, weight, names, chose_number=False):
     """Warn of a column with repeated values, for which a density is not meaningful.
 
     Either a tenth of all rows have the value and other values are much rarer, or
@@ -47,6 +47,9 @@ def warn_of_atoms(fit, X, weight, names):
     X, weight : rows and weights
     names : sequence of str
         Names of the columns; empty if there are none.
+    chose_number : bool, default=False
+        Whether the number of components was chosen: it depends on the values that
+        the starts find.
 
     Returns
     -------
@@ -73,9 +76,11 @@ def warn_of_atoms(fit, X, weight, names):
     text = ", ".join(found[:NAMED])
     text += f", and {len(found) - NAMED} more columns" if found[NAMED:] else ""
     missing = "replace it by NaN if it stands for a missing value, "
+    number = ", so that another random_state may choose another number of them"
+    number *= chose_number
     warn_user(
         f"{text[:1].upper()}{text[1:]}: the density and elbo_ mean little there, "
-        "and components may form on the value. You may "
+        f"and components may form on the value{number}. You may "
         f"{missing if fit.mixture.family.allows_missing else ''}leave the column out, "
         "add noise of the width of its unit, describe it by a family of discrete "
         "values in TemperedVBMixture, or give there NaN for the value and a column of "
@@ -193,16 +198,12 @@ def warn_of_copies(fit, X, weight, chosen):
     Real numbers that are equal due to rounding are evenly spaced. Rows of counts and
     categories may be equal by chance, but a prime p divides a Poisson number of
     repetitions with a probability of at most about 1 / p. `chosen` says whether the
-    inverse temperature was chosen, which mostly accounts for copies of real numbers.
+    inverse temperature was chosen: it is divided by `times_repeated`.
     """
-    codes = distinct_rows(X)
-    counts = np.bincount(codes, weight).astype(float)
-    share = counts[counts >= 2].sum() / counts.sum()
-    if share < DRAWN_AGAIN or len(counts) < FEWEST:
+    codes, counts, share = repetitions(X, weight)
+    if share < DRAWN_AGAIN or len(counts) < FEWEST or (chosen and share >= COPIED):
         return
-    columns = fit.mixture.family.columns_that_are("continuous", range(X.shape[1]))
-    coarse = issparse(X) or all(is_coarse(X[:, column]) for column in columns)
-    if coarse:
+    if not has_real_values(fit.mixture.family, X):
         times = common_factor(counts)
         often = f"a multiple of {times} times"
         advice = f"divide sample_weight by {times}"
@@ -212,7 +213,6 @@ def warn_of_copies(fit, X, weight, chosen):
         often, advice = "twice or more often", 'set inverse_temperature="auto"'
         if share < COPIED:
             often += f", {100 * share:.2g} % of them,"
-        if share < COPIED or chosen:
             fewest = fewest_distinct(components_of(fit, X), codes, weight)
             if fit.n_components == 1 or fewest > X.shape[1]:
                 return
@@ -224,6 +224,31 @@ def warn_of_copies(fit, X, weight, chosen):
         "evidence, and n_components='auto' finds too many components. Leave the "
         f"copies out, or {advice}.",
     )
+
+
+def times_repeated(family, X, weight):
+    """Return how often each row is there: 1, or the mean if nearly all are copies."""
+    _, counts, share = repetitions(X, weight)
+    if share < COPIED or len(counts) < FEWEST:
+        return 1.0
+    return counts.mean() if has_real_values(family, X) else common_factor(counts)
+
+
+def repetitions(X, weight):
+    """Return codes of distinct rows, their weights, and the share of repeated ones."""
+    codes = distinct_rows(X)
+    counts = np.bincount(codes, weight).astype(float)
+    return codes, counts, counts[counts >= 2].sum() / counts.sum()
+
+
+def has_real_values(family, X):
+    """Return whether equal rows are copies, as a column has fine real numbers."""
+    if issparse(X):
+        return False
+    columns = range(X.shape[1])
+    real = set(family.columns_that_are("ordered", columns))
+    real.difference_update(family.columns_that_are("counted", columns))
+    return not all(is_coarse(X[:, column]) for column in real)
 
 
 def fewest_distinct(owners, codes, weight):

@@ -260,7 +260,8 @@ class ExponentialFamily(Family, BaseEstimator):
 
     def blank(self, n_components, origin):
         """Return the posterior of `n_components` components without rows."""
-        width = self.statistics(origin[None]).shape[1]
+        with np.errstate(all="ignore"):  # the origin need not be a possible row
+            width = self.statistics(origin[None]).shape[1]
         return self.update(np.zeros((n_components, 2 + width)), None)
 
     def density(self, posterior, log_weights):

@@ -14,13 +14,13 @@ from scipy.sparse import issparse
 from .._chains import in_threads
 from ._answers import log_densities
 from ._ascent import PRIOR_UPDATES
-from ._diagnostics import components_of
+from ._diagnostics import components_of, has_real_values
 from ._dual import in_dual_form, lifted
 from ._moves import limited
 from ._search import from_labels
 from ._selection import with_best_prior
 
-TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625  # divided by the inflation
+TEMPERATURES = 0.9, 0.45, 0.225, 0.1125, 0.05625  # over inflation and copies
 N_FOLDS = 5
 N_BLOCKS = 25  # blocks of neighbouring rows, assigned to the folds in turn
 ERRORS = 1.0  # least gain of another temperature, in standard errors
@@ -82,7 +82,9 @@ class TemperatureChoice:
             zeros for the first temperature alone.
         """
         family = next(iter(self.fits.values())).mixture.family
-        blocks = blocks_of(X, copies=family.continuous)
+        continuous = family.columns_that_are("continuous", range(X.shape[1]))
+        copies = bool(continuous) or has_real_values(family, X)
+        blocks = blocks_of(X, copies=copies)
         n_blocks = blocks.max() + 1
         if n_blocks < N_FOLDS:
             return np.zeros((1, n_blocks))

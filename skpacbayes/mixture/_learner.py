@@ -14,6 +14,7 @@ from ._ascent import Fit, TemperedMixture
 from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
 from ._diagnostics import (
     inflation_in,
+    times_repeated,
     warn_of_atoms,
     warn_of_copies,
     warn_of_far_values,
@@ -160,13 +161,16 @@ class Learner:
         alpha = self.inverse_temperature
         chosen = alpha == "auto"
         mixtures = self.mixtures(X, weight, TEMPERATURES[0] if chosen else alpha)
+        if chosen:
+            first = TEMPERATURES[0] / times_repeated(mixtures[0].family, X, weight)
+            mixtures = [mixture.at(first) for mixture in mixtures]
         mixtures = [in_dual_form(mixture, X, weight) for mixture in mixtures]
         mixture, paths = self.searched_among(mixtures, X, weight, tasks)
         rows = mixture.family.encoded(X), weight
         if chosen:
             inflation = inflation_in(best_by_number(paths), *rows)
             if inflation > 1.0:
-                mixture = mixture.at(TEMPERATURES[0] / inflation)
+                mixture = mixture.at(mixture.inverse_temperature / inflation)
                 paths = self.searched(mixture, self.n_components, X, weight, range)
             temperatures = TemperatureChoice(best_by_number(paths), self.choice)
             alpha = temperatures.best(X, weight, self.n_jobs)
@@ -235,7 +239,7 @@ class Learner:
     def warn_of_values(self, fit, X, weight):
         """Warn of values that many rows share; return whether there are any."""
         return self.warn_of_sentinels(fit.mixture, X) or warn_of_atoms(
-            fit, X, weight, self.names
+            fit, X, weight, self.names, self.chooses
         )
 
     def warn_of_sentinels(self, mixture, X):

@@ -280,7 +280,8 @@ class ShareGroups(Groups):
         totals = X.sum(axis=1)
         widest = np.ptp(X, axis=0).max()  # an offset of all rows makes no shares
         most = min(SAME_SUM * np.abs(totals).max(), CANCELS * widest)
-        return np.ptp(totals) <= most and (X > 0).all() and X.shape[1] <= MOST_COLUMNS
+        shares = np.ptp(totals) <= most and (X > 0).all()
+        return shares and varies(X) and X.shape[1] <= MOST_COLUMNS
 
     def read(self, X, parts):
         """Keep the shares, and their logarithms."""

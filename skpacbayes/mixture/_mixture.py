@@ -61,10 +61,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         1 gives the standard variational posterior. "auto" chooses from 0.9, 0.45,
         0.225, 0.1125 and 0.05625 by the log density of held-out rows, in five folds of
         blocks of consecutive rows (equal rows of real numbers are in one fold). Values
-        other than 0.9 must gain more than a standard error. For overdispersed counts
-        within rows, such as words in texts, all values are first divided by the
-        overdispersion. In a stream it is chosen on the first rows. A fit takes two to
-        three times as long.
+        other than 0.9 must gain more than a standard error. All values are first
+        divided by the number of copies of each row, if nearly all rows are copies, and
+        by the overdispersion of counts within rows, such as words in texts. In a stream
+        it is chosen on the first rows. A fit takes two to three times as long.
     max_components : int, default=20
         Largest number of components that "auto" tries; numbers far above those that
         turn out well are left out.
@@ -563,15 +563,15 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Returns
         -------
         mean : ndarray of shape (n_samples,)
-            Means of the regressions, weighted by the probabilities of the components
-            given the inputs.
+            Means of the regressions, weighted by the predictive probabilities of the
+            components given the inputs: the mean of the density of `score_samples`.
         std : ndarray of shape (n_samples,)
             Predictive standard deviations, only if `return_std`.
         """
         answer, X = self._answer(), self._check_rows(X).copy()
         line, posterior, columns = regression_of(*answer.usual, X.shape[1])
         X[:, columns[-1]] = np.nan
-        shares = answer.responsibilities(X)
+        shares = answer.predictive_shares(X)
         means, variances = line.predicted(posterior, X[:, columns])
         mean = (shares * means).sum(axis=1)
         if not return_std:

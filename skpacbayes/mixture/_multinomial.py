@@ -1,7 +1,7 @@
 """Mixtures of multinomials fitted by tempered variational Bayes."""
 
 from copy import copy
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.special import digamma
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_non_negative
 
+from .._arguments import check_count
 from .._compat import Interval, StrOptions
 from .._validation import refuse_large
 from ._divergences import dirichlet_divergence
@@ -337,8 +338,7 @@ class TemperedVBMultinomialMixture(TemperedVBMixture):
         y : ndarray of shape (n_samples,)
             Components of the rows.
         """
-        if not isinstance(n_tokens, Integral) or n_tokens < 0:
-            raise ValueError(f"n_tokens must be an integer >= 0, got {n_tokens!r}.")
+        n_tokens = check_count("n_tokens", n_tokens, least=0)
         return self._draw_rows(n_samples, labels, n_tokens=n_tokens)
 
     # Fitted attributes.

@@ -360,7 +360,9 @@ def family_named(family):
     if not isinstance(family, str):
         return widened(family)
     if family not in FAMILIES:
-        raise ValueError(f"There is no family {family!r}: choose of {set(FAMILIES)}.")
+        raise ValueError(
+            f"There is no family {family!r}: choose one of {', '.join(FAMILIES)}."
+        )
     return FAMILIES[family]()
 
 

@@ -135,14 +135,14 @@ class Choice:
 
         Warns if another seed may choose another number.
         """
-        fits, gains = self.improved(paths, X, sample_weight)
+        fits = self.improved(paths, X, sample_weight)
         best = max(fits, key=lambda K: self.of(fits[K]))
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
-        self.warn_if_undecided(paths, criteria, gains[best])
+        self.warn_if_undecided(paths, criteria)
         return fits[best], criteria
 
     def improved(self, paths, X, sample_weight):
-        """Return the best fit of each number, and the gain by improvements.
+        """Return the best fit of each number.
 
         The two best fits are improved by starts besides k-means, if there are any, and
         by split-merge moves. Merging a pair of their components, or splitting one, may
@@ -151,7 +151,7 @@ class Choice:
         """
         rows = X, sample_weight
         fits = best_by_number(paths)
-        improved, gains = set(), dict.fromkeys(fits, 0.0)
+        improved = set()
         while todo := self.two_best(fits) - improved:
             K = max(todo, key=lambda K: self.of(fits[K]))
             improved.add(K)
@@ -160,10 +160,10 @@ class Choice:
                 other = Fit(fit.mixture, other, None, [], False)
                 other = followed(other, *rows, None, self.options, fit.criterion)
                 fit = best_fit([fit, other])
-            before = with_best_prior(fit, *rows, **self.options)
+            fit = with_best_prior(fit, *rows, **self.options)
             moves = {"seed": self.seed, "known": {}}
-            fit, _ = exchange_components(before, *rows, options=self.options, **moves)
-            fits[K], gains[K] = fit, fit.criterion - before.criterion
+            fit, _ = exchange_components(fit, *rows, options=self.options, **moves)
+            fits[K] = fit
             neighbors = {}
             if K > 1:
                 neighbors[K - 1], _ = best_merge(fit, *rows)
@@ -174,7 +174,7 @@ class Choice:
                 to_beat = fits[other].criterion
                 found = followed(begun, *rows, None, self.options, to_beat)
                 fits[other] = best_fit([fits[other], found])
-        return fits, gains
+        return fits
 
     def on_window(self, fit, most, X, weight, settled):
         """Merge and split components on the window of a stream while that helps.
@@ -214,8 +214,11 @@ class Choice:
         """Return the criterion of a fit."""
         return float(fit.criterion - self.surprise(fit.n_components))
 
-    def warn_if_undecided(self, paths, criteria, gain):
-        """Warn if the paths do not agree, or the two best criteria are close."""
+    def warn_if_undecided(self, paths, criteria):
+        """Warn if the paths do not agree, or the two best criteria are close.
+
+        They are close if a path ended further below the best, which was improved.
+        """
         if len(criteria) == 1:
             return
         second, best = sorted(criteria, key=criteria.get)[-2:]
@@ -224,7 +227,7 @@ class Choice:
         found = {max(path, key=lambda K: self.of(path[K])) for path in paths}
         numbers = sorted(found | {best})
         values = [self.of(path[best]) for path in paths]
-        spread = gain + max(values) - min(values)
+        spread = criteria[best] - min(values)
         needed = max(spread, DECISIVE) if best > 1 else 0.0  # no local maxima
         if len(numbers) == 1 and margin > needed:
             return
@@ -234,8 +237,9 @@ class Choice:
         warn_user(
             f"n_components='auto' chose {best}{at_first}, but another random_state may "
             f"choose another number: {second} is {margin:.3g} nats worse, {searches} "
-            f"found {', '.join(map(str, numbers))} components, and their maxima differ "
-            f"by {spread:.3g} nats. Increase n_init, or compare elbo_path_.{later}",
+            f"found {', '.join(map(str, numbers))} components, and ended up to "
+            f"{spread:.3g} nats below the best fit with {best}. Increase n_init, or "
+            f"compare elbo_path_.{later}",
             ConvergenceWarning,
         )
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._kernels import aggregation
 from .._kernels.online_state import SEEN
-from .._kernels.order import note_order
 from .._kernels.standardize import add_waves, standardize
 from ..certificates import Certificate
 from ..certificates.online import PAPER, certify_sva, certify_svb, split_soft_minimum
@@ -112,15 +111,23 @@ def stream_again(model, X, y, sample_weight):
             f"certificate needs the {model.n_samples_seen_} rows that were learnt, "
             f"got {kept.sum()}."
         )
-    known = model._state.order[: len(model._state.order) - model._state.n_memory]
-    noted = np.zeros_like(known)
-    note_order(X, target, weights, noted)
-    if not np.array_equal(noted, known):
+    rows = X[kept], target[kept], weights[kept]
+    again = model._draft(forgets=False)
+    again.random_state = 0  # whatever is drawn is replaced, and no generator advanced
+    again._begin(model.n_features_in_)
+    again._state.waves[:] = model._state.waves
+    again._learn(*rows)
+    parts = [(s.models, s.numbers, s.order) for s in (again._state, model._state)]
+    if not all(
+        np.array_equal(*pair, equal_nan=True) for pair in zip(*parts, strict=True)
+    ):
         raise ValueError(
-            "certificate needs the rows that were learnt, in their order, and X and y "
-            "differ from what was noted of them."
+            "certificate needs the rows that were learnt, in their order and with "
+            "their weights: learnt again, X, y and sample_weight give "
+            f"cumulative_loss_={again.cumulative_loss_:.6g}, not "
+            f"{model.cumulative_loss_:.6g}."
         )
-    return X[kept], target[kept], weights[kept]
+    return rows
 
 
 def problem_of(model, X, target, weights):

@@ -10,6 +10,7 @@ from .._base import as_fitted
 from .._compat import Interval, StrOptions
 from .._kernels.online_predict import predict_probabilities, predict_scores
 from .._kernels.online_softmax import predict_softmax
+from .._stream import CheckedScoreMixin
 from ._certificate import certify_linear
 from ._labels import LabelStream
 from ._linear import LOSSES, OnlineLinearModel
@@ -17,7 +18,9 @@ from ._linear import LOSSES, OnlineLinearModel
 LEAST = 1e-300  # of a probability whose log is taken
 
 
-class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
+class OnlineVIClassifier(
+    CheckedScoreMixin, ClassifierMixin, LabelStream, OnlineLinearModel
+):
     """Classification on a stream, without a learning rate.
 
     Rows are learnt one at a time or in blocks, in constant time and memory per row.
@@ -367,7 +370,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
         y : array-like of shape (n_samples,), default=None
             Targets of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+            Weights with which the rows were learnt. Theorem 1 does not need them: its
+            losses were multiplied by the weights while they were added up.
 
         Returns
         -------
@@ -380,7 +384,8 @@ class OnlineVIClassifier(ClassifierMixin, LabelStream, OnlineLinearModel):
             If there is no theorem for the method, its learning rate or its bounds.
         ValueError
             If the rows are needed but not given, if they are not the rows that were
-            learnt, in their order, or if X is not finite or X exceeds 1e150 in size.
+            learnt, in their order and with their weights, or if X is not finite or
+            exceeds 1e150 in size.
         """
         check_is_fitted(self)
         return certify_linear(self, X, y, sample_weight)

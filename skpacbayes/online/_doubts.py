@@ -40,6 +40,7 @@ BY_CHANCE = 1e-6
 EXTREME = 0.1
 AMISS = 0.3
 STANDARD_ERRORS = 4.0
+USELESS = 100.0  # times the loss of predicting 0, from which steps are too long
 # Copies follow each other where so many rows equal the row before, from FEWEST rows on,
 # and so many times as many as equal one that is further back.
 COPIES = 0.3
@@ -151,6 +152,21 @@ def warn_of_fit(loss, shuffled, n_shuffled):
         "was lost. If the order has no meaning, shuffle the rows "
         "(sklearn.utils.shuffle). If the relation changes, judge the model by "
         "cumulative_loss_, not by its fit to early rows."
+    )
+    return True
+
+
+def warn_of_long_steps(loss, at_zero, learning_rate):
+    """Warn where a model is far worse than scores of 0; return whether it is.
+
+    loss, at_zero : the mean losses of both on the rows that were learnt.
+    """
+    if not at_zero > 0.0 or loss <= USELESS * at_zero:
+        return False
+    warn_user(
+        f"The steps of learning_rate={learning_rate!r} are too long: the model has a "
+        f"mean loss of {loss:g} on its rows, and predicting 0 has {at_zero:g}. Use a "
+        "smaller learning_rate, standardize=True, or a mean_bound."
     )
     return True
 

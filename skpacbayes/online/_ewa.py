@@ -20,7 +20,7 @@ from .._kernels import aggregation as kernels
 from .._kernels.online_predict import predict_scores
 from .._kernels.standardize import LARGEST
 from .._sentinels import BEYOND
-from .._stream import StreamingEstimator, partial_fit_context
+from .._stream import CheckedScoreMixin, StreamingEstimator, partial_fit_context
 from .._validation import are_small
 from ._certificate import certify_aggregation
 from ._doubts import warn_of_divergence
@@ -37,7 +37,7 @@ LEARN_BLOCKS = (OnlineVIRegressor, OnlineVIMLPRegressor)  # one compiled call a 
 _COMPILED = weakref.WeakSet()
 
 
-class EWARegressor(RegressorMixin, OnlineEstimator, BaseComposition):
+class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseComposition):
     """Average of regressors on a stream, weighted by their losses so far (EWA).
 
     The prediction of each row is the mean of the experts' predictions, weighted by

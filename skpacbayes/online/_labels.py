@@ -10,7 +10,8 @@ from .._stream import partial_fit_context
 from .._validation import refuse_missing_labels
 from ._rows import NUMBERS
 
-LABELS = (*NUMBERS, str, np.str_)
+STRINGS = (str, np.str_)  # among objects; scikit-learn takes no others
+LABELS = (*NUMBERS, *STRINGS)
 
 
 def classes_of(y, sample_weight):
@@ -23,7 +24,7 @@ def distinct(classes):
     """Return the sorted classes of a call."""
     if isinstance(classes, Set):  # NumPy would make one object of it
         classes = list(classes)
-    if np.ndim(classes) == 0:
+    if np.ndim(classes) != 1:
         raise ValueError(f"classes should be a list of labels, got {classes!r}.")
     refuse_missing_labels("classes", np.asarray(classes, dtype=object))
     try:
@@ -147,6 +148,8 @@ class LabelStream(LogProbabilitiesMixin):
         elif classes is not None:
             self._check_classes(classes)
         codes = self._codes_of(y, weights)
+        if y.dtype.hasobject:  # numbers among objects, which `fit` refuses
+            check_classification_targets(y)
         if begins:
             self._begin(self.n_features_in_, self._n_outputs())
         return self._learn_blocks(X, codes, weights)._doubt(weights, len(X))
@@ -156,8 +159,10 @@ class LabelStream(LogProbabilitiesMixin):
         if hasattr(y, "to_numpy") and not hasattr(type(y), "columns"):
             y = y.to_numpy()
         if count == 1 and self._code_of:
-            if type(y) is np.ndarray and y.shape == (1,):
-                return self._code_of.get(y.item())
+            if type(y) is np.ndarray and y.shape == (1,) and y.dtype.kind not in "mM":
+                label = y.item()
+                some = type(label) in (LABELS, STRINGS)[y.dtype.hasobject]
+                return self._code_of.get(label) if some else None
             if type(y) in (list, tuple) and len(y) == 1 and type(y[0]) in LABELS:
                 return self._code_of.get(y[0])
         if type(y) is not np.ndarray or y.shape != (count,):
@@ -173,10 +178,21 @@ class LabelStream(LogProbabilitiesMixin):
                 f"{len(classes)} class"
             )
         self.classes_ = classes
+        self._set_codes()
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        # Arrays of a memory map are read-only: a kernel would be compiled for them.
+        if hasattr(self, "_class_codes"):
+            self._set_codes()
+
+    def _set_codes(self):
+        """Set the codes of the classes."""
+        classes = self.classes_
         codes = np.array([-1.0, 1.0]) if len(classes) == 2 else np.arange(len(classes))
         self._class_codes = codes.astype(float)
         self._code_of = {}
-        if not classes.dtype.hasobject:
+        if classes.dtype.kind not in "OmM":  # items of nanoseconds are integers
             rows = self._class_codes[:, None]
             self._code_of = dict(zip(classes.tolist(), rows, strict=True))
 
@@ -202,7 +218,8 @@ class LabelStream(LogProbabilitiesMixin):
         if codes is None and len(sample_weight):  # labels of zero weight may be unknown
             codes = self._codes(np.where(sample_weight > 0, y, self.classes_[0]))
         if codes is None:
-            unknown = list(dict.fromkeys(y[~np.isin(y, self.classes_)].tolist()))
+            unknown = y[~np.isin(y, self.classes_)]
+            unknown = list(dict.fromkeys((unknown if unknown.size else y).tolist()))
             raise ValueError(
                 f"y contains labels that are not in classes: {unknown!r}. Start a new "
                 "stream with all labels in classes."
@@ -221,6 +238,8 @@ class LabelStream(LogProbabilitiesMixin):
 
     def _codes(self, y):
         """Return codes of labels, or None if a label is unknown."""
+        if (y.dtype.kind in "mM") != (self.classes_.dtype.kind in "mM"):
+            return None  # NumPy compares time spans with numbers
         try:
             numbers = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
         except TypeError:  # of another type than the classes

@@ -25,6 +25,7 @@ from ._doubts import (
     warn_of_change,
     warn_of_fit,
     warn_of_level,
+    warn_of_long_steps,
     warn_of_standstill,
 )
 from ._expert_choice import (
@@ -160,7 +161,13 @@ class OnlineLinearModel(OnlineEstimator):
             return False
         some = slice(None, None, -(-len(X) // SHUFFLED))
         scores = self._linear_scores(X[some])
-        found = [self._losses(y[some], scores), *self._errors(y[some], scores).T]
+        with np.errstate(over="ignore"):  # of steps that diverged
+            losses = self._losses(y[some], scores)
+        if not self._natural():
+            at_zero = self._losses(y[some], np.zeros_like(scores)).mean()
+            if warn_of_long_steps(losses.mean(), at_zero, self.learning_rate):
+                return True
+        found = [losses, *self._errors(y[some], scores).T]
         weights = sample_weight if len(sample_weight) else None
         if not any(map(depend_on_order, found)):
             if self.loss == "quantile":

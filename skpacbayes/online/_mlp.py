@@ -8,13 +8,13 @@ from sklearn.base import RegressorMixin
 
 from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
-from .._stream import partial_fit_context
+from .._stream import CheckedScoreMixin, partial_fit_context
 from ._network import OnlineNetwork
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
-class OnlineVIMLPRegressor(RegressorMixin, OnlineNetwork):
+class OnlineVIMLPRegressor(CheckedScoreMixin, RegressorMixin, OnlineNetwork):
     """Regression on a stream by a network of one hidden ReLU layer.
 
     All weights have independent Gaussian posteriors. The mean and the variance of the

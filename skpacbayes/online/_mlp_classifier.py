@@ -7,13 +7,16 @@ from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import ClassifierMixin
 
 from .._compat import Interval, StrOptions
+from .._stream import CheckedScoreMixin
 from ._labels import LabelStream
 from ._network import OnlineNetwork
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
-class OnlineVIMLPClassifier(ClassifierMixin, LabelStream, OnlineNetwork):
+class OnlineVIMLPClassifier(
+    CheckedScoreMixin, ClassifierMixin, LabelStream, OnlineNetwork
+):
     """Classification on a stream by a network of one hidden ReLU layer.
 
     All weights have independent Gaussian posteriors. The mean and the variance of the

@@ -16,7 +16,7 @@ from .._kernels.online_error_quantiles import move_to_observed
 from .._kernels.online_parts import noise_of
 from .._kernels.online_predict import predict_deviations, predict_scores
 from .._sentinels import BEYOND
-from .._stream import partial_fit_context
+from .._stream import CheckedScoreMixin, partial_fit_context
 from ._certificate import certify_linear
 from ._doubts import warn_of_extrapolation, warn_of_growing_errors
 from ._linear import OnlineLinearModel
@@ -24,7 +24,7 @@ from ._linear import OnlineLinearModel
 LOOKED_AT = 1000  # largest number of new rows that are compared with the range
 
 
-class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
+class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
     """Regression on a stream, with uncertainty and without a learning rate.
 
     Rows are learnt one at a time or in blocks, in constant time and memory per row.
@@ -448,7 +448,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
         y : array-like of shape (n_samples,), default=None
             Targets of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+            Weights with which the rows were learnt. Theorem 1 does not need them: its
+            losses were multiplied by the weights while they were added up.
 
         Returns
         -------
@@ -461,7 +462,8 @@ class OnlineVIRegressor(RegressorMixin, OnlineLinearModel):
             If there is no theorem for the method, its learning rate or its bounds.
         ValueError
             If the rows are needed but not given, if they are not the rows that were
-            learnt, in their order, or if X is not finite or X exceeds 1e150 in size.
+            learnt, in their order and with their weights, or if X is not finite or
+            exceeds 1e150 in size.
         """
         check_is_fitted(self)
         return certify_linear(self, X, y, sample_weight)

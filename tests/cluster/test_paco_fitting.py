@@ -1,6 +1,7 @@
 """What the search for mixtures is made of: trees, changes of coordinates, mergers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.mixture import GaussianMixture
 from skpacbayes import make_paco_model
 from skpacbayes.cluster._paco_covariances import fit_with_covariances
 from skpacbayes.cluster._paco_fitting import PULL, MixtureProblem, inverse_root
-from skpacbayes.cluster._paco_search import find_mixture
+from skpacbayes.cluster._paco_search import Search, find_mixture
 from skpacbayes.cluster._paco_tree import Tree, _nodes
 
 RNG = np.random.default_rng(0)
@@ -200,3 +201,38 @@ def test_groups_of_two_drawn_points_are_not_one():
     problem.row_weight = 3.0
     tree = Tree(problem.subset(1000), "round")
     assert tree.n_clusters(500, problem.subset(1000, skipped=1000)) >= 400
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("n_rows", [4, 5, 6])
+def test_whether_the_likelihood_of_student_clusters_is_bounded(n_rows, own):
+    """It has no bound if each cluster can be one row, with the others as its tail."""
+    d, dof, k = 20, 5.0, 3  # bounded from 1 + 20 / 5 rows on
+    points = RNG.normal(size=(k * n_rows, d))
+    labels = np.arange(k).repeat(n_rows)
+    problem = problem_of(points)
+    cut = problem.cut(problem.single("round"), labels)
+    clusters = replace(cut, centers=problem.points[::n_rows], own=own, dof=dof)
+
+    def log_likelihood(variance):
+        narrow = replace(clusters, scales=np.full(k, variance))
+        densities = narrow.log_densities(problem.points)
+        return densities[np.arange(len(points)), labels].sum()
+
+    grows = log_likelihood(1e-40) > log_likelihood(1e-20) + 1e-6
+    assert clusters.likelihood_is_bounded == (not grows)
+    assert grows == (n_rows < 5)
+
+
+def test_a_previous_mixture_of_a_kind_that_is_not_promising_is_no_start():
+    """Unless a search is of one kind, which may be that of another number."""
+    problem = problem_of(POINTS)
+    normal, own = ("round", False, math.inf), ("round", True, math.inf)
+    found = find_mixture(problem, ("round",), (*normal, False, False)).mixture
+    for all_kinds in (False, True):
+        search = Search(problem, Tree(problem, "round"), 2)
+        search.keep(problem.fit(found, *normal, 5))
+        search.previous = problem.fit(found, *own, 5)
+        search.begin_with_previous(all_kinds)
+        kinds = {one.kind for one in search.mixtures}
+        assert kinds == ({normal} if all_kinds else {normal, own})

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from skpacbayes import make_paco_model
 from skpacbayes.cluster import PACOClusterer
 
 
@@ -41,3 +42,15 @@ def test_the_spreads_of_first_groups_are_not_taken_for_those_of_later_ones(seed)
     spreads = np.where(y < 2, 1.0, 5.0)[:, None]
     model = streamed(centers[y] + spreads * rng.normal(size=(len(y), 2)))
     assert model.n_clusters_ == 5
+
+
+def test_a_stream_of_few_rows_in_many_columns_keeps_its_groups():
+    """Their Student likelihood has no bound; it must not grow from search to search.
+
+    The first rows of a group were taken for its centre, and all others for background.
+    """
+    X, _ = make_paco_model(4, 400, random_state=1)
+    rng = np.random.default_rng(1)
+    axes, _ = np.linalg.qr(rng.normal(size=(X.shape[1], X.shape[1])))
+    X = rng.permutation((X @ axes * np.geomspace(1, 10, X.shape[1]))[:120])
+    assert streamed(X).n_clusters_ == 7

@@ -231,13 +231,13 @@ def test_a_stream_knows_the_values_of_its_columns_as_a_table_does():
 def test_values_are_noted_alike_in_whatever_parts_the_rows_come(forgetting):
     """Every row counts as one, also where earlier ones are forgotten."""
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.integers(5, size=600), np.round(rng.normal(size=600), 1)])
+    X = np.column_stack([rng.integers(5, size=240), np.round(rng.normal(size=240), 1)])
     found = []
-    for size in (1, 7, 300):
+    for size in (1, 7, 120):
         model = PACOClusterer(
             forgetting=forgetting,
             summary_size=60,
-            refresh=150,
+            refresh=100,
             n_iter=5,
             random_state=0,
         )

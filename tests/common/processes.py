@@ -7,6 +7,22 @@ from pathlib import Path
 
 import skpacbayes
 
+# A module of two kernels.
+KERNELS = """
+from skpacbayes._kernels import kernel
+
+@kernel
+def total(x):
+    result = 0.0
+    for i in range(x.shape[0]):
+        result += x[i]
+    return result
+
+@kernel
+def twice(x):
+    return 2.0 * total(x)
+"""
+
 
 def python(*arguments, cache=None):
     """Run Python on this package; return its output.

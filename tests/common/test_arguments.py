@@ -2,6 +2,7 @@
 
 import datetime
 import inspect
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +15,11 @@ from sklearn.utils._param_validation import InvalidParameterError
 from states import changes, state_of
 
 from skpacbayes import PACOClusterer
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 NAN = float("nan")
 BAD = {
@@ -130,6 +136,41 @@ def test_a_count_may_be_an_integer_of_eight_bits(name):
                 for number in (np.int8(COUNTS[count]), COUNTS[count])
             )
             assert not changes(state_of(ours), state_of(expected)), method
+
+
+ALLOCATED = {"h", "n_samples", "n_steps", "n_trajectories"}  # an answer's axes
+
+
+@pytest.mark.skipif(resource is None, reason="no limit of the memory of a process")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [n for n in ESTIMATORS if ARGUMENTS[n] & ALLOCATED])
+def test_an_answer_larger_than_the_memory_is_refused_before_it_is_computed(name):
+    """Whose shape or argument the error gives; nothing is drawn from the generator.
+
+    The limit of the addresses makes the test safe: without it, some systems give the
+    memory of 10^9 numbers, and end the process when they are written.
+    """
+    model = fitted(name)
+    values = {"X": X, "y": X[:, 0], "grid": X[:3, :1]}
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    for method, parameters in METHODS[name].items():
+        given = {key: values[key] for key in parameters if key in values}
+        counts = ALLOCATED & parameters.keys() if method != "to_arviz" else ()
+        for count in counts:
+            getattr(model, method)(**given, **{count: 2})  # compiles, imports, caches
+            before = state_of(model)
+            for number in (10**9, 10**12, 10**30):
+                resource.setrlimit(resource.RLIMIT_AS, (7 * 10**9, limits[1]))
+                began = time.process_time()
+                try:
+                    with pytest.raises((MemoryError, ValueError)) as refusal:
+                        getattr(model, method)(**given, **{count: number})
+                finally:
+                    resource.setrlimit(resource.RLIMIT_AS, limits)
+                assert time.process_time() - began < 1.0
+                said = f"{count}=1" if number > 2**48 else str(number)
+                assert said in str(refusal.value)
+                assert not changes(before, state_of(model))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -282,6 +323,69 @@ def test_what_is_no_number_is_not_read_as_one(name):
             break
         assert not changes(before, state_of(estimator)), (method, array)
     assert answered == []
+
+
+WEIGHTS_OF_NONE = {  # what is no weight, of the last of 20 rows
+    "negative": -1.0,
+    "-1e-300": -1e-300,
+    "NaN": NAN,
+    "infinite": float("inf"),
+    "above 1e100": 1e101,
+    "a string": "2",
+    "a date": datetime.date(2020, 1, 1),
+    "complex": 1j,
+}
+NEEDS_SOME = ("fit", "score", "certificate")  # others: rows without weight are absent
+WEIGHTED = [
+    (name, method)
+    for name, public in ESTIMATORS.items()
+    for method in dir(public)
+    if not method.startswith(("_", "set_", "get_"))
+    and callable(getattr(public, method, None))
+    and "sample_weight" in inspect.signature(getattr(public, method)).parameters
+    # Only with options, which the tests of the family have:
+    and method != "certificate"
+]
+
+
+def test_every_score_has_its_weights_checked_by_us():
+    for name, method in WEIGHTED:
+        assert getattr(ESTIMATORS[name], method).__module__.startswith("skpacbayes")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "method"), WEIGHTED)
+def test_what_is_no_weight_is_refused_by_every_method(name, method):
+    """The error says so, and nothing is learnt."""
+    X, y = rows(20)
+    fresh = method in ("fit", "partial_fit")
+    estimator = cheap(name) if fresh else learn(cheap(name), "fit", X, y)
+    function, before = getattr(estimator, method), state_of(estimator)
+    known = inspect.signature(function).parameters
+    given = {"X": X, "y": y} if "y" in known else {"X": X}
+    given |= {"classes": [1.0, 2.0]} if "classes" in known else {}
+    wrong = {key: [*[1.0] * 19, value] for key, value in WEIGHTS_OF_NONE.items()}
+    wrong |= {"a row short": np.ones(19), "of two columns": np.ones((20, 2))}
+    wrong["masked"] = np.ma.masked_array(np.ones(20), np.arange(20) == 3)
+    wrong |= {"a negative number": -1.0, "a number that is NaN": NAN}
+    if method in NEEDS_SOME:
+        wrong["zero"] = np.zeros(20)
+    for weights in wrong.values():
+        with pytest.raises((ValueError, TypeError), match=r"[Ww]eight|complex"):
+            function(**given, sample_weight=weights)
+        assert not changes(before, state_of(estimator))
+
+
+@pytest.mark.parametrize("name", [n for n, method in WEIGHTED if method == "score"])
+def test_weights_of_a_score_count_rows(name):
+    """A weight of 2 is two rows, and a weight of 0 no row; so is a constant weight."""
+    model, (X, y) = fitted(name), rows(30, seed=1)
+    counts = np.arange(30) % 3
+    repeated = model.score(X.repeat(counts, axis=0), y.repeat(counts))
+    for weights in (counts, counts / 64.0, counts.tolist()):
+        found = model.score(X, y, sample_weight=weights)
+        np.testing.assert_allclose(found, repeated, rtol=1e-10)
+    np.testing.assert_allclose(model.score(X, y, sample_weight=2), model.score(X, y))
 
 
 SUMMED = [name for name in ESTIMATORS if "absorb" in METHODS[name]]

@@ -6,7 +6,7 @@ import pytest
 from cases import ESTIMATORS, META, X, Y, cheap, learn
 from processes import python
 from sklearn.base import BaseEstimator, ClassifierMixin
-from twins import kernels, name_of
+from twins import called, signatures
 
 from skpacbayes.compile import _FEW, compile_kernels, estimators, main
 
@@ -31,15 +31,6 @@ def forget():
     """Let each kernel be loaded, or compiled, when it is called again."""
     for kernel in called():
         kernel.dispatcher._reset_overloads()
-
-
-def called():
-    return [one for one in kernels().values() if "dispatcher" in vars(one)]
-
-
-def signatures():
-    """Return the types of arguments that kernels were called with, by kernel."""
-    return {name_of(one): one.dispatcher.signatures for one in called()}
 
 
 @compiling

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import ESTIMATORS, METHODS, X, Y, cheap, fitted, learn
 from states import changes, state_of
+from twins import signatures
 
 import skpacbayes
 
@@ -71,13 +72,16 @@ STREAMING = [name for name, method in METHODS if method == "partial_fit"]
 
 @pytest.mark.parametrize("name", STREAMING)
 def test_a_stream_goes_on_from_a_memory_map(name, tmp_path):
-    """Whose arrays are read-only; it is not written to."""
+    """Whose arrays are read-only; it is not written to, and nothing is compiled."""
     stream = fitted(name, "partial_fit")
     joblib.dump(stream, tmp_path / "stream")
     before = (tmp_path / "stream").read_bytes()
     mapped = joblib.load(tmp_path / "stream", mmap_mode="r")
+    compiled = []
     for one in (stream, mapped):
         one.partial_fit(X[:1], Y[:1])
+        compiled.append(signatures())
+    assert compiled[0] == compiled[1]
     for answer in ("predict", "score_samples", "transform"):
         if hasattr(stream, answer):
             expected = getattr(stream, answer)(X)

@@ -5,7 +5,7 @@ import zipfile
 
 import numba
 import pytest
-from processes import python
+from processes import KERNELS, python
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is cached")
 
@@ -24,20 +24,6 @@ for folder in {folders!r}:
     for warning in caught:
         print(folder, warning.category.__name__, warning.message)
     del sys.modules["summing"]
-"""
-KERNELS = """
-from skpacbayes._kernels import kernel
-
-@kernel
-def total(x):
-    result = 0.0
-    for i in range(x.shape[0]):
-        result += x[i]
-    return result
-
-@kernel
-def twice(x):
-    return 2.0 * total(x)
 """
 DISK_FULL = """
 from numba.core import caching

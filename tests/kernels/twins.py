@@ -34,6 +34,16 @@ def kernels():
     }
 
 
+def called():
+    """Return the kernels that were called."""
+    return [one for one in kernels().values() if "dispatcher" in vars(one)]
+
+
+def signatures():
+    """Return the types of arguments that kernels were called with, by kernel."""
+    return {name_of(one): one.dispatcher.signatures for one in called()}
+
+
 @contextlib.contextmanager
 def in_python():
     """Let kernels run as Python, also those that others call: nothing is compiled."""

@@ -312,3 +312,54 @@ def test_a_parameter_that_is_constant_beside_others_is_named(
         getattr(estimator, method)(X, y)
     assert [w for w in caught if "bandwidth='cv'" in str(w.message)] == []
     np.testing.assert_allclose(estimator.predict(X[:3])[:, columns], value)
+
+
+@pytest.mark.filterwarnings("ignore:The value of parameter")
+@pytest.mark.parametrize(
+    ("kind", "place", "value"),
+    [
+        (None, 0, -1e4 / 3),
+        (None, 1, 1e8 / 7),
+        ("log", 2, 0.3),
+        ("log", 0, 1e8 / 7),
+        ("bounds", 1, 0.3),
+        ("bounds", 2, 0.3),
+    ],
+)
+def test_answers_are_those_without_a_parameter_that_is_constant(kind, place, value):
+    """The choice by held-out pairs, the densities, and the scores.
+
+    The means of equal values differ from them by rounding.
+    """
+    rng = np.random.default_rng(0)
+    y = np.exp(0.3 * rng.normal(size=(400, 2)))
+    X = np.column_stack([y[:, 0], y.prod(axis=1)]) + 0.05 * rng.normal(size=(400, 2))
+    with_it = np.insert(y, place, value, axis=1)
+    settings = {"n_validation": 40, "random_state": 0}
+    settings |= {"bounds": (0.0, 10.0)} if kind == "bounds" else {}
+    settings |= {"parameter_transform": kind} if kind == "log" else {}
+    one = ABCPosteriorKDE(**settings).fit(X, with_it)
+    other = ABCPosteriorKDE(**settings).fit(X, y)
+    for name in ("adjustment_", "bandwidth_", "n_neighbors_", "metric_"):
+        assert getattr(one, name) == getattr(other, name)
+    near = {"rtol": 1e-6}
+    for name in ("mean_score", "standard_error"):
+        found = one.cv_table_[name]
+        np.testing.assert_allclose(found, other.cv_table_[name], **near)
+    np.testing.assert_allclose(
+        one.score(X[:20], with_it[:20]), other.score(X[:20], y[:20]), **near
+    )
+    np.testing.assert_allclose(one.loo_score(), other.loo_score(), **near)
+    np.testing.assert_allclose(
+        one.log_density(X[:3], with_it[:9]),
+        other.log_density(X[:3], y[:9]),
+        **near,
+    )
+    draws = one.sample(X[:2], 50)
+    np.testing.assert_allclose(draws[..., place], value, rtol=1e-12)
+    means = one.predict(X[:9]), one.predict_quantiles(X[:9])
+    for found, wanted in zip(
+        means, (other.predict(X[:9]), other.predict_quantiles(X[:9])), strict=True
+    ):
+        np.testing.assert_allclose(np.delete(found, place, -1), wanted, **near)
+        np.testing.assert_allclose(found[..., place], value)

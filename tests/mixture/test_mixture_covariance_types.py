@@ -287,7 +287,7 @@ def messages_of(mixture, X):
 def test_groups_hidden_by_columns_of_noise_are_told(kind, n_samples):
     """Full covariances find one or two groups; what the warning names finds three."""
     X = beside_noise(n_samples, 20, kind, 1)
-    options = {"max_components": 8, "n_init": 2, "random_state": 0}
+    options = {"max_components": 6, "n_init": 1, "random_state": 0}
     mixture = TemperedVBGaussianMixture("auto", **options)
     (message,) = messages_of(mixture, X)
     assert mixture.n_components_ < 3

@@ -1,5 +1,6 @@
 """The choice of the number of components: criterion, merges, recovery."""
 
+import itertools
 import warnings
 from copy import copy
 from statistics import mode
@@ -275,9 +276,13 @@ def names_the_largest(warning):
     return "the largest number that it tries" in str(warning.message)
 
 
-@pytest.mark.parametrize("unit", [1.0, 1e3])
 @pytest.mark.parametrize(
-    "family", ["full", "diag", "normal", "poisson", ["poisson", "normal"]]
+    ("family", "unit"),
+    [
+        *itertools.product(["full", "diag", "normal"], [1.0, 1e3]),
+        ("poisson", 1.0),
+        (["poisson", "normal"], 1.0),
+    ],
 )
 def test_a_search_does_not_depend_on_room_that_it_does_not_need(family, unit):
     """The number of a few groups is found as fast with any `max_components`."""

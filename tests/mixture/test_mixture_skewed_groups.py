@@ -79,10 +79,12 @@ def test_other_shapes_are_not_called_skewed(shape):
     assert not said_of(KINDS["full"], X)
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_units_do_not_matter(unit):
+def test_units_do_not_matter():
     X = two_groups(np.random.default_rng(1), "to the right", "full")
-    assert said_of(KINDS["full"], unit * X) == said_of(KINDS["full"], X)
+    said = said_of(KINDS["full"], X)
+    assert said
+    for unit in (1e-6, 1e6):
+        assert said_of(KINDS["full"], unit * X) == said
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -78,31 +78,41 @@ def count_rows(n, seed):
     return (np.random.default_rng(seed).poisson(2.0, size=(n, 4)).astype(float),)
 
 
+ONE_START = {"n_init": 1, "tol": 1e-3}  # `full` begins several times
 STREAMS = {
     "full": Stream(lambda: Gaussian(2, **MANY_BLOCKS), normal_rows, missing=True),
     "no window": Stream(
         lambda: Gaussian(
-            2, covariance_type="diag", block_size=25, window=0, random_state=0
+            2,
+            covariance_type="diag",
+            block_size=25,
+            window=0,
+            random_state=0,
+            **ONE_START,
         ),
         normal_rows,
     ),
     "factorized": Stream(
         lambda: Gaussian(
-            2, covariance_type="spherical", prior="factorized", **MANY_BLOCKS
+            2,
+            covariance_type="spherical",
+            prior="factorized",
+            **MANY_BLOCKS,
+            **ONE_START,
         ),
         normal_rows,
     ),
     "exchanges": Stream(
-        lambda: Gaussian(3, covariance_type="diag", n_init=1, tol=1e-3, **MANY_BLOCKS),
+        lambda: Gaussian(3, covariance_type="diag", **MANY_BLOCKS, **ONE_START),
         normal_rows,
     ),
     "auto": Stream(
-        lambda: Gaussian("auto", max_components=3, n_init=1, **MANY_BLOCKS),
+        lambda: Gaussian("auto", max_components=3, **MANY_BLOCKS, **ONE_START),
         normal_rows,
         missing=True,
     ),
     "counts": Stream(
-        lambda: Multinomial(2, n_init=1, **MANY_BLOCKS), count_rows, sparse=True
+        lambda: Multinomial(2, **MANY_BLOCKS, **ONE_START), count_rows, sparse=True
     ),
 }
 
@@ -426,7 +436,6 @@ def test_new_starts_are_tried_before_rows_settle():
     assert adjusted_rand_score(group, stream.predict(X)) > 0.85
 
 
-@functools.cache
 @functools.cache
 def sorted_student_groups(seed):
     """Rows of two to four Student groups, one after the other; a mixture for them.

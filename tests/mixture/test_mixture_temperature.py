@@ -5,11 +5,13 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes.datasets import make_mixture
 from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
+    TemperedVBMixture,
     TemperedVBMultinomialMixture,
 )
 from skpacbayes.mixture._held_out import (
@@ -18,6 +20,7 @@ from skpacbayes.mixture._held_out import (
     TemperatureChoice,
     blocks_of,
 )
+from skpacbayes.mixture._product import FAMILIES
 
 
 def fitted(X, n_components, alpha):
@@ -62,6 +65,48 @@ def test_copies_of_rows_are_seen_through(n_components, seed):
         assert chosen.score(X[100:]) > alone.score(X[100:]) - 0.1
 
 
+def two_groups(family):
+    """Rows of a family, with groups that are hardly apart."""
+    rng = np.random.default_rng(7)
+    first = np.arange(60)[:, None] < 30
+    if family in ("poisson", "bernoulli", "categorical"):
+        return rng.binomial(1, np.where(first, 0.2, 0.8), (60, 6)).astype(float)
+    if family == "von_mises_fisher":
+        X = rng.normal(size=(60, 3)) + np.where(first, [3.0, 0, 0], [0, 3.0, 0])
+        return X / np.sqrt((X**2).sum(axis=1, keepdims=True))
+    if family == "product":
+        numbers = rng.normal(np.where(first, 0.0, 3.0), 1.0)
+        return np.hstack([numbers, rng.poisson(np.where(first, 2.0, 6.0), (60, 2))])
+    if family == "regression":
+        x = rng.normal(size=(60, 1))
+        return np.hstack([x, np.where(first, 4 * x, -4 * x) + rng.normal(size=(60, 1))])
+    X = rng.normal(np.where(first, 0.0, 3.0), 1.0, (60, 2))
+    return X if family in ("full", "tied", "normal", "student") else np.exp(X / 2)
+
+
+@pytest.mark.parametrize("family", [*sorted(FAMILIES), "product", "full", "tied"])
+def test_rows_that_are_all_copied_have_the_fit_of_one_of_each(family):
+    """As rows in any order, and as weights: held-out rows did not always see it."""
+    X = two_groups(family)
+    copies = np.random.default_rng(0).permutation(np.repeat(X, 4, axis=0))
+    options = {"max_components": 2, "n_init": 1, "random_state": 0}
+    product = [("a", "normal", [0]), ("b", "poisson", [1, 2])]
+    if family in ("full", "tied"):
+        mixture = TemperedVBGaussianMixture(covariance_type=family)
+    else:
+        mixture = TemperedVBMixture(product if family == "product" else family)
+    mixture.set_params(n_components="auto", inverse_temperature="auto", **options)
+    found = []
+    for rows, weight in ((X, None), (copies, None), (X, np.full(60, 4))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of numbers and families
+            fit = clone(mixture).fit(rows, sample_weight=weight)
+        found.append((fit.n_components_, fit.elbo_, fit.inverse_temperature_))
+    alone, as_rows, as_weights = map(np.array, found)
+    for each in (as_rows, as_weights):
+        assert_allclose(each * [1, 1, 4], alone, rtol=1e-5)
+
+
 def test_rows_that_depend_on_their_neighbors_are_seen_through():
     """One broad group, visited slowly: at 0.9 its paths are taken for groups."""
     generator, rows_, row = np.random.default_rng(0), [], np.zeros(2)
@@ -104,7 +149,7 @@ def test_weights_are_copies(heavy, monkeypatch):
     ]
     assert chosen[0] == chosen[1]
     assert heavy or chosen[0] < 0.9
-    assert len(gains[0]) == len(TEMPERATURES) - heavy
+    assert len(gains[0]) == len(TEMPERATURES) - (1 if heavy else 2)
     assert_allclose(*gains, rtol=1e-6, atol=1e-6)
 
 

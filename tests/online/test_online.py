@@ -7,6 +7,7 @@ import itertools
 import math
 import pickle
 import re
+from decimal import Decimal
 
 import numba
 import numpy as np
@@ -25,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 from sklearn.utils._param_validation import InvalidParameterError
-from states import assert_same_state, state_of
+from states import assert_same_state, changes, state_of
 
 from skpacbayes import (
     EWARegressor,
@@ -967,6 +968,7 @@ def test_aggregation_keeps_its_promise(temperature):
     assert_allclose(model.weights_.sum(), 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*twice")
 @pytest.mark.parametrize("estimator", [OnlineVIRegressor, OnlineVIClassifier])
 def test_the_certificate_refuses_other_rows_than_were_learnt(estimator):
     X, y = linear(60)
@@ -982,6 +984,59 @@ def test_the_certificate_refuses_other_rows_than_were_learnt(estimator):
     if more:
         with pytest.raises(ValueError, match="not in classes"):
             model.certificate(X, np.where(y == "a", "a", "c"))
+    twice = clone(model).fit(np.tile(X, (2, 1)), np.tile(y, 2))  # rows that return
+    assert twice.certificate(np.tile(X, (2, 1)), np.tile(y, 2)).bound > bound
+
+
+@pytest.mark.parametrize("seed", [None, 0, np.random.RandomState(0)])
+def test_a_certificate_is_for_the_fourier_features_that_were_drawn(seed):
+    """It learns the rows again, and draws no others; nor does it advance `seed`."""
+    X, y = linear(60)
+    settings = {"learning_rate": 0.01, "n_fourier": 5, "random_state": seed}
+    model = OnlineVIRegressor("sva", **settings).fit(X, y)
+    certificates = [model.certificate(X, y) for _ in range(2)]
+    assert certificates[0].bound == certificates[1].bound
+    if isinstance(seed, np.random.RandomState):
+        unused = np.random.RandomState(0)
+        clone(model).set_params(random_state=unused).fit(X, y)
+        assert seed.randint(2**31) == unused.randint(2**31)
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight", "ignore:The steps of")
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("method", ["ngvi", "sva", "svb"])
+@pytest.mark.parametrize("estimator", [OnlineVIRegressor, OnlineVIClassifier])
+def test_the_certificate_of_a_weighted_stream_is_for_its_weights(
+    estimator, method, standardize
+):
+    """Any weights give losses w l, convex as l, and their gradients.
+
+    So the theorems hold for the weighted sum of the losses. Other weights are refused
+    where they are needed; scikit-learn's default, no weights, is one of them.
+    """
+    X, y = linear(80)
+    y = y > 0 if estimator is OnlineVIClassifier else y
+    weights = np.random.default_rng(0).exponential(size=80)
+    weights[::5] = 0.0
+    options = {
+        "ngvi": {},
+        "sva": {"learning_rate": 1e-3},
+        "svb": {"learning_rate": "invsqrt", "mean_bound": 20.0, "scale_bound": 1.0},
+    }[method]
+    model = estimator(method, standardize=standardize, random_state=0, **options)
+    model.fit(X, y, sample_weight=weights)
+    certificate = model.certificate(X, y, sample_weight=weights)
+    assert certificate.observed == model.cumulative_loss_ <= certificate.bound
+    some = weights > 0
+    own = model.certificate(X[some], y[some], weights[some])
+    assert own.bound == certificate.bound
+    if method == "ngvi":
+        assert model.certificate().bound == certificate.bound
+        return
+    for other in (None, np.where(some, weights[::-1] + 0.1, 0.0), 2.0 * weights):
+        given = (X[some], y[some]) if other is None else (X, y, other)
+        with pytest.raises(ValueError, match="with their weights"):
+            model.certificate(*given)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -998,6 +1053,7 @@ def test_rounding_does_not_break_the_bound_of_an_aggregate(scale, shift, seed):
         assert model.certificate().verdict.startswith("The bound holds")
 
 
+@pytest.mark.filterwarnings("ignore:The steps of")
 def test_no_certificate_without_a_theorem():
     X, y = linear(30)
     for model in (
@@ -1063,6 +1119,45 @@ def test_a_stream_takes_the_classes_that_fit_takes(kind, classes):
 
 
 @pytest.mark.parametrize("kind", [OnlineVIClassifier, OnlineVIMLPClassifier])
+@pytest.mark.parametrize("count", [1, 2, 20])
+def test_a_stream_takes_the_labels_that_fit_takes(kind, count):
+    """Whatever the classes: 1 equals True, 1.0, Decimal(1), 1 + 0j and one second."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for classes in ([0, 1], [0.0, 1.0], [False, True]):
+        begun = kind(random_state=0).partial_fit(X, [*classes] * 10, classes=classes)
+        times = "m8[s]", "M8[s]", "m8[ns]", "M8[ns]"
+        for form in (int, bool, float, np.int8, Decimal, complex, *times):
+            plain = np.array([0, 1] * 10)
+            labels = np.array([form(int(v)) for v in plain]) if callable(form) else None
+            labels = plain.astype(form) if labels is None else labels
+            for y in (labels, labels.astype(object), plain.astype(float).astype("O")):
+                takes, before = True, state_of(begun)
+                try:
+                    kind(random_state=0).fit(X, y)
+                except (TypeError, ValueError):
+                    takes = False
+                if takes and y.dtype.kind not in "mM":
+                    clone(begun).partial_fit(X[:count], y[:count], classes=classes)
+                    continue
+                with pytest.raises(ValueError, match=r"label|Complex"):
+                    begun.partial_fit(X[:count], y[:count])
+                assert not changes(before, state_of(begun))
+
+
+@pytest.mark.parametrize("kind", [OnlineVIClassifier, OnlineVIMLPClassifier])
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_a_number_is_no_date(kind, unit):
+    """An item of nanoseconds is an integer."""
+    X, dates = np.random.default_rng(0).normal(size=(2, 2)), np.array([1, 2], "M8[s]")
+    dates = dates.astype(f"M8[{unit}]") + np.array([0, 1], f"m8[{unit}]")
+    model = kind(random_state=0).partial_fit(X, dates, classes=dates)
+    for count in (1, 1, 1, 2):
+        with pytest.raises(ValueError, match="labels that are not in classes"):
+            model.partial_fit(X[:count], dates[:count].astype(int))
+        model.partial_fit(X[:count], dates[:count])
+
+
+@pytest.mark.parametrize("kind", [OnlineVIClassifier, OnlineVIMLPClassifier])
 def test_classes_may_be_a_set(kind):
     """As `set(y)` is, of which NumPy makes one object; other objects are refused."""
     X, counts = np.ones((1, 2)), {"b": 3, "a": 5}
@@ -1070,7 +1165,7 @@ def test_classes_may_be_a_set(kind):
         model = kind(random_state=0).partial_fit(X, ["a"], classes=classes)
         model.partial_fit(X, ["b"], classes=classes)
         assert model.classes_.tolist() == ["a", "b"]
-    for wrong in counts, iter(counts), "a":
+    for wrong in counts, iter(counts), "a", [["a", "b"]], [["a"], ["b"]]:
         with pytest.raises(ValueError, match="classes should be a list of labels, got"):
             kind(random_state=0).partial_fit(X, ["a"], classes=wrong)
 

@@ -647,3 +647,23 @@ def test_errors_that_grow_along_a_stream_are_told_of(
         assert told == (k < 2)
     y = X.sum(axis=1) + scale * growing[0] * rng.normal(size=1100)
     model.set_params(forgetting=0.05).fit(X, y)
+
+
+@pytest.mark.parametrize("n_samples", [80, 300])
+@pytest.mark.parametrize("method", ["sva", "oga"])
+@pytest.mark.parametrize("unit", [1.0, 1e120])
+def test_steps_that_are_too_long_are_named(method, n_samples, unit):
+    """On rows that are not standardized; in large units the losses overflow.
+
+    One warning, not of a curve that their huge errors are: steps in the units of the
+    rows' squares have no scale to be small against.
+    """
+    rng = np.random.default_rng(0)
+    X = 3.0 * rng.normal(size=(n_samples, 3))
+    y = unit * (X @ [1.0, 2.0, 0.0] + rng.normal(size=n_samples))
+    model = OnlineVIRegressor(method, learning_rate=0.1, standardize=False)
+    with pytest.warns(UserWarning, match=r"learning_rate=0\.1 are too long") as said:
+        model.fit(X, y)
+    assert len(said) == 1
+    steady = OnlineVIRegressor(method, learning_rate=1e-3).fit(X, y)  # no warning
+    assert steady.score(X, y) > 0.0
