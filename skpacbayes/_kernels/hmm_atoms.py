@@ -393,7 +393,7 @@ def update_mixtures(
     means,
     origins,
     scales,
-    seed,
+    state,
 ):
     """Draw the parameters of mixtures and the atoms of rows, in turn.
 
@@ -410,7 +410,8 @@ def update_mixtures(
     is not drawn if that is 0. Each further update uses a uniform variable of a row,
     `uniforms` (n_updates - 1, n_rows). Each update uses normal variables, `noise`
     (n_shapes, n_updates, 1, n_atoms + 1, n_features) and, if `full`, `triangles`
-    (n_shapes, n_updates, 1, n_atoms, n_features, n_features). `seed`: of all others.
+    (n_shapes, n_updates, 1, n_atoms, n_features, n_features). `state` (1,):
+    of the generator of all others.
 
     The other arrays are overwritten: `sizes` (n_shapes, n_atoms), by the numbers of
     rows; `log_weights` (n_shapes, n_atoms), `factors` (n_shapes, n_atoms, n_features,
@@ -419,8 +420,6 @@ def update_mixtures(
     """
     n_shapes, n_features = origins.shape
     members, start = np.empty(rows.shape[0], np.int64), 0
-    state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed)
     for g in range(n_shapes):
         n_rows = 0
         for t in range(rows.shape[0]):

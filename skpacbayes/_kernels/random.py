@@ -1,7 +1,7 @@
 """Random numbers within kernels.
 
-A state is an array of one unsigned integer, the seed of a call, which itself is random:
-a generator of NumPy as an argument costs more than most kernels, at each call, and its
+A state is an array of one unsigned integer that is drawn for each call of a kernel: a
+generator of NumPy as an argument costs more than most kernels, at each call, and its
 gamma variables have a test of their arguments that takes longer than the draws.
 """
 
@@ -9,30 +9,24 @@ import math
 
 import numpy as np
 
-from . import allocating, kernel
+from . import kernel
 
 _FACTOR, _WORD = np.uint64(4294883355), np.uint64(0xFFFFFFFF)
-_HALF, _FIVE, _SIX = np.uint64(32), np.uint64(5), np.uint64(6)
+_HALF, _MORE, _FEWER = np.uint64(32), np.uint64(21), np.uint64(11)
 
 
 @kernel
 def uniform(state):
-    """Draw from [0, 1), with 53 bits: two numbers of the generator MWC64X.
+    """Draw from [0, 1), with 53 bits, by the generator MWC64X.
 
     This multiplies one half of the state by a constant and adds the other, the carry;
-    a number is the exclusive or of both (Thomas 2011). Its period is about 2^63.
+    the first 32 bits are the exclusive or of both (Thomas 2011), the others the first
+    of that half. Its period is about 2^63.
     """
-    value = 0.0
-    for word in range(2):
-        before = state[0]
-        low, carry = before & _WORD, before >> _HALF
-        number = low ^ carry
-        state[0] = low * _FACTOR + carry
-        if word == 0:
-            value = np.float64(number >> _FIVE) * 67108864.0
-        else:
-            value += np.float64(number >> _SIX)
-    return value / 9007199254740992.0
+    low, carry = state[0] & _WORD, state[0] >> _HALF
+    state[0] = low * _FACTOR + carry
+    bits = ((low ^ carry) << _MORE) | (low >> _FEWER)
+    return np.float64(bits) / 9007199254740992.0
 
 
 @kernel
@@ -55,15 +49,13 @@ def gamma(shape, state):
                 return factor * least * v
 
 
-@allocating
-def draw_gammas(shapes, log_rates, seed, normalized, drawn):
+@kernel
+def draw_gammas(shapes, log_rates, state, normalized, drawn):
     """Fill in gamma variables; if `normalized`, their shares of the totals of rows.
 
     `shapes`, `drawn` and, with rates that are not 1, `log_rates` (n_rows, n), else (0,
     0). Shares are right also if gamma variables underflow.
     """
-    state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed)
     for i in range(shapes.shape[0]):
         highest, total = -math.inf, 0.0
         for j in range(shapes.shape[1]):

@@ -16,7 +16,7 @@ from ._dirichlet_process_atoms import (
 )
 from ._dirichlet_process_gibbs import GibbsChain
 from ._dirichlet_process_model import Parameters, densities_of, hidden_first
-from ._dirichlet_process_random import seed_of
+from ._dirichlet_process_random import state_of
 from ._dirichlet_process_start import groups
 from ._dirichlet_process_transitions import draw_transitions, mean_transitions
 
@@ -147,7 +147,7 @@ class Chain(GibbsChain):
             old.locations,
             sizes,
             *mixtures,
-            seed_of(rng),
+            state_of(rng),
         )
         return mixtures
 

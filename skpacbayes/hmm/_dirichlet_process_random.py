@@ -7,9 +7,9 @@ from .._kernels.random import draw_gammas
 _NO_RATES = np.empty((0, 0))
 
 
-def seed_of(rng):
-    """Return a seed for a kernel, from 63 random bits."""
-    return rng.bit_generator.random_raw() >> 1
+def state_of(rng):
+    """Return a random state for a kernel."""
+    return rng.bit_generator.random_raw(1)
 
 
 def draw_standard_gamma(shapes, rng):
@@ -32,6 +32,6 @@ def _drawn(shapes, log_rates, normalized, rng):
     drawn = np.empty(shapes.shape)
     rows = (-1, max(shapes.shape[-1], 1))
     draw_gammas(
-        shapes.reshape(rows), log_rates, seed_of(rng), normalized, drawn.reshape(rows)
+        shapes.reshape(rows), log_rates, state_of(rng), normalized, drawn.reshape(rows)
     )
     return drawn
