@@ -20,6 +20,30 @@ _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 
 
 @kernel
+def draw_sticks(sizes, concentration, state, log_weights):
+    """Draw log weights of truncated stick-breaking distributions given rows.
+
+    `sizes` and `log_weights` (n_shapes, n_atoms): the rows of each atom, and the
+    result. Each piece of the stick is beta, drawn as a ratio of gamma variables, so
+    that the remaining stick is accurate.
+    """
+    n_shapes, n_atoms = sizes.shape
+    for shape in range(n_shapes):
+        passed, rest = 0.0, 0.0
+        for a in range(n_atoms):
+            rest += sizes[shape, a]
+        for a in range(n_atoms - 1):
+            rest -= sizes[shape, a]
+            taken = gamma(1.0 + sizes[shape, a], state)
+            left = gamma(concentration + rest, state)
+            left = left if left > _LEAST else _LEAST
+            log_sum = math.log(taken + left)
+            log_weights[shape, a] = passed + (math.log(taken) - log_sum)
+            passed += math.log(left) - log_sum
+        log_weights[shape, n_atoms - 1] = passed
+
+
+@kernel
 def draw_gaussians(
     counts,
     sums,
@@ -261,6 +285,7 @@ def _update_mixture(
     start,
     noise,
     triangles,
+    sizes,
     log_weights,
     factors,
     means,
@@ -291,15 +316,14 @@ def _update_mixture(
                 state,
             )
         for a in range(n_atoms):
+            sizes[0, a] = 0.0
+        for t in range(n_rows):
+            sizes[0, atoms[0, t]] += 1.0
+        for a in range(n_atoms):
             for f in range(n_features):
-                counts[0, a, f] = sums[0, a, f] = 0.0
+                counts[0, a, f], sums[0, a, f] = sizes[0, a], 0.0
                 for g in range(n_features):
                     products[0, a, f, g] = 0.0
-        for t in range(n_rows):
-            counts[0, atoms[0, t], 0] += 1.0
-        for a in range(n_atoms):
-            for f in range(1, n_features):
-                counts[0, a, f] = counts[0, a, 0]
         if u > 0 or n_atoms == 1:
             _draw_scales(
                 counts,
@@ -331,15 +355,8 @@ def _update_mixture(
                 sums[0, a, f] += gap
                 for g in range(0 if full else f, f + 1):
                     products[0, a, f, g] += gap * gaps[g]
-        passed, rest = 0.0, float(n_rows)
+        draw_sticks(sizes, concentration, state, log_weights)
         for a in range(n_atoms):
-            log_weights[0, a] = passed
-            if a + 1 < n_atoms:
-                rest -= counts[0, a, 0]
-                taken = gamma(1.0 + counts[0, a, 0], state)
-                left = gamma(concentration + rest, state)
-                log_weights[0, a] += np.log(taken) - np.log(taken + left)
-                passed += np.log(left) - np.log(taken + left)
             for f in range(n_features):
                 n = counts[0, a, f]
                 products[0, a, f, f] += n * rounding[f]
@@ -442,6 +459,7 @@ def update_mixtures(
             start,
             noise[g],
             triangles[g],
+            sizes[g : g + 1],
             log_weights[g : g + 1],
             factors[g : g + 1],
             means[g : g + 1],
@@ -449,9 +467,6 @@ def update_mixtures(
             scales[g : g + 1],
             state,
         )
-        for a in range(sizes.shape[1]):
-            sizes[g, a] = 0.0
         for i in range(n_rows):
             atoms[members[i]] = known[0, i]
-            sizes[g, known[0, i]] += 1.0
         start += n_rows

@@ -7,11 +7,9 @@ import numpy as np
 
 from .._kernels.hmm import add_moments
 from .._kernels.hmm_atom_moves import exchange_neighbors, share_out
-from .._kernels.hmm_atoms import draw_gaussians
+from .._kernels.hmm_atoms import draw_gaussians, draw_sticks
 from ._dirichlet_process_model import precisions_of
-from ._dirichlet_process_random import draw_standard_gamma
-
-_TINY = np.finfo(float).tiny
+from ._dirichlet_process_random import state_of
 
 
 class Moments(NamedTuple):
@@ -53,18 +51,10 @@ class Moments(NamedTuple):
 def draw_log_weights(sizes, concentration, rng):
     """Draw log weights of truncated stick-breaking distributions given rows.
 
-    `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta, drawn
-    as a ratio of gamma variables, so that the remaining stick is accurate.
+    `sizes` (n_shapes, n_atoms): numbers of rows.
     """
-    shapes = np.empty((2, len(sizes), sizes.shape[1] - 1))
-    np.add(sizes[:, :-1], 1.0, out=shapes[0])
-    np.add.accumulate(sizes[:, :0:-1], axis=1, out=shapes[1, :, ::-1])
-    shapes[1] += concentration
-    drawn = np.maximum(draw_standard_gamma(shapes, rng), _TINY)
-    log_taken, log_left = np.log(drawn) - np.log(drawn[0] + drawn[1])
-    log_weights = np.zeros(sizes.shape)
-    np.add.accumulate(log_left, axis=1, out=log_weights[:, 1:])
-    log_weights[:, :-1] += log_taken
+    log_weights = np.empty(sizes.shape)
+    draw_sticks(sizes, float(concentration), state_of(rng), log_weights)
     return log_weights
 
 

@@ -8,31 +8,34 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import gamma, kstest, multivariate_normal
 from twins import twin_of
 
-from skpacbayes._kernels import hmm_atoms
+from skpacbayes._kernels import hmm_atoms, random
 from skpacbayes.hmm import _dirichlet_process_atoms as _atoms
 
 MEAN_COUNT, SHAPE = 0.3, 2.5
 both = pytest.mark.parametrize("full", [False, True])
 
 
-def test_draw_log_weights(monkeypatch):
-    """Also of gamma variables that have underflowed."""
-    rng = np.random.default_rng(2)
-    taken, left = rng.gamma(1.0, size=(2, 3, 4))
-    taken[0, 2] = left[1, 1] = 0.0  # underflow
-    shares = taken / (taken + left)
-    before = np.hstack([np.ones((3, 1)), np.cumprod(1 - shares, axis=1)])
-    expected = before * np.hstack([shares, np.ones((3, 1))])
-    sizes = rng.integers(9, size=(3, 5)).astype(float)
-
-    def drawn(shapes, rng):
-        later = sizes[:, ::-1].cumsum(axis=1)[:, -2::-1]
-        assert_array_equal(shapes, [sizes[:, :-1] + 1.0, later + 0.5])
-        return np.array([taken, left])
-
-    monkeypatch.setattr(_atoms, "draw_standard_gamma", drawn)
-    found = np.exp(_atoms.draw_log_weights(sizes, 0.5, None))
-    assert_allclose(found, expected, atol=1e-300)
+@pytest.mark.parametrize("concentration", [0.5, 1e-5])
+@twin_of(hmm_atoms.draw_sticks)
+def test_draw_log_weights(kernel, concentration, monkeypatch):
+    """Against products of shares of gamma variables; also of some that underflow."""
+    monkeypatch.setattr(_atoms, "draw_sticks", kernel)
+    sizes = np.random.default_rng(2).integers(9, size=(3, 5)).astype(float)
+    sizes[1, 2:] = 0.0
+    state = _atoms.state_of(np.random.default_rng(6))
+    log_weights = _atoms.draw_log_weights(
+        sizes, concentration, np.random.default_rng(6)
+    )
+    for own, found in zip(sizes, np.exp(log_weights), strict=True):
+        rest = 1.0
+        for a in range(4):
+            taken = random.gamma(1.0 + own[a], state)
+            left = random.gamma(concentration + own[a + 1 :].sum(), state)
+            assert_allclose(
+                found[a], rest * taken / (taken + left), rtol=1e-12, atol=1e-250
+            )
+            rest *= left / (taken + left)
+        assert_allclose(found[4], rest, rtol=1e-12, atol=1e-250)
 
 
 @both
@@ -233,7 +236,7 @@ def test_update_mixtures(kernel, full):
         rng.normal(size=(2, 3, 1, 2, d, d)),
         np.zeros((2, d)),
         *(sizes, log_weights, factors, means, *base),
-        8,
+        np.array([8], dtype=np.uint64),
     )
     assert_array_equal(sizes, [np.bincount(own) for own in atoms.reshape(2, n)])
     # The atoms of a mixture may have been exchanged.

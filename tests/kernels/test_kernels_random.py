@@ -27,13 +27,10 @@ def test_uniform(kernel):
     """Against integers of any size; successive numbers are independent."""
     state, number, drawn = state_of(SEED), SEED, []
     for _ in range(2000):
-        words = []
-        for _ in range(2):
-            low, carry = number % 2**32, number // 2**32
-            words.append(low ^ carry)
-            number = low * 4294883355 + carry
+        low, carry = number % 2**32, number // 2**32
+        number = low * 4294883355 + carry
         drawn.append(kernel(state))
-        assert drawn[-1] == ((words[0] >> 5) * 2**26 + (words[1] >> 6)) / 2**53
+        assert drawn[-1] == ((low ^ carry) * 2**21 + low // 2**11) / 2**53
     assert fits(drawn, stats.uniform)
     assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 3.9 / np.sqrt(2000)
 
@@ -51,7 +48,7 @@ def test_draw_gammas(kernel):
     seeds = np.random.default_rng(0)
     shapes, drawn = np.array([[0.3, 2.0, 30.0]]), np.empty((500, 1, 3))
     for own in drawn:
-        kernel(shapes, NO_RATES, int(seeds.integers(2**63)), False, own)
+        kernel(shapes, NO_RATES, state_of(seeds.integers(2**63)), False, own)
     for shape, own in zip(shapes[0], drawn.reshape(-1, 3).T, strict=True):
         assert fits(own, stats.gamma(shape))
 
@@ -69,8 +66,8 @@ def test_draw_shares(kernel, small):
     rates = np.array([[1.0, 5.0, 0.2]]).repeat(len(alphas), axis=0)
     for own, other in zip(drawn, driven, strict=True):
         seed = int(seeds.integers(2**63))
-        kernel(alphas, NO_RATES, seed, True, own)
-        kernel(alphas, np.log(rates), seed, True, other)
+        kernel(alphas, NO_RATES, state_of(seed), True, own)
+        kernel(alphas, np.log(rates), state_of(seed), True, other)
     assert_allclose(drawn.sum(axis=-1), 1.0)
     expected = drawn / rates
     expected /= expected.sum(axis=-1, keepdims=True)
