@@ -218,7 +218,7 @@ class DirichletProcessHMM(
     values are missing and covariances are diagonal. Before Q is drawn, a
     Metropolis step proposes another r for a state with the same mean duration, with all
     x summed out. In every second sweep, at random, a Metropolis step splits an atom or
-    merges two, either with probability 1/2, with their parameters integrated out [5]_
+    merges two, with their parameters integrated out [5]_
     (only if all features are normal); in each sweep neighbouring atoms may be exchanged
     in the stick-breaking order [6]_. Without these moves chains need thousands of
     sweeps to forget their initial number of atoms.

@@ -126,10 +126,9 @@ def split_or_merge(
 ):
     """Split an atom of a mixture or merge two, by a Metropolis step [1]_.
 
-    A row and another one of its mixture are chosen: with probability 1/2 of the same
-    atom, to split it, otherwise of another, to merge the two. Two rows of any atoms
-    would seldom have the same: most proposals would be to merge. In a split the other
-    rows are assigned one after the other by their predictive densities.
+    Two rows of one mixture are chosen. If they have the same atom, the proposal is to
+    split it, otherwise to merge the two atoms. In a split the other rows are assigned
+    one after the other by their predictive densities.
 
     Parameters
     ----------
@@ -149,10 +148,9 @@ def split_or_merge(
     table : ndarray of shape (n_rows + 1,)
         Log ratio of the gamma functions of Student's density given n rows.
     order : ndarray of shape (n_rows,)
-        A random permutation, of which the first row is chosen.
-    uniforms : ndarray of shape (n_rows + 4,)
-        Uniform numbers for the rows, the kind of the step, the second row, the new
-        atom, and the acceptance.
+        A random permutation: the first row, and the next of its shape, are chosen.
+    uniforms : ndarray of shape (n_rows + 2,)
+        Uniform numbers for the rows, the new atom, and the acceptance.
 
     Returns
     -------
@@ -165,22 +163,21 @@ def split_or_merge(
        conjugate Bayesian nonparametric models", Journal of Statistical Computation and
        Simulation 92, 2022.
     """
-    of_split, of_second, of_atom, of_step = uniforms[-4:].tolist()
     known = order[atoms[order] >= 0]
     of_shape = known[shapes[known] == shapes[known[:1]]]
-    labels, split = atoms[of_shape], of_split < 0.5
-    others = np.flatnonzero((labels == labels[:1]) == split)[int(split) :]
-    empty = np.flatnonzero(sizes[shapes[of_shape[:1]]].ravel() == 0)
-    if not len(others) or (split and not len(empty)):
+    if len(of_shape) < 2:
         return False
-    place = others[int(of_second * len(others))]
-    shape, here, there = shapes[of_shape[0]], labels[0], labels[place]
-    together = (labels == here) | (labels == there)
-    together[[0, place]] = False
-    members = of_shape[np.concatenate([[0, place], np.flatnonzero(together)])]
+    first, second = of_shape[:2]
+    shape, here, there = shapes[first], atoms[first], atoms[second]
+    split = bool(here == there)
+    empty = np.flatnonzero(sizes[shape] == 0)
+    if split and not len(empty):
+        return False
+    together = atoms == here if split else (atoms == here) | (atoms == there)
+    members = of_shape[together[of_shape]]
     to_first = atoms[members] == here
     if split:
-        here = empty[int(of_atom * len(empty))]
+        here = empty[int(uniforms[-2] * len(empty))]
         to_first[1:] = False
     n, d = len(members), values.shape[1]
     size = d if model.full else 1
@@ -189,14 +186,12 @@ def split_or_merge(
     np.einsum("...ff->...f", factors)[:] = np.sqrt(2 * base[1][shape])
     apart, joined = sizes[shape].copy(), sizes[shape].copy()
     joined[here], joined[there] = 0, n
-    log_uniform = math.log(of_step + 1e-300)
+    log_uniform = math.log(uniforms[-1] + 1e-300)
     of_labels = math.log(len(empty) + (not split))
     of_labels -= log_sticks(joined, model.concentration)
     ceiling = math.inf
     if not split:
         of_labels += log_sticks(apart, model.concentration)
-        # The probability of the second row in a merger, over that in a split.
-        of_labels += math.log((n - 1) / (len(of_shape) - apart[here]))
         ceiling = -log_uniform - of_labels
     log_ratio = share_out(
         values.take(members, axis=0),
@@ -219,7 +214,6 @@ def split_or_merge(
         n_first = np.count_nonzero(to_first)
         apart[here], apart[there] = n_first, n - n_first
         of_labels += log_sticks(apart, model.concentration)
-        of_labels += math.log((n - 1) / (len(of_shape) - n_first))
         accepted = log_uniform < log_ratio + of_labels
     else:
         accepted = log_ratio < ceiling

@@ -170,7 +170,7 @@ class Chain(GibbsChain):
                 self.rows.rounding,
                 self._table,
                 rng.permutation(n_rows),
-                rng.random(n_rows + 4),
+                rng.random(n_rows + 2),
             )
         swap_neighbors(shapes, atoms, sizes, model.concentration, rng)
 

@@ -1,5 +1,7 @@
 """Moves of rows between atoms, against NumPy."""
 
+import functools
+import inspect
 import itertools
 from types import SimpleNamespace
 
@@ -63,20 +65,19 @@ def proposed(rows, shapes, atoms, sizes, marginal_of, predictive_of, order, unif
     present = [t for t in order if atoms[t] >= 0]
     first = present[0]
     own = [t for t in present if shapes[t] == shapes[first]]
-    split = uniforms[-4] < 0.5
-    others = [t for t in own[1:] if (atoms[t] == atoms[first]) == split]
-    if not others:
+    if len(own) < 2:
         return None
-    g, second = shapes[first], others[int(uniforms[-3] * len(others))]
+    g, second = shapes[first], own[1]
     here, there = atoms[first], atoms[second]
+    split = here == there
     empty = np.flatnonzero(sizes[g] == 0)
     if split and not len(empty):
         return None
     if split:
         here = empty[int(uniforms[-2] * len(empty))]
     parts, log_choice = ([first], [second]), 0.0
-    for t in own[1:]:
-        if t == second or atoms[t] not in (there, atoms[first]):
+    for t in own[2:]:
+        if atoms[t] not in (there, atoms[first]):
             continue
         logs = [np.log(len(part)) + predictive_of(part, t) for part in parts]
         chance = 1 / (1 + np.exp(logs[1] - logs[0]))
@@ -86,8 +87,6 @@ def proposed(rows, shapes, atoms, sizes, marginal_of, predictive_of, order, unif
     together = [*parts[0], *parts[1]]
     gain = marginal_of(parts[0]) + marginal_of(parts[1]) - marginal_of(together)
     n_empty = len(empty) + (not split)
-    # Of the second row in a merger, over that in a split.
-    log_choice -= np.log((len(together) - 1) / (len(own) - len(parts[0])))
     new = atoms.copy()
     new[parts[0]] = here if split else there
     counts = [
@@ -117,7 +116,7 @@ def test_split_or_merge(kernel, full, monkeypatch):
         sizes = np.bincount(index, minlength=8).reshape(2, 4) * 1.0
         base = rng.normal(size=(2, d)), rng.uniform(0.2, 1.0, (2, d))
         rounding = np.array([0.01, 0.04 if number % 2 else 0.0])
-        order, uniforms = rng.permutation(n), rng.random(n + 4)
+        order, uniforms = rng.permutation(n), rng.random(n + 2)
         g = shapes[next(t for t in order if atoms[t] >= 0)]
 
         law = base[0][g], base[1][g], rounding, full
@@ -152,46 +151,65 @@ def test_split_or_merge(kernel, full, monkeypatch):
     assert 10 < sum(done) < len(done) - 10
 
 
-def test_split_or_merge_keeps_the_posterior():
-    """Of all labels of five rows: after moves of exact draws, shares are exact.
+MISTAKES = {
+    "none": ("", ""),
+    "the new atom": ("math.log(len(empty) + (not split))", "0.0"),
+    "the new atom of a merger": ("len(empty) + (not split)", "max(len(empty), 1)"),
+    "atoms together": ("of_labels -= log_sticks(joined, model.concentration)", "pass"),
+    "atoms apart": ("of_labels += log_sticks(apart, model.concentration)", "pass"),
+}
 
-    Each of about 80 scores is above 4.9 with probability 1e-6 on right moves, were the
-    seed new. Without the probabilities of the rows chosen, the largest is 15.
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_split_or_merge_keeps_the_posterior(mistake):
+    """Moves of exact draws of the labels of five rows change no mean of statistics.
+
+    These are 22: sizes and their squares, numbers of atoms, and pairs with one atom. A
+    score is above 4.9 with probability 1e-6 on right moves, were the seed new. With a
+    planted mistake the largest is 10 or more: it is missed with probability 2e-7.
     """
-    rng, (n, n_atoms), n_copies = np.random.default_rng(4), (5, 3), 6000
+    rng, (n, n_atoms), n_copies = np.random.default_rng(4), (5, 4), 4000
     rows = np.array([0.0, 0.3, 0.5, 2.0, 2.4])[:, None]
     law = np.zeros(1), np.array([0.4]), np.zeros(1), False
     labels = np.array(list(itertools.product(range(n_atoms), repeat=n)))
-    counts = np.array([np.bincount(own, minlength=n_atoms) for own in labels])
-    logs = np.array([log_sticks(sizes) for sizes in counts])
-    for own, g in itertools.product(range(len(labels)), range(n_atoms)):
-        if counts[own, g]:
-            logs[own] += log_marginal(rows[labels[own] == g], *law)
-    shares = np.exp(logs - np.logaddexp.reduce(logs))
+    sizes = (labels[:, :, None] == np.arange(n_atoms)).sum(axis=1).astype(float)
+
+    @functools.cache
+    def marginal_of(*members):
+        return log_marginal(rows[list(members)], *law) if any(members) else 0.0
+
+    logs = [
+        log_sticks(own) + sum(marginal_of(*(of_rows == g)) for g in range(n_atoms))
+        for own, of_rows in zip(sizes, labels, strict=True)
+    ]
     model = SimpleNamespace(
         mean_count=MEAN_COUNT, shape=SHAPE, concentration=CONCENTRATION, full=False
     )
     halves = SHAPE + 0.5 * np.arange(n + 1)
     table = gammaln(halves + 0.5) - gammaln(halves)
-    base, shapes, found = (np.zeros((1, 1)), np.full((1, 1), 0.4)), np.zeros(n, int), []
-    for start in rng.choice(len(labels), n_copies, p=shares):
-        atoms, sizes = labels[start].copy(), counts[start : start + 1] * 1.0
-        for _ in range(4):
-            _atoms.split_or_merge(
-                *(rows, shapes, atoms, sizes, base, model, law[2], table),
-                *(rng.permutation(n), rng.random(n + 4)),
+    base, shapes = (np.zeros((1, 1)), np.full((1, 1), 0.4)), np.zeros(n, dtype=int)
+    text, wrong = MISTAKES[mistake]
+    source = inspect.getsource(_atoms.split_or_merge)
+    assert text in source
+    scope = dict(vars(_atoms))
+    exec(source.replace(text, wrong) if text else source, scope)
+    weights = np.exp(logs - np.logaddexp.reduce(logs))
+    first = rng.choice(len(labels), n_copies, p=weights)
+    last = labels[first]
+    for atoms, of_atoms in zip(last, sizes[first], strict=True):
+        for _ in range(3):
+            scope["split_or_merge"](
+                *(rows, shapes, atoms, of_atoms[None], base, model, law[2], table),
+                *(rng.permutation(n), rng.random(n + 2)),
             )
-        found.append(atoms @ n_atoms ** np.arange(n)[::-1])
-    found = np.bincount(found, minlength=len(labels)) / n_copies
-    likely = shares > 10 / n_copies
-    errors = np.sqrt(shares * (1 - shares) / n_copies)
-    assert likely.sum() > 60
-    assert np.abs((found - shares) / errors)[likely].max() < 4.9
-    occupied = (counts > 0).sum(axis=1)
-    for number in range(1, n_atoms + 1):
-        share = shares[occupied == number].sum()
-        error = np.sqrt(share * (1 - share) / n_copies)
-        assert abs(found[occupied == number].sum() - share) < 4.9 * error
+    pairs = np.triu_indices(n, 1)
+    together = labels[:, pairs[0]] == labels[:, pairs[1]]
+    n_known = (sizes > 0).sum(axis=1)[:, None] == np.arange(1, n_atoms + 1)
+    statistics = np.hstack([sizes, sizes**2, n_known, together])
+    moved = last @ n_atoms ** np.arange(n)[::-1]
+    changes = statistics[moved] - statistics[first]
+    scores = changes.mean(axis=0) / (changes.std(axis=0) / np.sqrt(n_copies))
+    assert (np.abs(scores).max() < 4.9) == (mistake == "none")
 
 
 class Given:
