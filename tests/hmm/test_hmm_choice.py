@@ -116,17 +116,17 @@ def test_rows_without_order_have_one_state(emission, covariance_type):
 def test_sequences_that_begin_in_one_state_are_reported(emission, duration):
     """Transitions whose stationary distribution explains the starts are not theirs."""
     rng = np.random.default_rng(0)
-    states = (rng.random((40, 8)) > 0.9).cumsum(axis=1) % 2
+    states = (rng.random((60, 8)) > 0.9).cumsum(axis=1) % 2
     values = 8 * states + rng.integers(3, size=states.shape)
     found = {}
     for startprob in ("stationary", "dirichlet"):
-        for begins, flips in (("in one", 0), ("in any", np.arange(40)[:, None] % 2)):
+        for begins, flips in (("in one", 0), ("in any", np.arange(60)[:, None] % 2)):
             rows = np.where(flips, 10 - values, values).reshape(-1, 1)
             options = {"emission": emission, "duration": duration}
             few = {"n_iter": 50, "burn_in": 20, "n_chains": 1, "startprob": startprob}
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                markov(**options, **few).fit(rows, lengths=[8] * 40)
+                markov(**options, **few).fit(rows, lengths=[8] * 60)
             said = [w for w in caught if "use startprob='dirichlet'" in str(w.message)]
             found[startprob, begins] = len(said)
     assert found.pop(("stationary", "in one")) == 1

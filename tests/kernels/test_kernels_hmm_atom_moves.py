@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betaln, gammaln, multigammaln
+from scipy.stats import chi2
 from twins import twin_of
 
 from skpacbayes._kernels import hmm_atom_moves
@@ -153,7 +154,6 @@ def test_split_or_merge(kernel, full, monkeypatch):
 
 MISTAKES = {
     "none": ("", ""),
-    "the new atom": ("math.log(len(empty) + (not split))", "0.0"),
     "the new atom of a merger": ("len(empty) + (not split)", "max(len(empty), 1)"),
     "atoms together": ("of_labels -= log_sticks(joined, model.concentration)", "pass"),
     "atoms apart": ("of_labels += log_sticks(apart, model.concentration)", "pass"),
@@ -164,11 +164,12 @@ MISTAKES = {
 def test_split_or_merge_keeps_the_posterior(mistake):
     """Moves of exact draws of the labels of five rows change no mean of statistics.
 
-    These are 22: sizes and their squares, numbers of atoms, and pairs with one atom. A
-    score is above 4.9 with probability 1e-6 on right moves, were the seed new. With a
-    planted mistake the largest is 10 or more: it is missed with probability 2e-7.
+    These are sizes, their squares, numbers of atoms, and pairs with one atom, of which
+    19 are independent. Hotelling's statistic is above its bound with probability 1e-6
+    on right moves, were the seed new. Each planted mistake adds about 175 or more to
+    its mean of 19: it is missed with probability 1e-6.
     """
-    rng, (n, n_atoms), n_copies = np.random.default_rng(4), (5, 4), 4000
+    rng, (n, n_atoms), n_copies = np.random.default_rng(4), (5, 4), 8000
     rows = np.array([0.0, 0.3, 0.5, 2.0, 2.4])[:, None]
     law = np.zeros(1), np.array([0.4]), np.zeros(1), False
     labels = np.array(list(itertools.product(range(n_atoms), repeat=n)))
@@ -208,8 +209,11 @@ def test_split_or_merge_keeps_the_posterior(mistake):
     statistics = np.hstack([sizes, sizes**2, n_known, together])
     moved = last @ n_atoms ** np.arange(n)[::-1]
     changes = statistics[moved] - statistics[first]
-    scores = changes.mean(axis=0) / (changes.std(axis=0) / np.sqrt(n_copies))
-    assert (np.abs(scores).max() < 4.9) == (mistake == "none")
+    variances, axes = np.linalg.eigh(np.cov(changes.T) / n_copies)
+    kept = variances > 1e-9 * variances.max()
+    found = ((changes.mean(axis=0) @ axes)[kept] ** 2 / variances[kept]).sum()
+    assert kept.sum() == 19
+    assert (found < chi2(19).isf(1e-6)) == (mistake == "none")
 
 
 class Given:
