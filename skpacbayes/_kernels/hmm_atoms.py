@@ -379,19 +379,6 @@ def _update_mixture(
         )
 
 
-@kernel
-def count_rows(states, atoms, sizes):
-    """Add up the rows of each atom, of which those with a negative atom are left out.
-
-    `states` and `atoms` (n_rows,); `sizes` (n_shapes, n_atoms), zero before: one shape
-    is shared by all states, or each has its own.
-    """
-    shared = sizes.shape[0] == 1
-    for t in range(states.shape[0]):
-        if atoms[t] >= 0:
-            sizes[0 if shared else states[t], atoms[t]] += 1.0
-
-
 @allocating
 def update_mixtures(
     rows,

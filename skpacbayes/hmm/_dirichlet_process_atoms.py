@@ -48,6 +48,17 @@ class Moments(NamedTuple):
         return Moments(*(part.sum(axis=0, keepdims=True) for part in self))
 
 
+def sizes_of(states, atoms, model):
+    """Return the number of rows of each atom, (n_shapes, n_atoms).
+
+    Rows with a negative atom are left out.
+    """
+    shape = model.n_shapes, model.n_atoms
+    components = atoms if model.shared else states * model.n_atoms + atoms
+    found = np.bincount(components[atoms >= 0], minlength=shape[0] * shape[1])
+    return found.reshape(shape).astype(float)
+
+
 def draw_log_weights(sizes, concentration, rng):
     """Draw log weights of truncated stick-breaking distributions given rows.
 

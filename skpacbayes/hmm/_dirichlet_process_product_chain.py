@@ -3,12 +3,12 @@
 import numpy as np
 
 from .._kernels.hmm import LOWEST
-from .._kernels.hmm_atoms import count_rows
 from ._dirichlet_process_atoms import (
     Moments,
     draw_atoms,
     draw_base,
     draw_log_weights,
+    sizes_of,
     swap_neighbors,
 )
 from ._dirichlet_process_gibbs import GibbsChain
@@ -97,8 +97,7 @@ class ProductChain(GibbsChain):
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
         old, model, rng = self.parameters, self.model, self.rng
-        sizes = np.zeros((model.n_states, model.n_atoms))
-        count_rows(self.states, atoms, sizes)
+        sizes = sizes_of(self.states, atoms, model)
         rates = model.draw_rates(old.natural, sizes > 0, self.rows.means, rng)
         base = old.origins, old.scales
         if old.means.size:

@@ -138,19 +138,17 @@ def test_draw_base():
                 assert_allclose(origins[g], expected)
 
 
-@twin_of(hmm_atoms.count_rows)
-def test_count_rows(kernel):
+@pytest.mark.parametrize("shared", [False, True])
+def test_sizes_of(shared):
     """Per state, or for all states; rows with a negative atom are left out."""
     rng = np.random.default_rng(9)
     states, atoms = rng.integers(3, size=50), rng.integers(-1, 4, size=50)
-    sizes, total = np.zeros((3, 4)), np.zeros((1, 4))
-    kernel(states, atoms, sizes)
-    kernel(states, atoms, total)
-    known = atoms >= 0
-    expected = np.zeros((3, 4))
+    model = SimpleNamespace(n_shapes=1 if shared else 3, n_atoms=4, shared=shared)
+    known, expected = atoms >= 0, np.zeros((3, 4))
     np.add.at(expected, (states[known], atoms[known]), 1.0)
-    assert_array_equal(sizes, expected)
-    assert_array_equal(total[0], expected.sum(axis=0))
+    if shared:
+        expected = expected.sum(axis=0, keepdims=True)
+    assert_array_equal(_atoms.sizes_of(states, atoms, model), expected)
 
 
 @both
