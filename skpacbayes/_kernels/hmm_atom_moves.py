@@ -247,15 +247,19 @@ def share_out(
 
 
 @kernel
-def exchange_neighbors(sizes, thresholds, concentration, order):
+def exchange_neighbors(shapes, atoms, sizes, thresholds, concentration, places):
     """Exchange neighbouring atoms in the stick-breaking order, by Metropolis steps.
 
-    `sizes` (n_shapes, n_atoms): rows of each atom, and `order`: the atom in each
-    place; both are changed. `thresholds` (n_shapes, n_atoms - 1): a step is taken
-    if the log ratio of probabilities is larger. Returns whether an atom has moved.
+    `shapes` and `atoms` (n_rows,), of which the latter is negative for a row to leave
+    out, and `sizes` (n_shapes, n_atoms), rows of each atom; the last two are changed.
+    `thresholds` (n_shapes, n_atoms - 1): a step is taken if the log ratio of
+    probabilities is larger. `places` (n_shapes, n_atoms) is work space.
     """
     last = sizes.shape[1] - 1
     moved = False
+    for shape in range(sizes.shape[0]):
+        for a in range(last + 1):
+            places[shape, a] = a
     for shape in range(sizes.shape[0]):
         n_rows = 0.0
         for a in range(last + 1):
@@ -272,11 +276,16 @@ def exchange_neighbors(sizes, thresholds, concentration, order):
                 log_ratio += math.lgamma(1.0 + other)
             if thresholds[shape, a] < log_ratio:
                 sizes[shape, a], sizes[shape, a + 1] = other, own
-                before = order[shape, a]
-                order[shape, a] = order[shape, a + 1]
-                order[shape, a + 1] = before
+                for before in range(last + 1):
+                    if places[shape, before] == a:
+                        places[shape, before] = a + 1
+                    elif places[shape, before] == a + 1:
+                        places[shape, before] = a
                 moved = True
             n_rows -= sizes[shape, a]
             if n_rows == 0.0:  # the other atoms are all empty
                 break
-    return moved
+    if moved:
+        for t in range(atoms.shape[0]):
+            if atoms[t] >= 0:
+                atoms[t] = places[shapes[t], atoms[t]]

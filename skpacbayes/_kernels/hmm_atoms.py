@@ -10,6 +10,7 @@ import numpy as np
 
 from . import allocating, kernel, part
 from .hmm import _HALF_LOG_2_PI, LOWEST, _exp, emission_densities
+from .random import gamma, uniform
 
 _HIGHEST = 700.0  # exponents are lowered to it
 _CERTAIN = 50.0  # a Poisson variable with this mean is not 0
@@ -19,28 +20,44 @@ _ROUNDING = 1e-10  # share of a variance that keeps a matrix positive definite
 
 
 @kernel
-def stick_log_weights(taken, left, log_weights):
-    """Fill in the logarithms of stick-breaking weights.
+def draw_sticks(sizes, concentration, state, log_weights):
+    """Draw log weights of truncated stick-breaking distributions given rows.
 
-    Each weight is the share ``taken / (taken + left)`` of the remaining stick of its
-    shape, both (n_shapes, n_atoms - 1); the last weight is all that remains.
-    `log_weights` (n_shapes, n_atoms).
+    `sizes` and `log_weights` (n_shapes, n_atoms): the rows of each atom, and the
+    result. Each piece of the stick is beta, drawn as a ratio of gamma variables, so
+    that the remaining stick is accurate.
     """
-    last = taken.shape[1]
-    for shape in range(taken.shape[0]):
-        passed = 0.0
-        for a in range(last):
-            log_sum = np.log(taken[shape, a] + left[shape, a])
-            log_weights[shape, a] = passed + (np.log(taken[shape, a]) - log_sum)
-            passed += np.log(left[shape, a]) - log_sum
-        log_weights[shape, last] = passed
+    n_shapes, n_atoms = sizes.shape
+    for shape in range(n_shapes):
+        passed, rest = 0.0, 0.0
+        for a in range(n_atoms):
+            rest += sizes[shape, a]
+        for a in range(n_atoms - 1):
+            rest -= sizes[shape, a]
+            taken = gamma(1.0 + sizes[shape, a], state)
+            left = gamma(concentration + rest, state)
+            left = left if left > _LEAST else _LEAST
+            log_sum = math.log(taken + left)
+            log_weights[shape, a] = passed + (math.log(taken) - log_sum)
+            passed += math.log(left) - log_sum
+        log_weights[shape, n_atoms - 1] = passed
 
 
 @kernel
 def draw_gaussians(
-    counts, sums, products, origins, scales, mean_count, noise, means, factors, work
+    counts,
+    sums,
+    products,
+    origins,
+    scales,
+    mean_count,
+    full,
+    noise,
+    means,
+    factors,
+    work,
 ):
-    """Draw means and factors of atoms with full covariances, given their rows.
+    """Draw means and factors of atoms given their rows; factors are full or diagonal.
 
     The moments `counts`, `sums` (n_shapes, n_atoms, n_features) and `products`, of
     which the lower triangles are read, are about `means`, which the draws replace;
@@ -48,7 +65,8 @@ def draw_gaussians(
     n_atoms, n_features): normal variables. `factors` (n_shapes, n_atoms, n_features,
     n_features): Bartlett's lower triangles, of normal variables under roots of
     chi-squares; they are multiplied by the inverse of the Cholesky factor of the
-    scatter. `work` (n_features + 3, n_features) is work space.
+    scatter, which is diagonal unless `full`. `work` (n_features + 3, n_features) is
+    work space.
     """
     n_shapes, n_atoms, n_features = means.shape
     step, gaps, move = work[n_features], work[n_features + 1], work[n_features + 2]
@@ -60,7 +78,7 @@ def draw_gaussians(
                 step[f] = (total - mean_count * gap) / (mean_count + n)
                 gaps[f] = gap + step[f]
                 move[f] = noise[shape, a, f]
-                for g in range(f + 1):
+                for g in range(0 if full else f, f + 1):
                     # The scatter about the new mean, and about the origin.
                     value = products[shape, a, f, g] + n * step[f] * step[g]
                     value -= step[f] * sums[shape, a, g] + step[g] * total
@@ -68,45 +86,22 @@ def draw_gaussians(
                     if g == f:
                         value = (value + 2.0 * scales[shape, f]) * (1.0 + _ROUNDING)
                     least = _ROUNDING * value
-                    for h in range(g):
+                    for h in range(0 if full else g, g):
                         value -= work[f, h] * work[g, h]
                     if g == f:
                         work[f, f] = math.sqrt(value if value > least else least)
                     else:
                         work[f, g] = value / work[g, g]
             for f in range(n_features):
-                for g in range(f, -1, -1):
+                for g in range(f, -1 if full else f - 1, -1):
                     value = factor[f, g]
                     for h in range(g + 1, f + 1):
                         value -= factor[f, h] * work[h, g]
                     factor[f, g] = value / work[g, g]
-                for g in range(f):
+                for g in range(0 if full else f, f):
                     move[f] -= factor[f, g] * move[g]
                 move[f] /= factor[f, f]
                 means[shape, a, f] += step[f] + move[f] / math.sqrt(mean_count + n)
-
-
-@allocating
-def _gamma(shape, rng):
-    """Draw a gamma variable by the method of Marsaglia and Tsang (2000).
-
-    Normals are computed from uniforms, as those of the generator take long to compile.
-    """
-    factor = 1.0
-    if shape < 1.0:
-        factor = (1.0 - rng.random()) ** (1.0 / shape)
-        shape += 1.0
-    least = shape - 1.0 / 3.0
-    spread = 1.0 / math.sqrt(9.0 * least)
-    while True:
-        x = math.sqrt(-2.0 * math.log(1.0 - rng.random()))
-        x *= math.cos(2.0 * math.pi * rng.random())
-        root = 1.0 + spread * x
-        if root > 0.0:
-            v = root * root * root
-            log_height = 0.5 * x * x + least * (1.0 - v + math.log(v))
-            if math.log(1.0 - rng.random()) < log_height:
-                return factor * least * v
 
 
 @part
@@ -161,7 +156,7 @@ def _draw_labels(
     factors,
     means,
     atoms,
-    rng,
+    state,
 ):
     """Draw the atoms of rows given the parameters of the atoms.
 
@@ -226,18 +221,18 @@ def _draw_labels(
         exponent = log_bound - highest[t] - _LOG_CERTAIN
         exponent = exponent if exponent < 0.0 else 0.0
         rates[t] = _CERTAIN * _exp(exponent if exponent > LOWEST else LOWEST)
-    wait = -math.log(1.0 - rng.random())
+    wait = -math.log(1.0 - uniform(state))
     for t in range(n_rows):
         wait -= rates[t]
         if wait < 0.0:
-            wait = -math.log(1.0 - rng.random())
+            wait = -math.log(1.0 - uniform(state))
             _draw_label_without_rows(
                 t,
                 columns,
                 order,
                 n_known,
                 full,
-                rng.random() * (1.0 - math.exp(-rates[t])),
+                uniform(state) * (1.0 - math.exp(-rates[t])),
                 constants,
                 factors,
                 means,
@@ -249,7 +244,7 @@ def _draw_labels(
 
 
 @part
-def _draw_scales(counts, full, prior, noise, factors, means, origin, scale, rng):
+def _draw_scales(counts, full, prior, noise, factors, means, origin, scale, state):
     """Draw the scale of a mixture and, with a prior precision, its origin.
 
     The atoms with rows determine them, by `factors` and `means`; the others are
@@ -272,7 +267,7 @@ def _draw_scales(counts, full, prior, noise, factors, means, origin, scale, rng)
                     residual += factors[0, a, h, g] * (means[0, a, g] - origin[g])
                 total += factor * factor
                 pull += factor * residual
-        scale[f] = _gamma(degrees, rng) / (scale_rate + total)
+        scale[f] = gamma(degrees, state) / (scale_rate + total)
         if rigidity > 0.0:
             precision = rigidity + mean_count * total
             step = (mean_count * pull - rigidity * origin[f]) / precision
@@ -290,12 +285,13 @@ def _update_mixture(
     start,
     noise,
     triangles,
+    sizes,
     log_weights,
     factors,
     means,
     origins,
     scales,
-    rng,
+    state,
 ):
     """Update one mixture, see `update_mixtures`; its `uniforms` begin at `start`."""
     n_features, n_rows = columns.shape
@@ -317,18 +313,17 @@ def _update_mixture(
                 factors,
                 means,
                 atoms,
-                rng,
+                state,
             )
         for a in range(n_atoms):
+            sizes[0, a] = 0.0
+        for t in range(n_rows):
+            sizes[0, atoms[0, t]] += 1.0
+        for a in range(n_atoms):
             for f in range(n_features):
-                counts[0, a, f] = sums[0, a, f] = 0.0
+                counts[0, a, f], sums[0, a, f] = sizes[0, a], 0.0
                 for g in range(n_features):
                     products[0, a, f, g] = 0.0
-        for t in range(n_rows):
-            counts[0, atoms[0, t], 0] += 1.0
-        for a in range(n_atoms):
-            for f in range(1, n_features):
-                counts[0, a, f] = counts[0, a, 0]
         if u > 0 or n_atoms == 1:
             _draw_scales(
                 counts,
@@ -339,7 +334,7 @@ def _update_mixture(
                 means,
                 origins[0],
                 scales[0],
-                rng,
+                state,
             )
         if u == 0:
             # Labels that were moved: moments are about the means of the rows.
@@ -360,59 +355,28 @@ def _update_mixture(
                 sums[0, a, f] += gap
                 for g in range(0 if full else f, f + 1):
                     products[0, a, f, g] += gap * gaps[g]
-        passed, rest = 0.0, float(n_rows)
+        draw_sticks(sizes, concentration, state, log_weights)
         for a in range(n_atoms):
-            log_weights[0, a] = passed
-            if a + 1 < n_atoms:
-                rest -= counts[0, a, 0]
-                taken = _gamma(1.0 + counts[0, a, 0], rng)
-                left = _gamma(concentration + rest, rng)
-                log_weights[0, a] += np.log(taken) - np.log(taken + left)
-                passed += np.log(left) - np.log(taken + left)
             for f in range(n_features):
                 n = counts[0, a, f]
                 products[0, a, f, f] += n * rounding[f]
-                chi = _gamma(shape + 0.5 * (n + (f if full else 0.0)), rng)
-                if full:
-                    for g in range(f):
-                        factors[0, a, f, g] = triangles[u, 0, a, f, g]
-                    factors[0, a, f, f] = math.sqrt(2.0 * chi)
-                    continue
-                total, gap = mean_count + n, means[0, a, f] - origins[0, f]
-                step = (sums[0, a, f] - mean_count * gap) / total
-                square = step * (n * step - 2.0 * sums[0, a, f])
-                square += products[0, a, f, f]
-                square = square if square > 0.0 else 0.0
-                square += mean_count * ((gap + step) * (gap + step))
-                root = math.sqrt(chi / (scales[0, f] + 0.5 * square))
-                factors[0, a, f, f] = root
-                means[0, a, f] += step + noise[u, 0, a, f] / (root * math.sqrt(total))
-        if full:
-            draw_gaussians(
-                counts,
-                sums,
-                products,
-                origins,
-                scales,
-                mean_count,
-                noise[u],
-                means,
-                factors,
-                of_factors,
-            )
-
-
-@kernel
-def count_rows(states, atoms, sizes):
-    """Add up the rows of each atom, of which those with a negative atom are left out.
-
-    `states` and `atoms` (n_rows,); `sizes` (n_shapes, n_atoms), zero before: one shape
-    is shared by all states, or each has its own.
-    """
-    shared = sizes.shape[0] == 1
-    for t in range(states.shape[0]):
-        if atoms[t] >= 0:
-            sizes[0 if shared else states[t], atoms[t]] += 1.0
+                chi = gamma(shape + 0.5 * (n + (f if full else 0.0)), state)
+                for g in range(f if full else 0):
+                    factors[0, a, f, g] = triangles[u, 0, a, f, g]
+                factors[0, a, f, f] = math.sqrt(2.0 * chi)
+        draw_gaussians(
+            counts,
+            sums,
+            products,
+            origins,
+            scales,
+            mean_count,
+            full,
+            noise[u],
+            means,
+            factors,
+            of_factors,
+        )
 
 
 @allocating
@@ -433,7 +397,7 @@ def update_mixtures(
     means,
     origins,
     scales,
-    rng,
+    state,
 ):
     """Draw the parameters of mixtures and the atoms of rows, in turn.
 
@@ -450,7 +414,8 @@ def update_mixtures(
     is not drawn if that is 0. Each further update uses a uniform variable of a row,
     `uniforms` (n_updates - 1, n_rows). Each update uses normal variables, `noise`
     (n_shapes, n_updates, 1, n_atoms + 1, n_features) and, if `full`, `triangles`
-    (n_shapes, n_updates, 1, n_atoms, n_features, n_features).
+    (n_shapes, n_updates, 1, n_atoms, n_features, n_features). `state` (1,):
+    of the generator of all others.
 
     The other arrays are overwritten: `sizes` (n_shapes, n_atoms), by the numbers of
     rows; `log_weights` (n_shapes, n_atoms), `factors` (n_shapes, n_atoms, n_features,
@@ -481,16 +446,14 @@ def update_mixtures(
             start,
             noise[g],
             triangles[g],
+            sizes[g : g + 1],
             log_weights[g : g + 1],
             factors[g : g + 1],
             means[g : g + 1],
             origins[g : g + 1],
             scales[g : g + 1],
-            rng,
+            state,
         )
-        for a in range(sizes.shape[1]):
-            sizes[g, a] = 0.0
         for i in range(n_rows):
             atoms[members[i]] = known[0, i]
-            sizes[g, known[0, i]] += 1.0
         start += n_rows

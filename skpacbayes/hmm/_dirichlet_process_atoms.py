@@ -7,8 +7,9 @@ import numpy as np
 
 from .._kernels.hmm import add_moments
 from .._kernels.hmm_atom_moves import exchange_neighbors, share_out
-from .._kernels.hmm_atoms import draw_gaussians, stick_log_weights
+from .._kernels.hmm_atoms import draw_gaussians, draw_sticks
 from ._dirichlet_process_model import precisions_of
+from ._dirichlet_process_random import state_of
 
 
 class Moments(NamedTuple):
@@ -47,19 +48,24 @@ class Moments(NamedTuple):
         return Moments(*(part.sum(axis=0, keepdims=True) for part in self))
 
 
+def sizes_of(states, atoms, model):
+    """Return the number of rows of each atom, (n_shapes, n_atoms).
+
+    Rows with a negative atom are left out.
+    """
+    shape = model.n_shapes, model.n_atoms
+    components = atoms if model.shared else states * model.n_atoms + atoms
+    found = np.bincount(components[atoms >= 0], minlength=shape[0] * shape[1])
+    return found.reshape(shape).astype(float)
+
+
 def draw_log_weights(sizes, concentration, rng):
     """Draw log weights of truncated stick-breaking distributions given rows.
 
-    `sizes` (n_shapes, n_atoms): numbers of rows. Each piece of the stick is beta, drawn
-    as a ratio of gamma variables, so that the remaining stick is accurate.
+    `sizes` (n_shapes, n_atoms): numbers of rows.
     """
-    shapes = np.empty((2, len(sizes), sizes.shape[1] - 1))
-    np.add(sizes[:, :-1], 1.0, out=shapes[0])
-    np.add.accumulate(sizes[:, :0:-1], axis=1, out=shapes[1, :, ::-1])
-    shapes[1] += concentration
-    taken, left = rng.standard_gamma(shapes)
     log_weights = np.empty(sizes.shape)
-    stick_log_weights(taken, left, log_weights)
+    draw_sticks(sizes, float(concentration), state_of(rng), log_weights)
     return log_weights
 
 
@@ -90,23 +96,16 @@ def draw_atoms(moments, means, origins, scales, model, rng):
     and `scales` (n_shapes, n_features).
     """
     _, counts, sums, products = moments
-    noise, shapes = rng.standard_normal(means.shape), model.shape + 0.5 * counts
+    noise, means, d = rng.standard_normal(means.shape), means.copy(), means.shape[-1]
+    factors, shapes = np.zeros(products.shape), model.shape + 0.5 * counts
     if model.full:
-        d, means = means.shape[-1], means.copy()
         factors = np.tril(rng.standard_normal(products.shape), -1)
-        chi_squares = 2.0 * rng.standard_gamma(shapes + 0.5 * np.arange(d))
-        np.einsum("...ff->...f", factors)[:] = np.sqrt(chi_squares)
-        given = counts, sums, products, origins, scales, model.mean_count
-        draw_gaussians(*given, noise, means, factors, np.empty((d + 3, d)))
-        return means, factors
-    total, gaps = model.mean_count + counts, means - origins[:, None]
-    step = (sums - model.mean_count * gaps) / total
-    squares = np.einsum("...ff->...f", products) + step * (counts * step - 2.0 * sums)
-    squares = np.maximum(squares, 0.0) + model.mean_count * (gaps + step) ** 2
-    roots = np.sqrt(rng.standard_gamma(shapes) / (scales[:, None] + 0.5 * squares))
-    factors = np.zeros(products.shape)
-    np.einsum("...ff->...f", factors)[:] = roots
-    return means + step + noise / (roots * np.sqrt(total)), factors
+        shapes += 0.5 * np.arange(d)
+    chi_squares = 2.0 * rng.standard_gamma(shapes)
+    np.einsum("...ff->...f", factors)[:] = np.sqrt(chi_squares)
+    given = counts, sums, products, origins, scales, model.mean_count, model.full
+    draw_gaussians(*given, noise, means, factors, np.empty((d + 3, d)))
+    return means, factors
 
 
 def draw_locations(moments, moved, parameters, model, rng):
@@ -265,10 +264,5 @@ def swap_neighbors(shapes, atoms, sizes, concentration, rng):
         Source of random numbers.
     """
     thresholds = -rng.standard_exponential((len(sizes), sizes.shape[1] - 1))
-    order = np.empty(sizes.shape, dtype=np.int64)
-    order[:] = np.arange(sizes.shape[1])
-    if exchange_neighbors(sizes, thresholds, concentration, order):
-        # Atom -1, of rows to leave out, is found in a last column, or the one before.
-        places = np.full((len(sizes), 1 + sizes.shape[1]), -1)
-        places[:, :-1] = order.argsort(axis=1)
-        atoms[:] = places.take(shapes * places.shape[1] + atoms)
+    places = np.empty(sizes.shape, dtype=np.int64)
+    exchange_neighbors(shapes, atoms, sizes, thresholds, concentration, places)

@@ -4,31 +4,26 @@ import numpy as np
 from scipy.special import gammaln, ndtri
 from scipy.stats import rankdata
 
-from .._kernels.hmm_atoms import count_rows, update_mixtures
+from .._kernels.hmm_atoms import update_mixtures
 from ._dirichlet_process_atoms import (
     Moments,
     draw_atoms,
     draw_base,
     draw_locations,
     draw_log_weights,
+    sizes_of,
     split_or_merge,
     swap_neighbors,
 )
 from ._dirichlet_process_gibbs import GibbsChain
 from ._dirichlet_process_model import Parameters, densities_of, hidden_first
+from ._dirichlet_process_random import state_of
 from ._dirichlet_process_start import groups
 from ._dirichlet_process_transitions import draw_transitions, mean_transitions
 
 _SPLIT_RATE = 0.5  # share of sweeps with a split-merge proposal, which is expensive
 _N_UPDATES = 4  # draws of the atoms and their parameters for one of the states
 _N_SHAPES = 5  # largest number of groups of residuals per feature, for initial atoms
-
-
-def sizes_of(states, atoms, model):
-    """Return the number of rows of each atom, (n_shapes, n_atoms)."""
-    sizes = np.zeros((model.n_shapes, model.n_atoms))
-    count_rows(states, atoms, sizes)
-    return sizes
 
 
 def scores_of_states(values, states):
@@ -146,7 +141,7 @@ class Chain(GibbsChain):
             old.locations,
             sizes,
             *mixtures,
-            rng,
+            state_of(rng),
         )
         return mixtures
 

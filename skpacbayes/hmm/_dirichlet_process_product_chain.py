@@ -8,6 +8,7 @@ from ._dirichlet_process_atoms import (
     draw_atoms,
     draw_base,
     draw_log_weights,
+    sizes_of,
     swap_neighbors,
 )
 from ._dirichlet_process_gibbs import GibbsChain
@@ -19,17 +20,8 @@ _LOG_2_PI = np.log(2 * np.pi)
 _N_GROUPS = 5  # largest number of groups of rows of a state, for initial atoms
 
 
-def log_components(rows, parameters):
-    """Return log(weight * probability) of rows in each atom, (n_rows, k, L)."""
-    k, n_atoms, n_natural = parameters.natural.shape
-    logs = rows.design @ parameters.natural.reshape(-1, n_natural).T
-    logs += parameters.log_weights.ravel() + rows.base[:, None]
-    add_normals(logs, rows.normal, parameters)
-    return logs.reshape(len(rows), k, n_atoms)
-
-
 def add_normals(logs, rows, parameters):
-    """Add the log densities of normal features to `logs` (n_rows, n_components).
+    """Add the log densities of normal features to `logs` (n_components, n_rows).
 
     A value that was rounded has the geometric mean of its density over the error.
     """
@@ -38,8 +30,9 @@ def add_normals(logs, rows, parameters):
         factors = parameters.factors[..., f, f].ravel()
         constants = np.log(factors)
         constants -= 0.5 * (_LOG_2_PI + factors**2 * rows.rounding[f])
-        gaps = column[seen, None] * factors - factors * parameters.means[..., f].ravel()
-        logs[seen] += constants - 0.5 * gaps * gaps
+        gaps = np.multiply.outer(factors, column[seen])
+        gaps -= (factors * parameters.means[..., f].ravel())[:, None]
+        logs[:, seen] += constants[:, None] - 0.5 * gaps * gaps
 
 
 def densities_of(rows, parameters, uniforms=None):
@@ -54,17 +47,25 @@ def densities_of(rows, parameters, uniforms=None):
     atoms : ndarray of shape (n_states, n_rows), or None without `uniforms`
         Atom of each row given the state; -1 for a row that is missing.
     """
-    logs = log_components(rows, parameters)
-    highest = logs.max(axis=(1, 2))
-    passed = np.exp((logs - highest[:, None, None]).clip(LOWEST)).cumsum(axis=2)
-    densities = np.ascontiguousarray(passed[..., -1].T)
-    missing = rows.missing
-    highest[missing], densities[:, missing] = 0.0, 1.0
+    (k, n_atoms, n_natural), n_rows = parameters.natural.shape, len(rows)
+    logs = parameters.natural.reshape(-1, n_natural) @ rows.design.T
+    logs += rows.base
+    logs += parameters.log_weights.reshape(-1, 1)
+    add_normals(logs, rows.normal, parameters)
+    highest = np.maximum.reduce(logs, axis=0)
+    logs -= highest
+    np.exp(np.maximum(logs, LOWEST, out=logs), out=logs)
+    passed = logs.reshape(k, n_atoms, n_rows)
+    np.add.accumulate(passed, axis=1, out=passed)
+    densities, missing = passed[:, -1].copy(), rows.missing
+    if len(missing):
+        highest[missing], densities[:, missing] = 0.0, 1.0
     if uniforms is None:
         return highest, densities, None
-    thresholds = uniforms[:, None] * passed[..., -1]
-    atoms = (passed[..., :-1] <= thresholds[..., None]).sum(axis=2).T
-    atoms[:, missing] = -1
+    thresholds = (uniforms * passed[:, -1])[:, None]
+    atoms = np.add.reduce(passed[:, :-1] <= thresholds, axis=1)
+    if len(missing):
+        atoms[:, missing] = -1
     return highest, densities, atoms
 
 
@@ -96,14 +97,14 @@ class ProductChain(GibbsChain):
     def _draw_parameters(self, atoms):
         """Draw the parameters given states and atoms."""
         old, model, rng = self.parameters, self.model, self.rng
-        sizes = self._sums(atoms, np.ones((len(atoms), 1)))[..., 0]
+        sizes = sizes_of(self.states, atoms, model)
         rates = model.draw_rates(old.natural, sizes > 0, self.rows.means, rng)
         base = old.origins, old.scales
         if old.means.size:
             base = draw_base(sizes > 0, old, model.normals, rng)
         if model.n_atoms > 1:
             swap_neighbors(self.states, atoms, sizes, model.concentration, rng)
-        sums = self._sums(atoms, self.rows.design)
+        sums = self._sums(atoms)
         self.parameters = ProductParameters(
             *draw_transitions(self._moved, old, model, rng),
             draw_log_weights(sizes, model.concentration, rng),
@@ -129,13 +130,15 @@ class ProductChain(GibbsChain):
             means, factors = draw_atoms(moments, near, origins, scales, model, rng)
         return means, factors, origins, scales
 
-    def _sums(self, atoms, columns):
-        """Return sums over the rows of each atom, (n_states, n_atoms, n_columns)."""
-        k, n_atoms = self.model.n_states, self.model.n_atoms
-        known = atoms >= 0
-        index = (self.states * n_atoms + atoms)[known]
-        sums = [np.bincount(index, column[known], k * n_atoms) for column in columns.T]
-        return np.array(sums).T.reshape(k, n_atoms, -1)
+    def _sums(self, atoms):
+        """Return sums of the design of each atom, (n_states, n_atoms, n_natural)."""
+        shape = self.parameters.natural.shape
+        # Rows that are missing add nothing to any atom: their design is zero.
+        index = np.maximum(self.states * shape[1] + atoms, 0)
+        sums, n = np.empty((shape[0] * shape[1], shape[2])), shape[0] * shape[1]
+        for i, column in enumerate(self.rows.design.T):
+            sums[:, i] = np.bincount(index, column, n)
+        return sums.reshape(shape)
 
     def _begin(self, start, values):
         """Set initial parameters given states; return the atoms of observed rows."""

@@ -25,8 +25,8 @@ from ._dirichlet_process_model import (
     Model,
     Parameters,
 )
+from ._dirichlet_process_random import draw_dirichlet, draw_standard_gamma
 from ._dirichlet_process_series import Rows, Units, units_of
-from ._dirichlet_process_transitions import draw_dirichlet
 
 # The mean of a count is gamma(COUNT_SHAPE) with a rate that each state learns for each
 # feature: gamma(RATE_SHAPE), its own rate the mean of the feature over all rows. The
@@ -181,7 +181,8 @@ class ProductRows:
     categories; `bounds` (n_sequences + 1,); `design` (n_rows, n_natural) and `base`
     (n_rows,) as in the module's docstring; `coordinates`: where starts are looked for,
     normal features first; `means` of counts; `normal`: Rows of the normal features;
-    `numbers`: the values that are no categories; `missing` (n_rows,): without values.
+    `numbers`: the values that are no categories; `missing`: indices of rows
+    without values.
     """
 
     inputs = None  # to the transitions, of each row
@@ -193,7 +194,7 @@ class ProductRows:
         self.design = np.ascontiguousarray(design, dtype=float)
         self.base, self.coordinates, self.means = base, coordinates, means
         self.normal, self.numbers = normal, numbers
-        self.missing = np.isnan(values).all(axis=1)
+        self.missing = np.flatnonzero(np.isnan(values).all(axis=1))
 
     def __len__(self):
         return len(self.values)
@@ -282,8 +283,9 @@ class ProductModel(NamedTuple):
         `sums` (n_states, n_atoms, n_natural); `rates` (n_states, n_counts).
         """
         totals, counts, _ = self.parts(sums)
-        means = rng.standard_gamma(COUNT_SHAPE + totals) / (rates[:, None] + counts)
-        means = means.clip(_TINY)
+        means = draw_standard_gamma(COUNT_SHAPE + totals, rng)
+        means /= rates[:, None] + counts
+        means = np.maximum(means, _TINY)
         tables = [
             np.log(draw_dirichlet(own + CATEGORY_WEIGHT, rng).clip(_TINY))
             for own in self.tables(sums)
@@ -296,9 +298,10 @@ class ProductModel(NamedTuple):
         `natural` (n_states, n_atoms, n_natural); `occupied` (n_states, n_atoms);
         `means` (n_counts,) of all rows.
         """
-        total = (self.means(natural) * occupied[..., None]).sum(axis=1)
-        shape = RATE_SHAPE + COUNT_SHAPE * occupied.sum(axis=1, keepdims=True)
-        return rng.standard_gamma(shape, total.shape) / (means + total)
+        total = np.add.reduce(self.means(natural) * occupied[..., None], axis=1)
+        n_known = np.add.reduce(occupied, axis=1, keepdims=True)
+        shapes = np.repeat(RATE_SHAPE + COUNT_SHAPE * n_known, total.shape[1], axis=1)
+        return draw_standard_gamma(shapes, rng) / (means + total)
 
     def log_new(self, rows, rates):
         """Return the prior predictive log probability of counts and categories.

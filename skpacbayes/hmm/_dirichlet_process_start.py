@@ -9,14 +9,16 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from .._kernels.hmm import (
+    LOWEST,
     add_moments,
     draw_states,
     emission_densities,
     forward_filter,
 )
+from .._kernels.hmm_atoms import draw_gaussians
 from ._dirichlet_process_durations import ways_into
 from ._dirichlet_process_model import BLOCK, MEAN_COUNT, SCALE_RATE, SCALE_SHAPE, SHAPE
-from ._dirichlet_process_transitions import draw_dirichlet
+from ._dirichlet_process_random import draw_dirichlet
 
 _CLIPPED = 0.05, 0.95  # quantiles to which rows are clipped in k-means
 _REACH = 2  # number of neighbours on each side that are averaged
@@ -26,6 +28,7 @@ _PIECES = 5, 20, 80  # lengths of the random pieces from which short chains star
 # Sweeps of all short chains and then of the likelier half; the last sweeps of each are
 # compared.
 _N_SWEEPS, _N_COUNTED = (20, 40), 10
+_ROUNDING = 1e-12  # share of the squares of a feature that keeps variances positive
 _N_FOR_LUMPS = 40  # sweeps of the chain that finds the normals
 
 
@@ -76,7 +79,7 @@ def starts(values, bounds, n_states, full, rng):
     found = [Start(first, True), Start(by_order, True), by_both]
     if not n_states < _N_LUMPS <= n_symbols:
         return found
-    gaussians = Gaussians(values, _N_LUMPS, full)
+    gaussians = normals_of(values, _N_LUMPS, full)
     pieces = random_pieces(len(values), _PIECES[0], _N_LUMPS, rng)
     for guess in groups(values, _N_LUMPS, rng), pieces:
         lumps = ShortChain(gaussians, bounds, guess, _N_LUMPS, rng)
@@ -109,7 +112,7 @@ def guesses_from(first, values, bounds, n_states, rng):
 
 def by_normals(guesses, values, bounds, n_states, full, rng):
     """Return the start by a hidden Markov model with one normal per state."""
-    gaussians = Gaussians(values, n_states, full)
+    gaussians = normals_of(values, n_states, full)
     return Start(likeliest(gaussians, bounds, guesses, n_states, rng), False)
 
 
@@ -190,11 +193,48 @@ class Tables:
         return 0.0, emissions.take(self.symbols, axis=1)
 
 
-class Gaussians:
-    """Emissions with one normal distribution for each state."""
+def normals_of(values, n_states, full):
+    """Return emissions with one normal distribution for each state."""
+    return (Covariances if full else Variances)(values, n_states)
 
-    def __init__(self, values, n_states, full):
-        self.values, self.n_states, self.full = values, n_states, full
+
+class Variances:
+    """Emissions with one normal distribution for each state, features independent.
+
+    Log densities are linear in values and their squares: two products of matrices take
+    the time of the kernels for covariances, and these need not be compiled.
+    """
+
+    def __init__(self, values, n_states):
+        ones = np.ones((len(values), 1))
+        self._design = np.hstack([values, values**2, ones]).T.copy()
+        self._labels = np.arange(n_states)[:, None]
+
+    def drawn(self, states, rng):
+        """Log units (n_rows,), and densities in each state at the posterior modes."""
+        d = len(self._design) // 2
+        moments = (states == self._labels).astype(float) @ self._design.T
+        squares, counts = moments[:, d:-1], moments[:, -1:]
+        totals = counts + MEAN_COUNT
+        means = moments[:, :d] / totals
+        # Differences of nearly equal numbers are raised to their rounding errors.
+        gaps = np.maximum(squares - totals * means**2, _ROUNDING * squares)
+        precisions = counts + (2 * SHAPE + d - 1)
+        precisions = precisions / (gaps + 2 * SCALE_SHAPE / SCALE_RATE)
+        pulls = precisions * means
+        constants = np.log(precisions) - pulls * means
+        constants = 0.5 * np.add.reduce(constants, axis=1, keepdims=True)
+        logs = np.hstack([pulls, -0.5 * precisions, constants]) @ self._design
+        highest = np.maximum.reduce(logs, axis=0)
+        logs -= highest
+        return highest, np.exp(np.maximum(logs, LOWEST, out=logs), out=logs)
+
+
+class Covariances:
+    """Emissions with one normal distribution for each state, with covariances."""
+
+    def __init__(self, values, n_states):
+        self.values = values
         n, d = values.shape
         self._columns = np.ascontiguousarray(values.T)
         self._one, self._zeros = np.zeros(n, dtype=np.int64), np.zeros((n_states, d))
@@ -203,40 +243,25 @@ class Gaussians:
         self._highest, self._densities = np.empty(n), np.empty((n_states, n))
         self._atoms = np.empty((n_states, 0), dtype=np.int64)
         self._work = np.empty((n_states + 2, BLOCK))
+        scales = np.full(self._zeros.shape, SCALE_SHAPE / SCALE_RATE)
+        self._prior = self._zeros, scales, MEAN_COUNT, True
+        self._no_noise = np.zeros((n_states, 1, d))  # for posterior modes
+        self._of_factors = np.empty((d + 3, d))
 
     def drawn(self, states, rng):
         """Log units (n_rows,), and densities in each state at the posterior modes."""
         k, d = self._zeros.shape
-        sizes, near = np.zeros((k, 1)), np.zeros((k, 1, d))
-        moments = np.zeros((2, k, 1, d)), np.zeros((k, 1, d, d))
-        places = states, self._one, self._zeros
-        add_moments(
-            *(self.values, *places, near, self.full, sizes, *moments[0], moments[1])
-        )
-        means = near[:, 0] * (sizes / (sizes + MEAN_COUNT))
-        gaps, scatters = near[:, 0] - means, moments[1][:, 0]
-        degrees = sizes + 2 * SHAPE + d - 1
-        if self.full:
-            scatters += np.tril(scatters, -1).swapaxes(1, 2)
-            scatters += sizes[:, :, None] * gaps[:, :, None] * gaps[:, None]
-            scatters += MEAN_COUNT * means[:, :, None] * means[:, None]
-            least = _least(np.einsum("kff->k", scatters), d)
-            scatters += least[:, None, None] * np.eye(d)
-            roots = np.linalg.cholesky(scatters / degrees[:, :, None])
-            factors = np.tril(np.linalg.inv(roots))
-        else:
-            squares = np.einsum("kff->kf", scatters)
-            squares = squares + sizes * gaps**2 + MEAN_COUNT * means**2
-            squares += _least(squares.sum(axis=1, keepdims=True), d)
-            factors = np.zeros((k, d, d))
-            np.einsum("kff->kf", factors)[:] = np.sqrt(degrees / squares)
-        mixture = factors[:, None], means[:, None], self._zeros, *self._neutral
+        sizes, means = np.zeros((k, 1)), np.zeros((k, 1, d))
+        (counts, sums), products = np.zeros((2, k, 1, d)), np.zeros((k, 1, d, d))
+        places, moments = (states, self._one, self._zeros), (counts, sums, products)
+        add_moments(self.values, *places, means, True, sizes, *moments)
+        factors = np.zeros(products.shape)
+        roots = np.sqrt(counts + (2 * SHAPE + d - 1))
+        np.einsum("kaff->kaf", factors)[:] = roots
+        drawn = self._no_noise, means, factors, self._of_factors
+        draw_gaussians(*moments, *self._prior, *drawn)
+        mixture = factors, means, self._zeros, *self._neutral
         found = self._highest, self._densities, self._atoms
-        given = *mixture, self.full, self._highest
+        given = *mixture, True, self._highest
         emission_densities(self._columns, *given, *found, self._work)
         return self._highest, self._densities
-
-
-def _least(trace, d):
-    """Return the constant added to squares: the prior, and a ridge."""
-    return np.maximum(2 * SCALE_SHAPE / SCALE_RATE, 4 * d * np.finfo(float).eps * trace)

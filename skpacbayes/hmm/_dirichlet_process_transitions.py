@@ -5,6 +5,7 @@ from scipy.special import xlog1py, xlogy
 
 from .._kernels.hmm import accept_transitions
 from ._dirichlet_process_durations import stationary_of
+from ._dirichlet_process_random import draw_dirichlet
 
 _N_TRIES = 16  # tries of rejection sampling of a row, before slice sampling
 _N_SLICES = 4  # slice-sampling steps per state
@@ -74,25 +75,6 @@ def mean_transitions(moves, model):
     return transitions, start
 
 
-def draw_dirichlet(alphas, rng, rates=None):
-    """Draw Dirichlet variables, also if gamma variables underflow.
-
-    With `rates`, normalised gamma variables with these rates.
-    """
-    if rates is None and np.minimum.reduce(alphas, axis=None) >= 1.0:
-        drawn = rng.standard_gamma(alphas)  # none of these underflows
-        drawn /= np.add.reduce(drawn, axis=-1, keepdims=True)
-        return drawn
-    logs = np.log(rng.standard_gamma(alphas + 1.0))
-    logs -= rng.standard_exponential(alphas.shape) / alphas
-    if rates is not None:
-        logs -= np.log(rates)
-    logs -= np.maximum.reduce(logs, axis=-1, keepdims=True)
-    drawn = np.exp(logs, out=logs)
-    drawn /= np.add.reduce(drawn, axis=-1, keepdims=True)
-    return drawn
-
-
 def _propose(transitions, moved, model, rng):
     """Draw rows given the moves, with entries of at least `min_transition`.
 
@@ -105,8 +87,9 @@ def _propose(transitions, moved, model, rng):
         proposed = draw_rows(alphas, np.arange(len(alphas)), onward, rng, rates)
     else:
         proposed = draw_dirichlet(alphas, rng, rates)
-    lowest = np.minimum.reduce(proposed, axis=1).tolist()
-    for i in [i for i, low in enumerate(lowest) if low < least]:
+    if np.minimum.reduce(proposed, axis=None) >= least:
+        return proposed
+    for i in np.flatnonzero(proposed.min(axis=1) < least):
         tries = np.full(_N_TRIES, i)
         divisors = None if rates is None else rates[tries]
         drawn = draw_rows(alphas[tries], tries, onward[tries], rng, divisors)

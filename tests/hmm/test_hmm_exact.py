@@ -28,6 +28,7 @@ from skpacbayes.hmm._dirichlet_process_durations import (
     ways_into,
 )
 from skpacbayes.hmm._dirichlet_process_model import Parameters, densities_of
+from skpacbayes.hmm._dirichlet_process_random import draw_dirichlet
 from skpacbayes.hmm._dirichlet_process_series import Rows
 
 FALSE_ALARM = 1e-4
@@ -222,7 +223,7 @@ def test_transitions_given_states(firsts, min_transition):
     expected = weights @ flat
     spread = np.sqrt((weights**2) @ (flat - expected) ** 2)
 
-    start = _transitions.draw_dirichlet(np.ones((3, 3)), rng)
+    start = draw_dirichlet(np.ones((3, 3)), rng)
     start = min_transition + share * start
     parameters = Parameters(start, invariant_law(start), *[None] * 6)
     parameters = parameters._replace(stages=np.ones(3, dtype=np.int64))

@@ -21,11 +21,9 @@ from skpacbayes.hmm import _dirichlet_process_posterior as _posterior
 from skpacbayes.hmm import _dirichlet_process_transitions as _transitions
 from skpacbayes.hmm._dirichlet_process_durations import Moved, Steps, filtered_stages
 from skpacbayes.hmm._dirichlet_process_forecast import state_forecasts, states_now
+from skpacbayes.hmm._dirichlet_process_random import draw_dirichlet
 from skpacbayes.hmm._dirichlet_process_series import Rows
-from skpacbayes.hmm._dirichlet_process_transitions import (
-    draw_dirichlet,
-    draw_transitions,
-)
+from skpacbayes.hmm._dirichlet_process_transitions import draw_transitions
 
 FREE = {"startprob": "dirichlet", "emission": "per_state"}
 

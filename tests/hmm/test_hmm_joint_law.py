@@ -253,14 +253,14 @@ def forgetting_the_steps_onward(monkeypatch):
 # shows in one of them, and parameters that stray step by step in several.
 MISTAKES = [
     (ignoring_first_states, "short sequences", 1000, 1),
-    (ignoring_the_bound, "shared", 300, 6),
-    (looking_forward_only, "per state", 1600, 2),
+    (ignoring_the_bound, "shared", 400, 6),
+    (looking_forward_only, "per state", 3200, 2),
     (forgetting_the_step, "one atom", 600, 6),
     (other_prior(shape=3.6), "two features, missing", 110, 6),
     (other_prior(mean_count=1.2), "two features, missing", 150, 6),
     *[
         (mixtures_of_other_prior(place, factor), "per state", n_copies, 6)
-        for place, factor, n_copies in ((0, 6.0, 140), (3, 2.0, 110), (5, 2.0, 200))
+        for place, factor, n_copies in ((0, 6.0, 140), (3, 2.0, 110), (5, 2.0, 400))
     ],
     *[
         (mixtures_of_other_prior(*change), "full, per state, missing", n_copies, 6)

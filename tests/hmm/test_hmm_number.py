@@ -276,6 +276,7 @@ def test_every_kind(options, n_features):
     assert found.probabilities.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.filterwarnings("ignore:The rows hardly tell")  # which are noise
 def test_few_rows_for_the_features():
     """If no row predicts another one, nothing is compared, and a warning says so."""
     X = np.random.default_rng(0).normal(size=(10, 6))

@@ -531,6 +531,7 @@ def test_a_frame_of_names_numbers_and_gaps():
     cheap = {"emission": kinds, "n_iter": 40, "burn_in": 20, "n_chains": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="The halves")  # of 40 sweeps
         codes = table.fit_transform(frame.astype({"lamp": "category"}))
         named, plain = (markov(**cheap).fit(C) for C in (codes, codes.to_numpy()))
         for answer in (
@@ -688,6 +689,7 @@ def test_rows_that_are_no_counts(value, shown, method):
         model.fit(X + 0.25)
 
 
+@pytest.mark.filterwarnings("ignore:The order of the rows gains")  # with 5 sweeps
 def test_categories_taken_for_counts_are_reported():
     """Values 0, 1, 2 of which the middle is rare: counts of a mean cannot do that."""
     rng = np.random.default_rng(0)

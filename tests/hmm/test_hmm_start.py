@@ -8,18 +8,30 @@ import pytest
 from hmm_points import model_of
 from hmm_rows import agreement
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
 from skpacbayes import DirichletProcessHMM, make_hidden_markov
 from skpacbayes.hmm import _dirichlet_process_selection
 from skpacbayes.hmm._dirichlet_process_chain import Chain
 from skpacbayes.hmm._dirichlet_process_gibbs import starts_for
+from skpacbayes.hmm._dirichlet_process_model import (
+    MEAN_COUNT,
+    SCALE_RATE,
+    SCALE_SHAPE,
+    SHAPE,
+)
 from skpacbayes.hmm._dirichlet_process_run import Run, leave_lower_modes
 from skpacbayes.hmm._dirichlet_process_sampling import agree
 from skpacbayes.hmm._dirichlet_process_score import MARGIN
 from skpacbayes.hmm._dirichlet_process_selection import Candidate, Learnt
 from skpacbayes.hmm._dirichlet_process_series import Rows, Series
-from skpacbayes.hmm._dirichlet_process_start import Start, means_of_neighbours, starts
+from skpacbayes.hmm._dirichlet_process_start import (
+    Start,
+    means_of_neighbours,
+    normals_of,
+    starts,
+)
 
 
 def cyclic(k, stay):
@@ -110,6 +122,32 @@ def test_means_of_neighbours_stay_within_a_sequence():
     values = np.array([[0.0], [5.0], [10.0], [100.0], [200.0]])
     expected = [[3.0], [5.0], [7.0], [140.0], [160.0]]
     assert_allclose(means_of_neighbours(values, np.array([0, 3, 3, 5])), expected)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e3])
+@pytest.mark.parametrize("full", [False, True])
+def test_normals_of_states(full, far):
+    """Densities at the posterior modes, also of a state without rows."""
+    rng, (n, d, k) = np.random.default_rng(0), (30, 2, 3)
+    states = rng.integers(2, size=n)
+    X = rng.normal(size=(n, d)) + far * (states == 1)[:, None]
+    log_units, densities = normals_of(X, k, full).drawn(states, rng)
+    expected = np.empty((k, n))
+    for j in range(k):
+        own = X[states == j]
+        mean = own.sum(axis=0) / (len(own) + MEAN_COUNT)
+        scatter = (own - mean).T @ (own - mean) + MEAN_COUNT * np.outer(mean, mean)
+        scatter += 2 * SCALE_SHAPE / SCALE_RATE * np.eye(d)
+        if not full:
+            scatter = np.diag(np.diag(scatter))
+        covariance = scatter / (len(own) + 2 * SHAPE + d - 1)
+        expected[j] = multivariate_normal(mean, covariance).logpdf(X)
+    constants = log_units - expected.max(axis=0)
+    assert_allclose(constants, constants[0], rtol=1e-6, atol=1e-6)
+    expected -= expected.max(axis=0)
+    known = expected > -500  # lower ones are raised
+    assert_allclose(np.log(densities)[known], expected[known], rtol=1e-6, atol=1e-6)
+    assert (np.log(densities)[~known] < -400).all()
 
 
 def test_few_rows_are_guessed_by_their_values_alone():

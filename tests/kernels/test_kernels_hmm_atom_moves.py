@@ -1,5 +1,7 @@
 """Moves of rows between atoms, against NumPy."""
 
+import functools
+import inspect
 import itertools
 from types import SimpleNamespace
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betaln, gammaln, multigammaln
+from scipy.stats import chi2
 from twins import twin_of
 
 from skpacbayes._kernels import hmm_atom_moves
@@ -147,6 +150,70 @@ def test_split_or_merge(kernel, full, monkeypatch):
         assert_array_equal(found_sizes.ravel(), np.bincount(index, minlength=8))
         done.append(accepted)
     assert 10 < sum(done) < len(done) - 10
+
+
+MISTAKES = {
+    "none": ("", ""),
+    "the new atom of a merger": ("len(empty) + (not split)", "max(len(empty), 1)"),
+    "atoms together": ("of_labels -= log_sticks(joined, model.concentration)", "pass"),
+    "atoms apart": ("of_labels += log_sticks(apart, model.concentration)", "pass"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_split_or_merge_keeps_the_posterior(mistake):
+    """Moves of exact draws of the labels of five rows change no mean of statistics.
+
+    These are sizes, their squares, numbers of atoms, and pairs with one atom, of which
+    19 are independent. Hotelling's statistic is above its bound with probability 1e-6
+    on right moves, were the seed new. Each planted mistake adds about 175 or more to
+    its mean of 19: it is missed with probability 1e-6.
+    """
+    rng, (n, n_atoms), n_copies = np.random.default_rng(4), (5, 4), 8000
+    rows = np.array([0.0, 0.3, 0.5, 2.0, 2.4])[:, None]
+    law = np.zeros(1), np.array([0.4]), np.zeros(1), False
+    labels = np.array(list(itertools.product(range(n_atoms), repeat=n)))
+    sizes = (labels[:, :, None] == np.arange(n_atoms)).sum(axis=1).astype(float)
+
+    @functools.cache
+    def marginal_of(*members):
+        return log_marginal(rows[list(members)], *law) if any(members) else 0.0
+
+    logs = [
+        log_sticks(own) + sum(marginal_of(*(of_rows == g)) for g in range(n_atoms))
+        for own, of_rows in zip(sizes, labels, strict=True)
+    ]
+    model = SimpleNamespace(
+        mean_count=MEAN_COUNT, shape=SHAPE, concentration=CONCENTRATION, full=False
+    )
+    halves = SHAPE + 0.5 * np.arange(n + 1)
+    table = gammaln(halves + 0.5) - gammaln(halves)
+    base, shapes = (np.zeros((1, 1)), np.full((1, 1), 0.4)), np.zeros(n, dtype=int)
+    text, wrong = MISTAKES[mistake]
+    source = inspect.getsource(_atoms.split_or_merge)
+    assert text in source
+    scope = dict(vars(_atoms))
+    exec(source.replace(text, wrong) if text else source, scope)
+    weights = np.exp(logs - np.logaddexp.reduce(logs))
+    first = rng.choice(len(labels), n_copies, p=weights)
+    last = labels[first]
+    for atoms, of_atoms in zip(last, sizes[first], strict=True):
+        for _ in range(3):
+            scope["split_or_merge"](
+                *(rows, shapes, atoms, of_atoms[None], base, model, law[2], table),
+                *(rng.permutation(n), rng.random(n + 2)),
+            )
+    pairs = np.triu_indices(n, 1)
+    together = labels[:, pairs[0]] == labels[:, pairs[1]]
+    n_known = (sizes > 0).sum(axis=1)[:, None] == np.arange(1, n_atoms + 1)
+    statistics = np.hstack([sizes, sizes**2, n_known, together])
+    moved = last @ n_atoms ** np.arange(n)[::-1]
+    changes = statistics[moved] - statistics[first]
+    variances, axes = np.linalg.eigh(np.cov(changes.T) / n_copies)
+    kept = variances > 1e-9 * variances.max()
+    found = ((changes.mean(axis=0) @ axes)[kept] ** 2 / variances[kept]).sum()
+    assert kept.sum() == 19
+    assert (found < chi2(19).isf(1e-6)) == (mistake == "none")
 
 
 class Given:

@@ -8,26 +8,34 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import gamma, kstest, multivariate_normal
 from twins import twin_of
 
-from skpacbayes._kernels import hmm_atoms
+from skpacbayes._kernels import hmm_atoms, random
 from skpacbayes.hmm import _dirichlet_process_atoms as _atoms
 
 MEAN_COUNT, SHAPE = 0.3, 2.5
 both = pytest.mark.parametrize("full", [False, True])
 
 
-@twin_of(hmm_atoms.stick_log_weights)
-def test_stick_log_weights(kernel):
-    rng = np.random.default_rng(2)
-    taken, left = rng.gamma(1.0, size=(2, 3, 4))
-    taken[0, 2] = left[1, 1] = 0.0
-    shares = taken / (taken + left)
-    remains = np.cumprod(1 - shares, axis=1)
-    before = np.hstack([np.ones((3, 1)), remains])
-    expected = before * np.hstack([shares, np.ones((3, 1))])
-    found = np.empty((3, 5))
-    with np.errstate(divide="ignore"):
-        kernel(taken, left, found)
-    assert_allclose(np.exp(found), expected)
+@pytest.mark.parametrize("concentration", [0.5, 1e-5])
+@twin_of(hmm_atoms.draw_sticks)
+def test_draw_log_weights(kernel, concentration, monkeypatch):
+    """Against products of shares of gamma variables; also of some that underflow."""
+    monkeypatch.setattr(_atoms, "draw_sticks", kernel)
+    sizes = np.random.default_rng(2).integers(9, size=(3, 5)).astype(float)
+    sizes[1, 2:] = 0.0
+    state = _atoms.state_of(np.random.default_rng(6))
+    log_weights = _atoms.draw_log_weights(
+        sizes, concentration, np.random.default_rng(6)
+    )
+    for own, found in zip(sizes, np.exp(log_weights), strict=True):
+        rest = 1.0
+        for a in range(4):
+            taken = random.gamma(1.0 + own[a], state)
+            left = random.gamma(concentration + own[a + 1 :].sum(), state)
+            assert_allclose(
+                found[a], rest * taken / (taken + left), rtol=1e-12, atol=1e-250
+            )
+            rest *= left / (taken + left)
+        assert_allclose(found[4], rest, rtol=1e-12, atol=1e-250)
 
 
 @both
@@ -89,10 +97,11 @@ def test_draw_scales(kernel, full):
     precision = 0.1 * np.eye(d) + MEAN_COUNT * sum(precisions)
     pull = MEAN_COUNT * sum(precisions[i] @ means[0, a] for i, a in enumerate((0, 3)))
     prior, drawn = (MEAN_COUNT, SHAPE, 0.5, 2.0, 1.0, 0.1), []
+    state = np.array([8], dtype=np.uint64)
     for _ in range(300):
         noise, origin, scale = rng.normal(size=d), rng.normal(size=d), np.empty(d)
         expected = origin.copy()
-        kernel(counts, full, prior, noise, factors, means, origin, scale, rng)
+        kernel(counts, full, prior, noise, factors, means, origin, scale, state)
         for f in range(d):
             gap = pull[f] - precision[f] @ expected
             expected[f] += gap / precision[f, f] + noise[f] / np.sqrt(precision[f, f])
@@ -101,7 +110,7 @@ def test_draw_scales(kernel, full):
     shape = 0.5 + 2 * (SHAPE + full * 0.5 * (d - 1))
     assert kstest(drawn, gamma(shape).cdf).pvalue > 1e-4
     origin = np.full(d, 7.0)
-    kernel(counts, full, (*prior[:5], 0.0), noise, factors, means, origin, scale, rng)
+    kernel(counts, full, (*prior[:5], 0.0), noise, factors, means, origin, scale, state)
     assert_array_equal(origin, 7.0)
 
 
@@ -129,27 +138,17 @@ def test_draw_base():
                 assert_allclose(origins[g], expected)
 
 
-@pytest.mark.parametrize("shape", [0.5, 1.0, 7.5])
-def test_gamma_variables(shape):
-    """With probability 1e-4 a right sampler fails, were the seed new."""
-    rng = np.random.default_rng(7)
-    drawn = [hmm_atoms._gamma(shape, rng) for _ in range(4000)]
-    assert kstest(drawn, gamma(shape).cdf).pvalue > 1e-4
-
-
-@twin_of(hmm_atoms.count_rows)
-def test_count_rows(kernel):
+@pytest.mark.parametrize("shared", [False, True])
+def test_sizes_of(shared):
     """Per state, or for all states; rows with a negative atom are left out."""
     rng = np.random.default_rng(9)
     states, atoms = rng.integers(3, size=50), rng.integers(-1, 4, size=50)
-    sizes, total = np.zeros((3, 4)), np.zeros((1, 4))
-    kernel(states, atoms, sizes)
-    kernel(states, atoms, total)
-    known = atoms >= 0
-    expected = np.zeros((3, 4))
+    model = SimpleNamespace(n_shapes=1 if shared else 3, n_atoms=4, shared=shared)
+    known, expected = atoms >= 0, np.zeros((3, 4))
     np.add.at(expected, (states[known], atoms[known]), 1.0)
-    assert_array_equal(sizes, expected)
-    assert_array_equal(total[0], expected.sum(axis=0))
+    if shared:
+        expected = expected.sum(axis=0, keepdims=True)
+    assert_array_equal(_atoms.sizes_of(states, atoms, model), expected)
 
 
 @both
@@ -162,7 +161,7 @@ def test_draw_labels(kernel, full):
     with probability 1e-5, were the seed new. `uniforms` chooses among the others.
     """
     rng, d, n = np.random.default_rng(10), 2, 1000
-    looked_at = 0
+    looked_at, state = 0, np.array([10], dtype=np.uint64)
     for log_weight in (-1.0, -6.0, -40.0):
         rows = 3.0 * rng.normal(size=(n, d))
         means = 3.0 * rng.normal(size=(5, d))
@@ -195,7 +194,7 @@ def test_draw_labels(kernel, full):
             factors[None],
             means[None],
             atoms,
-            rng,
+            state,
         )
         without = np.isin(atoms[0], empty)
         assert_array_equal(atoms[0, ~without], expected[~without])
@@ -235,7 +234,7 @@ def test_update_mixtures(kernel, full):
         rng.normal(size=(2, 3, 1, 2, d, d)),
         np.zeros((2, d)),
         *(sizes, log_weights, factors, means, *base),
-        rng,
+        np.array([8], dtype=np.uint64),
     )
     assert_array_equal(sizes, [np.bincount(own) for own in atoms.reshape(2, n)])
     # The atoms of a mixture may have been exchanged.

@@ -1,0 +1,82 @@
+"""Random numbers of kernels, against the definition of the generator and of laws.
+
+With probability 1e-4 a comparison of laws fails on a right kernel, were the seed new.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from twins import twin_of
+
+from skpacbayes._kernels import random
+
+SEED, NO_RATES = 2**63 - 25, np.empty((0, 0))
+
+
+def state_of(seed):
+    return np.array([seed], dtype=np.uint64)
+
+
+def fits(drawn, law):
+    return stats.kstest(drawn, law.cdf).pvalue > 1e-4
+
+
+@twin_of(random.uniform)
+def test_uniform(kernel):
+    """Against integers of any size; successive numbers are independent."""
+    state, number, drawn = state_of(SEED), SEED, []
+    for _ in range(2000):
+        low, carry = number % 2**32, number // 2**32
+        number = low * 4294883355 + carry
+        drawn.append(kernel(state))
+        assert drawn[-1] == ((low ^ carry) * 2**21 + low // 2**11) / 2**53
+    assert fits(drawn, stats.uniform)
+    assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 3.9 / np.sqrt(2000)
+
+
+@twin_of(random.gamma)
+def test_gamma(kernel):
+    state = state_of(7)
+    for shape in (0.02, 0.5, 1.0, 7.5, 4e3):
+        assert fits([kernel(shape, state) for _ in range(2000)], stats.gamma(shape))
+
+
+@twin_of(random.draw_gammas)
+def test_draw_gammas(kernel):
+    """Each call has a seed, as calls have in a sampler."""
+    seeds = np.random.default_rng(0)
+    shapes, drawn = np.array([[0.3, 2.0, 30.0]]), np.empty((500, 1, 3))
+    for own in drawn:
+        kernel(shapes, NO_RATES, state_of(seeds.integers(2**63)), False, own)
+    for shape, own in zip(shapes[0], drawn.reshape(-1, 3).T, strict=True):
+        assert fits(own, stats.gamma(shape))
+
+
+@pytest.mark.parametrize("small", [False, True])
+@twin_of(random.draw_gammas)
+def test_draw_shares(kernel, small):
+    """Dirichlet variables, also of parameters whose gamma variables underflow.
+
+    With rates, the odds of two shares are those without, over the ratio of the rates.
+    """
+    seeds = np.random.default_rng(1)
+    alphas = np.array([[2e-4, 1e-4, 3e-4], [1.0, 4.0, 0.5]])[: 1 if small else 2]
+    drawn, driven = np.empty((2, 1500, *alphas.shape))
+    rates = np.array([[1.0, 5.0, 0.2]]).repeat(len(alphas), axis=0)
+    for own, other in zip(drawn, driven, strict=True):
+        seed = int(seeds.integers(2**63))
+        kernel(alphas, NO_RATES, state_of(seed), True, own)
+        kernel(alphas, np.log(rates), state_of(seed), True, other)
+    assert_allclose(drawn.sum(axis=-1), 1.0)
+    expected = drawn / rates
+    expected /= expected.sum(axis=-1, keepdims=True)
+    assert_allclose(driven, expected, rtol=1e-9, atol=1e-300)
+    if small:
+        # One share is nearly all.
+        frequencies = (drawn[:, 0] > 0.5).mean(axis=0)
+        assert_allclose(frequencies, alphas[0] / alphas.sum(), atol=3.9 * 0.5 / 38)
+        return
+    for j in range(3):
+        law = stats.beta(alphas[1, j], alphas[1].sum() - alphas[1, j])
+        assert fits(drawn[:, 1, j], law)
