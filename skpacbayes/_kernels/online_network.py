@@ -425,7 +425,8 @@ def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
     a, v = _propagate(z, hidden, output, moments, False)
     numbers[WEIGHT] += weight
     numbers[STEPS] += 1.0
-    numbers[LOSS] += weight * point_loss(loss, label, a)
+    score = moderate(a, v) if loss == LOG else a
+    numbers[LOSS] += weight * point_loss(loss, label, score)
     if loss == LOG:
         error = label / (1.0 + math.exp(label * moderate(a, v)))
         sums, scores = numbers[PRODUCTS : SQUARED_ERRORS + 1], hidden[SCORES, 0]
@@ -492,21 +493,24 @@ def learn_labels(
 def predict_network(X, moments, hidden, output, numbers, stream, means, variances):
     """Write mean and variance of each f on each row of X, (n_rows, n_outputs).
 
-    Those of the squared loss are in units of standardized targets.
+    A row is standardized by moments that include it, as when it is learnt; but a column
+    that has not varied yet is 0, as its effect is not known. Means and variances of the
+    squared loss are in units of standardized targets.
     """
     certain = stream[METHOD] != NGVI
     units = np.empty((N_MOMENTS, hidden.shape[2]))
     z = np.ones(hidden.shape[3])
     clip = min(stream[CLIP], LARGEST)
+    share = stream[SEEN] / (stream[SEEN] + 1.0)
+    root = math.sqrt(stream[SEEN] + 1.0)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             value = X[i, j]
             if moments.shape[1] > 0:
-                spread = moments[SCATTER_OF, j]
-                spread = spread if spread > SMALLEST else math.inf
-                value = (value - moments[CENTER_OF, j]) / math.sqrt(
-                    spread / stream[SEEN]
-                )
+                before, spread = value - moments[CENTER_OF, j], moments[SCATTER_OF, j]
+                after = spread + share * before * before
+                after = after if spread > SMALLEST else math.inf
+                value = root * share * before / math.sqrt(after)
             z[1 + j] = min(max(value, -clip), clip)
         for k in range(hidden.shape[0]):
             means[i, k], variances[i, k] = _propagate(

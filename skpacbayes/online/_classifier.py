@@ -119,7 +119,8 @@ class OnlineVIClassifier(
         Sum over rows of the loss of the prediction made before the row was learnt (one
         against the others: also over outputs). For NGVI and the logistic loss it is
         minus the log of the probability of the label by `predict_proba` (one against
-        the others: by each output); otherwise the loss of the score.
+        the others: by each output), but for rows that increase the scale of a feature,
+        which first change its unit; otherwise the loss of the score.
     forgetting_rates_ : ndarray of shape (n_rates,)
         Forgetting rates; several with "on_label_change" and "auto".
     forgetting_weights_ : ndarray of shape (n_outputs, n_rates)

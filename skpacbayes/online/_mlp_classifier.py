@@ -53,7 +53,8 @@ class OnlineVIMLPClassifier(
         The classes.
     cumulative_loss_ : float
         Sum over rows and outputs of the losses of predictions made before each row was
-        learnt.
+        learnt: with the logistic loss minus the log of the probability of the label, by
+        `predict_proba` with two classes, by each class against the others with more.
     n_samples_seen_ : int
         Number of rows of positive weight since the last `fit`.
     n_features_in_ : int

@@ -146,7 +146,10 @@ class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
         Variance of the noise, in squared units of y: estimated, or implied by
         `inverse_temperature`. Squared loss and NGVI only.
     cumulative_loss_ : float
-        Sum over rows of the loss of the prediction made before the row was learnt.
+        Sum over rows of the loss of the prediction made before the row was learnt; with
+        ``average=True`` that of the last mean. With a full covariance, a row that
+        increases the scale of a feature first changes the unit of the prior: its loss
+        then differs from that of `predict`.
     forgetting_rates_ : ndarray of shape (n_rates,)
         Forgetting rates; several with `forgetting="auto"`.
     forgetting_weights_ : ndarray of shape (n_rates,)

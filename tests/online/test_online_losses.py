@@ -7,12 +7,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import log_loss, mean_poisson_deviance
 
-from skpacbayes import EWARegressor, OnlineVIClassifier, OnlineVIRegressor
+from skpacbayes import (
+    EWARegressor,
+    OnlineVIClassifier,
+    OnlineVIMLPClassifier,
+    OnlineVIMLPRegressor,
+    OnlineVIRegressor,
+)
 from skpacbayes._kernels.online_losses import expected_gradients
 
 
@@ -429,6 +435,39 @@ def test_cumulative_loss_is_that_of_the_probabilities(n_classes):
             loss -= np.log(model.predict_proba(X[t : t + 1])[0, y[t]])
             model.partial_fit(X[t : t + 1], y[t : t + 1])
         assert_allclose(model.cumulative_loss_ - before, loss, rtol=1e-9)
+
+
+PREDICT_AS_THEY_LEARN = [
+    OnlineVIRegressor(covariance="diagonal", random_state=0),
+    OnlineVIRegressor(loss="quantile", quantile=0.5, n_fourier=0),
+    OnlineVIMLPRegressor(random_state=0),
+    OnlineVIMLPRegressor(random_state=0, clip=None, forgetting=0.0),
+    OnlineVIMLPRegressor(random_state=0, method="sva"),
+    OnlineVIMLPClassifier(random_state=0),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", PREDICT_AS_THEY_LEARN, ids=repr)
+def test_the_cumulative_loss_is_that_of_the_predictions(model):
+    """From row 4 on: all columns have varied. One row is far from the others."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, size=(80, 3)) * [1.0, 1e-3, 1e3] + [0.0, 5.0, 1e4]
+    X[60] += X.std(axis=0) * 30.0
+    y = X[:, 0] + rng.normal(size=80)
+    if is_classifier(model):
+        y = (y > 0.0).astype(int)
+    model = clone(model).fit(X[:3], y[:3])
+    for x, target in zip(X[3:, None], y[3:, None], strict=True):
+        before = model.cumulative_loss_
+        if is_classifier(model):
+            expected = -np.log(model.predict_proba(x)[0, target[0]])
+        else:
+            error = target[0] - model.predict(x)[0]
+            expected = 0.5 * abs(error) if model.loss == "quantile" else error**2
+        model.partial_fit(x, target)
+        found = model.cumulative_loss_ - before
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * before)
 
 
 def test_no_certificate_of_a_single_model():
