@@ -88,3 +88,12 @@ def test_overlapping_groups_in_noise_are_found_one_after_the_other():
         for model in (batch, streamed(X))
     ]
     assert found[1] > found[0] - 0.03
+
+
+def test_three_rows_of_a_late_group_are_enough():
+    """Far from all groups, where no row is expected, they make the chain run early."""
+    rng = np.random.default_rng(1)
+    centers = 9.0 * np.eye(4)
+    X = centers[rng.integers(3, size=1000)] + rng.normal(size=(1000, 4))
+    late = centers[3] + rng.normal(size=(5, 4))
+    assert streamed(np.vstack([X, late])).n_clusters_ == 4
