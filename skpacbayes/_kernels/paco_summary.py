@@ -50,9 +50,10 @@ LARGEST_UNIT = 2.0**40
 _SCORE_KEPT, _MARGIN = 0.99, 3.0
 # Degrees of freedom of the density by which they are compared: outliers count little.
 _DOF = 5.0
-# Excess of far rows over the expected number at which a refresh is due; and, without
-# forecasts that forget, the excess in standard deviations of their number.
-_MOST_FAR, _FAR_DEVIATIONS = 6.0, 3.0
+# Excess of far rows over the expected number at which a refresh is due. Without
+# forecasts that forget: so many rows, fewer than the least cluster has, and standard
+# deviations of their number.
+_MOST_FAR, _FEW_FAR, _FAR_DEVIATIONS = 6.0, 2.0, 3.0
 
 
 @kernel
@@ -193,7 +194,7 @@ def _is_far(row, n_features, manhattan, metric, strangers):
 def _most_far(clock):
     """Return the largest expected number of far rows since the last refresh."""
     expected = clock[EXPECTED] * (clock[SEEN] - clock[REFRESHED])
-    return expected + _MOST_FAR + _FAR_DEVIATIONS * math.sqrt(expected)
+    return expected + _FEW_FAR + _FAR_DEVIATIONS * math.sqrt(expected)
 
 
 @part

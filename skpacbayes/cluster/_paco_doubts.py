@@ -308,9 +308,10 @@ def _doubts_of_noise(problem, found, n_clusters):
         )
     if not (mixture.background or found.skewed or mixture.log_joint is not None):
         far = far_points(problem.rows.points, mixture)
-        if len(far) >= FEWEST:
+        n_far = problem.rows.weights[far].sum()  # of a stream: not forgotten
+        if min(len(far), n_far) >= FEWEST:
             yield (
-                f"n_clusters_={n_clusters}, but {problem.rows.weights[far].sum():.0f} "
+                f"n_clusters_={n_clusters}, but {n_far:.0f} "
                 f"of {problem.n_rows:.0f} rows are too far from all clusters to belong "
                 "to one: they may be outliers, or a small group (see outlier_scores)."
             )

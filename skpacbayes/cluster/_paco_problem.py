@@ -32,8 +32,10 @@ _FIRST_MIXTURE, _FIRST_ROUND, _LAST_CELLS = 20, 50, 200
 ALL_DOUBTS = 100
 # Growth of a stream after which all kinds of mixtures are compared again: of few rows,
 # and of more. Of more rows they are compared at once if the number of clusters has
-# changed by a factor, as another kind may be right.
+# changed by a factor, as another kind may be right. If the rows are not in random
+# order, the earlier ones are no sample of all groups, and their kind may be wrong.
 _FEW_ROWS, _GROWTH_OF_FEW, _GROWTH, _CHANGE = 400, 1.2, 2.5, 1.5
+_GROWTH_IN_TURN = 1.05
 # Number of flat columns from which their clusters are not searched: it would take as
 # long as the fit.
 _MANY_COLUMNS = 12
@@ -239,6 +241,8 @@ class GibbsProblem:
             early |= n_met <= _LAST_CELLS and in_turn
             many = summary.n_rows > _FEW_ROWS
             growth = _GROWTH if many else _GROWTH_OF_FEW
+            if in_turn and n_met > _LAST_CELLS:
+                growth = _GROWTH_IN_TURN
             since = summary.n_rows - tracker.searched_at
             since /= max(tracker.searched_weight, 1.0)
             n_read = self.n_rows * self.n_copies

@@ -48,7 +48,7 @@ def with_groups_of_background(problem, mixture):
     -------
     mixture : Mixture
     """
-    best, least = mixture, mixture.evidence_of(share=1.0) + LEAST_GAIN
+    best, least = mixture, _density(mixture) + LEAST_GAIN
     mean = mixture.masses @ mixture.scales / mixture.masses.sum()
     ratio = max(problem.variance_in(mixture.coordinates) / mean, 1.0)
     widest = 1 + int(math.log(ratio, _STEP))
@@ -70,9 +70,18 @@ def with_groups_of_background(problem, mixture):
         if more is None or not more.apart.all():
             continue
         several = more.background and more.n_clusters > mixture.n_clusters
-        if several and more.evidence_of(share=1.0) > least:
-            best, least = more, more.evidence_of(share=1.0)
+        if several and _density(more) > least:
+            best, least = more, _density(more)
     return best
+
+
+def _density(mixture):
+    """Return the evidence by all of the likelihood of the rows alone.
+
+    Rows of the background lie among those of a group of few rows, and which is which
+    does not matter.
+    """
+    return mixture.evidence_of(classified=False, share=1.0)
 
 
 def _are_equal(search, other):

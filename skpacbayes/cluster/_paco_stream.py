@@ -1,8 +1,11 @@
 """State of `PACOClusterer` between calls of `partial_fit`."""
 
+import math
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from scipy.special import fdtrc
 
 from ._paco_cells import CellTracker, metric_of
 from ._paco_mixture import squared_radius
@@ -197,11 +200,15 @@ class Stream:
         if not grown:
             n_met = summary.n_rows - float(summary.refreshed)
             self.far_of_rows = _MEMORY * self.far_of_rows + [float(summary.far), n_met]
-        reach = self.scales * np.sqrt(squared_radius(_FAR, d, dof))
+        square = squared_radius(_FAR, d, math.inf)
+        reach = self.scales * math.sqrt(square)
         if self.setting.manhattan:  # as if noise were normal
             reach *= np.sqrt(d)
         n_far, n_rows = self.far_of_rows
-        summary.expect_within(reach, n_far / n_rows)
+        share = n_far / n_rows
+        if math.isfinite(dof):
+            share = max(share, fdtrc(d, dof, square / d))
+        summary.expect_within(reach, share)
 
     def doubting(self):
         """Return whether to check the clusters of the last chain.

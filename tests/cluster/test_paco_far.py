@@ -1,6 +1,8 @@
 """Few rows far from large clusters, where a part of the rows is searched."""
 
 import warnings
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.cluster import PACOClusterer
+from skpacbayes.cluster._paco_doubts import _doubts_of_noise
+from skpacbayes.cluster._paco_fitting import MixtureProblem
+from skpacbayes.cluster._paco_rows import Rows
 
 
 def large_groups(n_rows, n_features, rng):
@@ -104,3 +109,19 @@ def test_a_small_group_of_many_rows_is_found_or_named(
             model.fit(rows)
         named = any("near each other and far" in str(one.message) for one in caught)
         assert named == (len(small) > 0 and model.n_clusters_ == 2)
+
+
+@pytest.mark.parametrize(("weight", "n_named"), [(1.0, 1), (0.03, 0)])
+def test_far_rows_that_are_forgotten_are_not_named(weight, n_named):
+    """Five far rows of a stream are no small group once they weigh less than a row."""
+    points = np.random.default_rng(0).normal(size=(205, 2))
+    points[200:] = [[0, 90], [50, -70], [-80, 0], [90, 60], [-60, -90]]
+    weights = np.repeat([1.0, weight], [200, 5])
+    no_spread = np.zeros(205), np.zeros((2, 2))
+    single = MixtureProblem(points, weights, *no_spread).single("round")
+    mixture = replace(single, scales=np.ones(1))
+    problem = SimpleNamespace(
+        rows=Rows.single(points, weights), n_rows=weights.sum(), out=float
+    )
+    found = SimpleNamespace(mixture=mixture, skewed=False)
+    assert len(list(_doubts_of_noise(problem, found, 1))) == n_named

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes import make_paco_model
 from skpacbayes.cluster import PACOClusterer
@@ -54,3 +55,45 @@ def test_a_stream_of_few_rows_in_many_columns_keeps_its_groups():
     axes, _ = np.linalg.qr(rng.normal(size=(X.shape[1], X.shape[1])))
     X = rng.permutation((X @ axes * np.geomspace(1, 10, X.shape[1]))[:120])
     assert streamed(X).n_clusters_ == 7
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_heavy_tails_do_not_hide_the_first_rows_of_a_group():
+    """Rows of a new group are far from clusters whose Student tails reach them."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([[0, 1]], 400, axis=0).ravel()
+    X = np.array([[0.0, 0.0], [30.0, 0.0]])[y] + rng.standard_t(5, (800, 2))
+    model = streamed(X)
+    before = model._stream.refreshed_at
+    for row in np.array([0.0, 6.0]) + 0.5 * rng.normal(size=(15, 2)):
+        model.partial_fit(row[None])
+    assert model._stream.refreshed_at > max(before, 800)
+
+
+def test_overlapping_groups_in_noise_are_found_one_after_the_other():
+    """The first groups have another kind of noise than all groups together."""
+    rng, centers = np.random.default_rng(2), []
+    while len(centers) < 12:
+        center = rng.uniform(0, 15, 2)
+        if all(np.linalg.norm(center - other) > 3.0 for other in centers):
+            centers.append(center)
+    y = np.sort(rng.integers(12, size=720))
+    X = np.array(centers)[y] + rng.normal(size=(720, 2))
+    at = np.sort(rng.choice(720, 72))
+    X = np.insert(X, at, rng.uniform(-3, 18, (72, 2)), axis=0)
+    y = np.insert(y, at, -1)
+    batch = PACOClusterer(n_iter=50, random_state=0).fit(X)
+    found = [
+        adjusted_rand_score(y[y >= 0], model.predict(X[y >= 0]))
+        for model in (batch, streamed(X))
+    ]
+    assert found[1] > found[0] - 0.03
+
+
+def test_three_rows_of_a_late_group_are_enough():
+    """Far from all groups, where no row is expected, they make the chain run early."""
+    rng = np.random.default_rng(1)
+    centers = 9.0 * np.eye(4)
+    X = centers[rng.integers(3, size=1000)] + rng.normal(size=(1000, 4))
+    late = centers[3] + rng.normal(size=(5, 4))
+    assert streamed(np.vstack([X, late])).n_clusters_ == 4

@@ -34,3 +34,17 @@ def test_noise_alone_has_no_small_groups():
     X = np.vstack([X[:1800], X[1950:]])
     model = PACOClusterer(random_state=0).fit(X)
     assert model.n_clusters_ == 3
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [0, 6, 9])
+def test_groups_with_background_rows_among_them_are_found(seed):
+    """Five groups of 15 rows, with about four background rows in each of them."""
+    rng = np.random.default_rng(seed)
+    centers = [(0, 0), (15, 30), (0, 60), (90, 10), (70, 20), (95, 40), (75, 50)]
+    sizes = [300] * 3 + [15] * 5
+    centers = np.repeat([*centers, (60, 62)], sizes, axis=0)
+    spreads = np.repeat([1.0] * 3 + [3.3] * 5, sizes)[:, None]
+    X = centers + spreads * rng.normal(size=centers.shape)
+    X = np.vstack([X, rng.uniform((-2, -2), (105, 70), (100, 2))])
+    assert PACOClusterer(random_state=0).fit(X).n_clusters_ == 8
