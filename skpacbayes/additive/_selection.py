@@ -164,8 +164,8 @@ class _Selection(SelectorMixin):
         ImportError
             If pandas is not installed.
         """
-        terms = slice(None, self.n_features_in_)
-        return frame_of_terms(self, "inclusion_frame", terms, index=feature_labels(self))
+        terms, names = slice(None, self.n_features_in_), feature_labels(self)
+        return frame_of_terms(self, "inclusion_frame", terms, index=names)
 
     def partial_effects(self, X, feature):
         """Return the effect of one variable, with its standard deviation.
