@@ -92,5 +92,5 @@ def _numbers(group):
 
 def feature_labels(estimator):
     """Return the names of the features, or their indices."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return np.arange(estimator.n_features_in_) if names is None else list(names)
+    columns = np.arange(estimator.n_features_in_)
+    return getattr(estimator, "feature_names_in_", columns)

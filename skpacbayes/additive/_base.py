@@ -254,7 +254,7 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         included, pairs = np.split(np.array(drawn), [self.n_features_in_], axis=2)
         values = np.array([run.values[:n_draws] for run in found.runs])
         posterior = {"included": included, "n_variables": included.sum(axis=2)}
-        dims, labels = {"included": ["feature"]}, feature_labels(self)
+        dims, labels = {"included": ["feature"]}, feature_labels(self).tolist()
         coords = {"feature": labels}
         if found.pairs is not None and len(found.pairs.pairs):
             posterior["pair_included"], dims["pair_included"] = pairs, ["pair"]

@@ -64,7 +64,7 @@ def sample(estimator, problem, rng, starts, tasks):
             f"by at most {problem.largest:g}: divide it by its scale."
         )
     setup = Setup(estimator, problem, rng)
-    models, noise = first_state(setup, starts)
+    models, noise, setup.effects = first_state(setup, starts)
     temperature = setup.temperature(noise)
     chains = setup.chains(models, temperature)
     run_chains(
@@ -102,7 +102,7 @@ class Setup:
         self.integrates_noise = estimator._learns_noise() and problem.weight >= least
         self.readers = [problem.gram.reader() for _ in range(estimator.n_chains)]
         self._generators = rng.spawn(estimator.n_chains)
-        self.effects = Effects()  # few, unless `first_state` chooses many
+        self.effects = Effects()  # few, until they are chosen
 
     def temperature(self, noise):
         """Return the inverse temperature for a noise variance."""

@@ -43,32 +43,41 @@ RATIOS = np.geomspace(1e-6, 10.0, 60)  # of variances, coefficients over noise
 
 
 def first_state(setup, starts):
-    """Return initial models, and the variance of the noise, given or estimated.
+    """Choose initial models, the variance of the noise, and few or many effects.
 
     Parameters
     ----------
     setup : Setup
-        Makes the chains. Its `effects` are set if they are chosen.
+        Makes the chains.
     starts : Starts or None
         Initial models, and a first estimate of the noise; None: from a greedy model.
+
+    Returns
+    -------
+    models : list
+        A model for each chain.
+    noise_variance : float
+        The variance, given or estimated.
+    effects : Effects
+        Few effects, or many where these are chosen.
     """
-    estimator = setup.estimator
+    estimator, effects = setup.estimator, setup.effects
     models, noise = first_models(setup) if starts is None else starts
     if estimator.noise_variance != "auto":
-        return models, float(estimator.noise_variance)
+        return models, float(estimator.noise_variance), effects
     pilot, before, noise = estimated_noise(setup, models[0], noise)
     models = [pilot.model, *models[1:]]
     given = estimator.slab_scale, estimator.slab, estimator.inverse_temperature
     if given == ("auto", "gaussian", "likelihood"):
-        setup.effects = few_or_many(
+        effects = few_or_many(
             setup.problem, pilot.recorded(), before, estimator.beta, setup.most
         )
-    if setup.effects.noise_variance is not None:
-        noise = setup.effects.noise_variance
+    if effects.noise_variance is not None:
+        noise = effects.noise_variance
         if starts is None:
             every = np.arange(len(setup.problem.functions.orders))
             models[1:] = [first_orders(setup, every)] * (len(models) - 1)
-    return models, noise
+    return models, noise, effects
 
 
 def first_models(setup):

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
+from .._arviz import feature_labels
 from .._compat import StrOptions
 from .._extras import extra_module
 from .._validation import refuse_hidden
@@ -163,8 +164,8 @@ class _Selection(SelectorMixin):
         ImportError
             If pandas is not installed.
         """
-        terms = slice(None, self.n_features_in_)
-        return frame_of_terms(self, "inclusion_frame", terms, index=names_of(self))
+        terms, names = slice(None, self.n_features_in_), feature_labels(self)
+        return frame_of_terms(self, "inclusion_frame", terms, index=names)
 
     def partial_effects(self, X, feature):
         """Return the effect of one variable, with its standard deviation.
@@ -376,7 +377,7 @@ class _Interactions:
         ImportError
             If pandas is not installed.
         """
-        first, second = names_of(self)[self.pairs_].T
+        first, second = feature_labels(self)[self.pairs_].T
         terms = slice(self.n_features_in_, None)
         table = frame_of_terms(
             self, "interaction_frame", terms, first=first, second=second
@@ -411,12 +412,6 @@ class _Interactions:
             best = np.argsort(-probabilities()[usable], kind="stable")
             usable = usable[best[:MOST_PAIRED]]
         return every_pair(usable)
-
-
-def names_of(estimator):
-    """Return the names of the variables, or their columns."""
-    columns = np.arange(estimator.n_features_in_)
-    return getattr(estimator, "feature_names_in_", columns)
 
 
 def frame_of_terms(estimator, method, terms, index=None, **labels):

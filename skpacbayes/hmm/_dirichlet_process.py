@@ -215,13 +215,13 @@ class DirichletProcessHMM(
     A sweep draws all x by forward filtering and backward sampling, with atoms summed
     out; then the atoms; b and c; w, mu and S; m; and Q. Atoms mix more slowly than x:
     normal features have four draws of the atoms, b, c, w, mu and S in a sweep, unless
-    values are missing and covariances are diagonal. Before Q is drawn, a
-    Metropolis step proposes another r for a state with the same mean duration, with all
-    x summed out. In every second sweep, at random, a Metropolis step splits an atom or
-    merges two, with their parameters integrated out [5]_
-    (only if all features are normal); in each sweep neighbouring atoms may be exchanged
-    in the stick-breaking order [6]_. Without these moves chains need thousands of
-    sweeps to forget their initial number of atoms.
+    values are missing and covariances are diagonal. Before Q is drawn, a Metropolis
+    step proposes another r for a state with the same mean duration, with all x summed
+    out. In every second sweep, at random, a Metropolis step splits an atom or merges
+    two, with their parameters integrated out [5]_ (only if all features are normal); in
+    each sweep neighbouring atoms may be exchanged in the stick-breaking order [6]_.
+    Without these moves chains need thousands of sweeps to forget their initial number
+    of atoms.
 
     As x_1 depends on Q, step 4 of Algorithm 6 of [1]_ is not a draw from a Dirichlet
     distribution: that is the proposal of a Metropolis step, whose ratio is that of the

@@ -814,16 +814,23 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
     def _select_columns(self, X):
         """Keep the columns that functions of the first rows select for families."""
         vars(self).pop("_selected", None)
-        if isinstance(self.family, list):
-            selected = ProductFamily(self.family).selected(X)
-            if selected:
-                self._selected = selected
+        product = self._product()
+        selected = product.selected(X) if product else None
+        if selected:
+            self._selected = selected
+
+    def _product(self):
+        """Return the families of columns of several kinds, as given; else None."""
+        given = self.family
+        if isinstance(given, list):
+            given = ProductFamily(given)
+        return given if isinstance(given, ProductFamily) else None
 
     def _family(self):
         """Return the family before any rows."""
-        if not isinstance(self.family, list):
+        product = self._product()
+        if product is None:
             return family_named(self.family)
-        product = ProductFamily(self.family)
         if "n_features_in_" in vars(self):
             names = vars(self).get("feature_names_in_", ())
             selected = vars(self).get("_selected", {})

@@ -42,10 +42,12 @@ class ProductFamily(ExponentialFamily):
 
         The function is as in :class:`~sklearn.compose.ColumnTransformer`.
         """
+        found = {
+            name: columns(X) for name, _, columns in self.parts() if callable(columns)
+        }
         return {
-            name: np.atleast_1d(columns(X)).tolist()
-            for name, _, columns in self.parts()
-            if callable(columns)
+            name: columns if isinstance(columns, slice) else np.ravel(columns).tolist()
+            for name, columns in found.items()
         }
 
     def with_indices(self, names, n_features, selected):
@@ -65,8 +67,11 @@ class ProductFamily(ExponentialFamily):
             own = column_indices(chosen, names, n_features, asked)
             if not own:
                 raise ValueError(f"{asked} no column: name some, or leave it out.")
+            if len(set(own)) < len(own):  # it would count twice
+                raise ValueError(f"{asked} a column more than once: {chosen!r}.")
             families.append((name, family, own))
-        product = ProductFamily(families)
+        product = copy(self)
+        product.families = families
         product.slices = [as_slice(columns) for _, _, columns in families]
         return product
 

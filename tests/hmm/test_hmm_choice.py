@@ -71,15 +71,26 @@ def test_one_shape_for_all_states_is_not_contradicted_where_it_is_right():
 
 @pytest.mark.parametrize("emission", ["auto", "translated", "per_state"])
 def test_rows_without_states_are_reported(emission):
-    """One regime, in any units; "hardly" is said with 5 of the seeds 2 to 7."""
+    """One regime, in any units."""
     X = np.random.default_rng(0).normal(size=(300, 1))
     scale, shift = {"auto": (1, 0), "translated": (1e3, 0)}.get(emission, (1e-3, 1e4))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        markov(emission=emission, random_state=2).fit(shift + scale * X)
-    said = " ".join(str(w.message) for w in caught)
-    assert "The order of the rows gains" in said
-    assert emission != "auto" or "The rows hardly tell 2 states apart" in said
+        markov(emission=emission).fit(shift + scale * X)
+    assert any("The order of the rows gains" in str(w.message) for w in caught)
+
+
+@pytest.mark.filterwarnings("ignore:The order of the rows gains")
+def test_states_that_rows_do_not_tell_apart_are_reported():
+    """States must change often here, so that each row alone tells its state.
+
+    The separation of the states is at most 0.14 with 20 seeds of rows and chains; the
+    limit is 0.2.
+    """
+    X = np.random.default_rng(0).poisson(3, size=(300, 1))
+    model = markov(emission="poisson", min_transition=0.3, n_iter=200)
+    with pytest.warns(ConvergenceWarning, match="The rows hardly tell 2 states apart"):
+        model.fit(X)
 
 
 @pytest.mark.parametrize("emission", ["poisson", "categorical"])
@@ -276,9 +287,9 @@ def test_the_number_of_states(k):
 class Scored(Candidate):
     """A candidate of given scores, and the gain of its order in nats."""
 
-    def __init__(self, n_states, scores, gain):
+    def __init__(self, n_states, scores, gain, correction):
         self.model = Number(n_states)
-        self.scores, self.correction = scores, 0.1
+        self.scores, self.correction = scores, correction
         self.chain = SimpleNamespace(gains=lambda *_: (gain, 0.0))
 
 
@@ -290,6 +301,27 @@ class Number(NamedTuple):
     full: bool = False
 
 
+def chosen_by(errors, gain, correction=0.1):
+    """Return the number that is chosen, the best one of scores, and the warnings.
+
+    Two states have the best score; one is worse by so many standard errors.
+    """
+    gaps = np.tile([-1.0, 1.0], 200) + errors / np.sqrt(400)  # deviation 1, 400 rows
+    scores = np.zeros(400), gaps, gaps - 0.01, gaps - 0.02
+    tried = {
+        Number(n): Scored(n, own, gain, correction)
+        for n, own in enumerate(scores, start=1)
+    }
+    settings = SimpleNamespace(
+        n_states=None, largest=4, models=lambda n: [Number(n)], rivals=lambda _: []
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = choose_model(tried, settings, 0)
+    said = [str(warning.message) for warning in caught]
+    return found.model.n_states, 1 + found.scores.argmax(), said
+
+
 @pytest.mark.parametrize(
     ("errors", "gain", "chosen", "warns"),
     [(1.5, 90, 1, False), (2.5, 90, 1, True), (2.5, 4, 1, False), (3.5, 90, 2, False)],
@@ -298,16 +330,8 @@ def test_a_number_of_states_that_is_perhaps_better_is_named(
     errors, gain, chosen, warns
 ):
     """From two standard errors, where order matters; from three on it is chosen."""
-    gaps = np.tile([-1.0, 1.0], 200) + errors / np.sqrt(400)  # deviation 1, 400 rows
-    scores = np.zeros(400), gaps, gaps - 0.01, gaps - 0.02
-    tried = {Number(n): Scored(n, s, gain) for n, s in enumerate(scores, start=1)}
-    settings = SimpleNamespace(
-        n_states=None, largest=4, models=lambda n: [Number(n)], rivals=lambda _: []
-    )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        assert choose_model(tried, settings, 0).model == Number(chosen)
-    said = [str(warning.message) for warning in caught]
+    found, best, said = chosen_by(errors, gain)
+    assert (found, best) == (chosen, 2)
     assert len(said) == warns
     assert not warns or ("chose 1," in said[0] and "n_states=2." in said[0])
 
@@ -329,11 +353,9 @@ def test_a_number_of_states_chosen_by_unreliable_scores_is_doubted(n_atoms, reli
 
 def test_a_warning_names_the_number_that_was_chosen():
     """Scores prefer two states, and then the order of the rows leaves one."""
-    X = [[0.397], [2.816], [2.852]]
-    with pytest.warns(ConvergenceWarning, match="not reliable") as caught:
-        model = DirichletProcessHMM("auto", random_state=1).fit(X)
-    assert model.n_states_ == 1 < 1 + model.n_states_scores_.argmax()
-    assert "chose 1 " in str(caught[0].message)
+    chosen, best, said = chosen_by(3.5, gain=4, correction=9.0)
+    assert (chosen, best, len(said)) == (1, 2, 1)
+    assert "chose 1 by predictive scores that are not reliable" in said[0]
 
 
 def test_predictive_score():

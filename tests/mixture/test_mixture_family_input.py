@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from states import state_of
 
-from skpacbayes.mixture import Normal, Student, TemperedVBMixture
+from skpacbayes.mixture import Normal, ProductFamily, Student, TemperedVBMixture
 from skpacbayes.mixture._product import FAMILIES
 
 
@@ -249,6 +249,40 @@ def test_columns_of_a_frame_by_selector():
 
 def by_last_name(frame):
     return frame.columns[-1:]
+
+
+@pytest.mark.parametrize("wrap", [list, ProductFamily])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        lambda frame: slice(1, 3),
+        lambda frame: [False, True, True],
+        lambda frame: frame.columns != "size",
+        lambda frame: np.array(["number", "kind"]),
+        lambda frame: frame.columns[1:],
+        [-2, -1],
+        slice(1, None),
+    ],
+)
+def test_a_selector_may_return_what_columns_may_be(columns, wrap):
+    pd = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    frame = pd.DataFrame(X, columns=["size", "number", "kind"])
+    few = {"random_state": 0, "max_iter": 5, "tol": 1.0}
+    given, expected = (
+        TemperedVBMixture(wrap([("a", "normal", own)]), 2, **few).fit(frame).elbo_
+        for own in (columns, [1, 2])
+    )
+    assert given == expected
+
+
+@pytest.mark.parametrize("wrap", [list, ProductFamily])
+@pytest.mark.parametrize("columns", [[0, 0], [1, -1], lambda X: [1, 1]])
+def test_a_column_counts_once(columns, wrap):
+    """Twice, it would have twice its weight among the columns."""
+    mixture = TemperedVBMixture(wrap([("a", "normal", columns)]))
+    with pytest.raises(ValueError, match="'a' has a column more than once"):
+        mixture.fit(np.random.default_rng(0).normal(size=(20, 2)))
 
 
 def test_lognormal_is_normal_of_the_logarithms():
