@@ -31,7 +31,12 @@ def uniform(state):
 
 @kernel
 def gamma(shape, state):
-    """Draw a gamma variable by the method of Marsaglia and Tsang (2000)."""
+    """Draw a gamma variable by the method of Marsaglia and Tsang (2000).
+
+    A shape that is infinite or NaN is returned.
+    """
+    if not shape < math.inf:
+        return shape
     factor = 1.0
     if shape < 1.0:
         factor = (1.0 - uniform(state)) ** (1.0 / shape)

@@ -40,6 +40,8 @@ def test_gamma(kernel):
     state = state_of(7)
     for shape in (0.02, 0.5, 1.0, 7.5, 4e3):
         assert fits([kernel(shape, state) for _ in range(2000)], stats.gamma(shape))
+    assert kernel(np.inf, state) == np.inf
+    assert np.isnan(kernel(np.nan, state))  # it comes to an end
 
 
 @twin_of(random.draw_gammas)
