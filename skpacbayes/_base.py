@@ -386,11 +386,14 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def _plain(self, X):
         """Return the rows of X after at most one conversion, or None.
 
-        Lists and tuples of numbers, and arrays of integers or floats, are converted to
-        float64 as by `validate_data`, at a tenth of its cost. None means that X needs
-        `validate_data`, which converts other tables and raises the errors.
+        Lists and tuples of numbers, arrays of integers or floats, and pandas frames of
+        these without names, are converted to float64 as by `validate_data`, at a tenth
+        of its cost. None means that X needs `validate_data`, which converts other
+        tables and raises the errors.
         """
         if not self._recognises(X):
+            if type(getattr(X, "columns", None)).__name__ == "RangeIndex":
+                X = X.to_numpy()
             if type(X) in (list, tuple):
                 try:
                     X = np.array(X)

@@ -69,6 +69,29 @@ def test_a_frame_is_its_array_with_names(name, method, kind):
         np.testing.assert_array_equal(ours, expected)
 
 
+@pytest.mark.parametrize("name", ESTIMATORS.keys() - META.keys())
+def test_a_pandas_frame_without_names_is_its_array(name, monkeypatch):
+    """Also for a stream row by row, without the detour by `validate_data`."""
+    pandas = pytest.importorskip("pandas")
+    estimators = [fitted(name), fitted(name)]
+    checked = []
+    monkeypatch.setattr("skpacbayes._base.validate_data", checked.append)
+    for method in ("partial_fit", "predict", "transform", "score_samples"):
+        if not hasattr(estimators[0], method):
+            continue
+        for size in (1, 3):
+            found = [
+                learn(estimator, method, form(X[:size]), Y[:size])
+                if method == "partial_fit"
+                else getattr(estimator, method)(form(X[:size]))
+                for estimator, form in zip(
+                    estimators, (pandas.DataFrame, np.copy), strict=True
+                )
+            ]
+            assert not changes(*map(state_of, found)), (method, size)
+    assert checked == []
+
+
 @pytest.mark.parametrize("by", [None, "target", "feature"])
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_what_a_fit_asks_itself_needs_no_names(name, method, by):
