@@ -7,6 +7,7 @@ quoted is the median over the turns of a ratio taken within a turn.
 
 import argparse
 import datetime
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+
+import skpacbayes
 
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = [
@@ -117,6 +120,16 @@ def further_behind(losses):
     return gaps.mean(axis=1) > 2 * gaps.std(axis=1) / np.sqrt(gaps.shape[1])
 
 
+def code():
+    """A hash of the files of the library and of the benchmarks."""
+    digest = hashlib.sha256()
+    here = Path(__file__).parent
+    for folder in (here, Path(skpacbayes.__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 class Report:
     """Tables of one benchmark: printed as they come, then saved together as JSON.
 
@@ -135,18 +148,21 @@ class Report:
         self.tables = []
         self._start = time.process_time()
         self._limits = threadpool_limits(threads)
+        self._code = code()
         self._kept = RESULTS / f"{name}_stages{'_quick' * quick}.json"
         print(f"{name}{' (quick)' * quick}, {datetime.date.today()}, {machine()}")
 
     def stage(self, name, ask):
         """Return `ask()`, or what it gave in a run that was interrupted.
 
-        Results of stages are kept as JSON until the tables are saved.
+        Results of stages are kept as JSON until the tables are saved, or a file of the
+        library or of the benchmarks changes.
         """
         done = json.loads(self._kept.read_text()) if self._kept.exists() else {}
+        done = done.get(self._code, {})
         if name not in done:
             done[name] = ask()
-            self._kept.write_text(json.dumps(done))
+            self._kept.write_text(json.dumps({self._code: done}))
         return done[name]
 
     def table(self, title, columns, rows):
