@@ -121,7 +121,7 @@ def further_behind(losses):
 
 
 def code():
-    """A hash of the files of the library and of the benchmarks."""
+    """Return a hash of the files of the library and of the benchmarks."""
     digest = hashlib.sha256()
     here = Path(__file__).parent
     for folder in (here, Path(skpacbayes.__file__).parent):
