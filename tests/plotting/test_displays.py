@@ -445,7 +445,8 @@ def test_effects_of_categories_are_points_with_bars():
 
 def test_probabilities_of_categories_are_points_with_bars(ax):
     """A line would say something of values between two categories."""
-    rows = np.random.default_rng(0).integers(0, 4, size=(80, 1)) * 3
+    pairs = np.random.default_rng(0).integers(0, 2, size=(80, 1))
+    rows = 3 * (2 * (np.arange(80)[:, None] // 20 % 2) + pairs)
     model = DirichletProcessHMM(
         2, emission="categorical", n_iter=20, burn_in=10, random_state=0
     ).fit(rows)
