@@ -3,13 +3,18 @@ PYTHON ?= python3
 VENV = .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test bench doc lint format stubs clean
+.PHONY: demo test test-slow bench doc lint format stubs clean
 
 demo: $(VENV)/.demo  ## the main job on real data, in under three minutes
 	$(RUN) examples/demo.py
 
-test: $(VENV)/.test  ## everything that a change must pass; a process for each core
-	OMP_NUM_THREADS=1 $(RUN) -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+TEST = OMP_NUM_THREADS=1 $(RUN) -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+test: $(VENV)/.test  ## all tests but the slow ones; a process for each core
+	$(TEST) -m "not slow"
+
+test-slow: $(VENV)/.test  ## the others: long chains, many seeds, compilation
+	$(TEST) -m slow
 
 bench: $(VENV)/.bench  ## every benchmark, one after the other; QUICK=1 for a taste
 	for script in benchmarks/bench_*.py; do $(RUN) $$script $(if $(QUICK),--quick) || exit 1; done

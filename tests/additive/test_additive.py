@@ -497,6 +497,7 @@ def certified(n=2000, seed=0, **parameters):
     return model.fit(X, y)
 
 
+@pytest.mark.slow
 def test_certificate():
     """The bound is above the risk, .04 + .25 E(posterior error), and not vacuous."""
     model = certified()
@@ -565,6 +566,7 @@ def test_the_certificate_names_what_the_rows_contradict():
     assert far.certificate().assumptions[name] is False
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the chains
 @pytest.mark.parametrize("n_samples", [5, 20, 200])
 def test_a_posterior_at_the_edge_of_the_ball_has_a_certificate(n_samples):

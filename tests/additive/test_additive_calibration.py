@@ -72,10 +72,12 @@ pytestmark = [
 # A bin is 3 standard errors off with probability .003, one of five with .015.
 
 
+@pytest.mark.slow
 def test_probabilities_are_frequencies():
     assert abs(errors_apart(*claims_and_truths(200))).max() < 3
 
 
+@pytest.mark.slow
 def test_they_are_not_under_another_prior():
     """Half the noise: too many variables are claimed to be in."""
     assert errors_apart(*claims_and_truths(100, noise_variance=0.5)).min() < -3

@@ -67,6 +67,7 @@ def test_finds_the_variable_and_its_effect(kind):
     assert 0 < model.acceptance_rate_ < 1
 
 
+@pytest.mark.slow
 @BOTH
 def test_same_seed_same_answer_and_pickle(kind):
     X, y = rows()
@@ -151,6 +152,7 @@ def test_all_columns_constant(kind):
         assert model.score(X, y) == 0.5
 
 
+@pytest.mark.slow
 @BOTH
 def test_more_features_than_rows(kind):
     X, y = rows(n_samples=60, n_features=200, slope=12.0)
@@ -171,6 +173,7 @@ def test_separable_classes(kind):
     assert np.isfinite(model.coefficients_).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "unit"), [(0.0, 1.0), (1e4, 1e3)])
 def test_the_slab_is_wide_where_classes_are_separable(shift, unit):
     """Log loss of new rows: lower than with a scale of 1, which shrinks log odds."""
@@ -293,6 +296,7 @@ def test_probabilities_average_those_of_the_draws():
     assert_allclose(expit(model.decision_function(X)), expit(scores).mean(axis=0))
 
 
+@pytest.mark.slow
 @BOTH
 def test_rows_of_weight_zero_are_absent(kind):
     """Bit for bit; weights that are all 1 are none."""
@@ -334,6 +338,7 @@ def test_weights_of_rows():
     assert heavy.predict_proba(X)[:, 1].mean() > 0.6
 
 
+@pytest.mark.slow
 def test_inverse_temperatures():
     """At a small one the posterior is the prior; "likelihood" is that of n rows."""
     X, y = rows()
@@ -348,6 +353,7 @@ def test_inverse_temperatures():
     assert abs(prior.inclusion_probabilities_.mean() - 0.5) < 0.1
 
 
+@pytest.mark.slow
 def test_ranker_score_is_the_area_under_the_curve():
     X, y = rows()
     ranker = fitted(SparseAdditiveGibbsRanker)
@@ -359,6 +365,7 @@ def test_ranker_score_is_the_area_under_the_curve():
     assert search.best_score_ > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
 def test_ranker_takes_whole_weights_for_rows_repeated(loss):
     """The posterior is the same, its random numbers are not."""
@@ -387,6 +394,7 @@ def test_weights_whose_sum_counts_no_rows(kind, scale):
     assert_array_equal(model.decision_function(X), before)  # as it was
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
 def test_ranker_weighs_pairs(loss):
     """Half of the rows follow one variable, half another: the heavy ones are heard."""
@@ -413,6 +421,7 @@ def test_ranker_minds_the_order_alone():
     assert ranker.score(X, y) > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "slab_scale"),
     [
@@ -434,6 +443,7 @@ def test_functions_that_are_dependent(kind, slab_scale):
         assert model.score(X.round(), y) > 0.75
 
 
+@pytest.mark.slow
 def test_ranker_temperatures():
     """The loss weighs as much as rows; "pac" looks at no label but counts."""
     many = fitted(SparseAdditiveGibbsRanker).inverse_temperature_
@@ -447,6 +457,7 @@ def test_ranker_temperatures():
     assert ranker.inverse_temperature_ == 0.5 * min(5 * y.sum(), 200 - y.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["auc", "pairwise_logistic"])
 def test_ranker_gains_what_it_should_over_constant_scores(loss):
     """The definition of "auto", with the pilot's scores found again."""
@@ -461,6 +472,7 @@ def test_ranker_gains_what_it_should_over_constant_scores(loss):
     assert_array_equal(set_by_hand.fit(X, y).coefficients_, ranker.coefficients_)
 
 
+@pytest.mark.slow
 def test_certificates_exist_under_pac_alone():
     few = {"n_iter": 60, "burn_in": 20}
     X, y = rows(100, 3)

@@ -118,6 +118,7 @@ def mixed(found, part):
     return sum(s * v[part] for s, v in zip(shares, found.values(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exponent", "repeated", "with_rates"),
     [(1.0, False, True), (0.5, True, True), (2.0, False, True), (1.0, False, False)],
@@ -165,6 +166,7 @@ def test_logistic_chain_follows_the_posterior(exponent, repeated, with_rates):
         assert abs(z_score(np.array(probabilities)[:, row], expected[row])) < 5
 
 
+@pytest.mark.slow
 def test_draws_along_lines_follow_the_posterior_of_a_model():
     """No other moves: intercept and probabilities, given the model."""
     values, positive, weights, ranks = cells()
@@ -202,6 +204,7 @@ def test_the_order_of_an_effect_changes_where_classes_are_separable(seed):
     assert np.count_nonzero(np.diff(orders)) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.5, 8.0])
 def test_the_slab_of_two_classes_is_the_most_probable(factor, monkeypatch):
     """Few rows, or many with a clear effect: the maximum, on a grid of scales.
@@ -234,6 +237,7 @@ def scores_of(chain):
     return chain.draw.intercept + chain.effects
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_chosen", "with_rates"), [(3, True), (2, False)])
 def test_choosing_among_some_of_the_variables_leaves_the_posterior(
     n_chosen, with_rates
@@ -265,6 +269,7 @@ def test_choosing_among_some_of_the_variables_leaves_the_posterior(
             assert abs(z_score([model == orders for model in models], share)) < 5
 
 
+@pytest.mark.slow
 def test_geweke_joint_distribution(monkeypatch):
     """Labels drawn from the scores, scores from the labels: the prior must come out."""
     for module in (_logistic_chains, _rated_chain):
@@ -353,6 +358,7 @@ def risk_of(law, scores, weights=None):
 LOSSES = pytest.mark.parametrize("law", [Misranked, PairwiseLogistic])
 
 
+@pytest.mark.slow
 @LOSSES
 @pytest.mark.parametrize(
     ("share", "weighted", "n_blocks"),
@@ -387,6 +393,7 @@ def test_ranking_chain_follows_the_posterior(law, share, weighted, n_blocks):
     assert abs(z_score([draw.loss for draw in chain.kept], mixed(found, 1))) < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_usable", "most"), [(1, 1), (2, 2), (5, 4)])
 def test_no_block_is_without_variables(n_usable, most):
     """Variables that are constant are in none, however few proposals are accepted."""
@@ -506,6 +513,7 @@ def test_catoni_terms_lie_between_the_risk_and_hoeffding():
         assert np.isclose(terms["confidence"], math.log(10) / temperature)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .* disagree")  # they are short
 @pytest.mark.filterwarnings("ignore:Another seed may select")
 def test_the_certificate_holds_as_often_as_it_says():

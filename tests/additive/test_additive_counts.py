@@ -93,6 +93,7 @@ def exact_posterior(values, targets, exponents):
     return dict(zip(found, shares, strict=True)), shares @ np.array(means)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "exponent"), [(0.3, 1.0), (1.0, 0.6), (12.0, 1.0)])
 def test_the_chain_follows_the_posterior(level, exponent):
     """Models and means, of few and of many counts, of whole numbers and of others."""
@@ -128,6 +129,7 @@ def test_the_chain_follows_the_posterior(level, exponent):
     assert_allclose(chain.kept[-1].loss, (1 - deviance) * total / weights.sum())
 
 
+@pytest.mark.slow
 def test_where_the_chain_begins_does_not_matter():
     """Expanded about means that are wrong by factors of 3, it follows the same law."""
     values, targets, weights = cells(2.0)
@@ -170,6 +172,7 @@ def simulated(n=300, p=8, level=0.0, spread=0.0, seed=0):
     return X, rng.poisson(varying * means), means
 
 
+@pytest.mark.slow
 def test_effects_means_and_deviations():
     X, y, means = simulated(n=600)
     model = made(n_iter=150).fit(X, y)
@@ -209,6 +212,7 @@ def test_one_function(prediction):
     assert_allclose(model.predict(X), np.exp(scores))
 
 
+@pytest.mark.slow
 def test_exposure_is_a_weight():
     """Counts over exposures, weighed by these: its unit changes the unit of the mean.
 
@@ -281,6 +285,7 @@ def overdispersed(kind, means, rng):
 KINDS_OF_COUNTS = ["negative binomial", "zeros", "log-normal", "constant", "poisson"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
 def test_dispersion_that_grows_with_the_mean_is_told_from_constant(kind):
     """In 40 of 40 tables of 2,000 rows; the growth is right within a third."""
@@ -324,6 +329,7 @@ def test_rows_that_count_less_are_not_taken_for_unequal_weights():
     assert model.dispersion_growth_ > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
 def test_one_far_count_is_told_of(kind):
     """Without it there is no warning of 20 tables; warnings are errors."""
@@ -345,6 +351,7 @@ def test_one_far_count_is_told_of(kind):
         made().fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_COUNTS)
 def test_deviations_of_small_and_of_large_counts(kind):
     """Squared errors are the variances in both halves; noise selects no variable.
@@ -369,6 +376,7 @@ def test_deviations_of_small_and_of_large_counts(kind):
         assert_allclose(total, 1 / np.mean(1 / expected), rtol=0.1)
 
 
+@pytest.mark.slow
 def test_poisson_counts_are_not_taken_for_dispersed():
     for level in (-2.5, 4.0):
         X, y, _ = simulated(level=level)
@@ -394,6 +402,7 @@ def test_predictions_are_not_limited_by_the_largest_count(inverse_temperature):
     assert abs(math.exp(6) - mean) < 3 * std
 
 
+@pytest.mark.slow
 def test_counts_without_an_event_or_with_large_numbers():
     X, y, _ = simulated()
     with pytest.warns(UserWarning, match="All of the .* counts are zero"):

@@ -29,6 +29,7 @@ def quick(**parameters):
     return SparseAdditiveGibbsRegressor(**usual | parameters)
 
 
+@pytest.mark.slow
 def test_many_weak_effects_are_all_in():
     """Errors near those of ridge regression; with the deviation of y twice as large."""
     risks = []

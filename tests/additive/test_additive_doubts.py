@@ -82,6 +82,7 @@ def test_copies_of_a_variable_that_hide_it_are_told_of(kind, sign):
         assert str(told[0].message).startswith("features 0, 4, 5, 6 and 2 more are")
 
 
+@pytest.mark.slow
 @KINDS
 def test_weights_that_are_hardly_numbers_of_rows_are_told_of(kind):
     X, y = rows(kind)
@@ -213,6 +214,7 @@ TWO_KINDS = pytest.mark.parametrize(
 
 
 # Polynomials of degree 20 of normal variables fit badly at the ends of the range.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Residuals are larger in rows with")
 @TWO_KINDS
 def test_effects_that_are_rougher_than_the_functions_are_told_of(kind):
@@ -226,6 +228,7 @@ def test_effects_that_are_rougher_than_the_functions_are_told_of(kind):
     made(kind, max_order=1).fit(*wave(kind, 500))  # lines are what was asked for
 
 
+@pytest.mark.slow
 @TWO_KINDS
 def test_copies_of_rows_are_not_taken_for_rough_effects(kind):
     """A bootstrap sample, and rows that are there twice; rough effects are still seen.
@@ -247,6 +250,7 @@ def test_copies_of_rows_are_not_taken_for_rough_effects(kind):
     assert len(without_copies(numbers[:, None] % 2, numbers)) == 45
 
 
+@pytest.mark.slow
 @TWO_KINDS
 def test_effects_that_are_not_additive_are_told_of(kind):
     """A product without single effects, and one beside them; no sums, correlated."""
@@ -273,6 +277,7 @@ def test_effects_that_are_not_additive_are_told_of(kind):
     assert told == [["4 and 5"], ["2 and 5"], [], []]
 
 
+@pytest.mark.slow
 @KINDS
 def test_many_copies_of_rows_are_told_of(kind):
     """In any order and with NaN; neither a bootstrap sample nor rows of categories."""
@@ -316,6 +321,7 @@ def test_copies_of_few_rows_are_told_of(kind):
     assert told == [True, False, False]
 
 
+@pytest.mark.slow
 def test_small_tables_are_told_of_rough_effects_and_products():
     """Of 20 tables of 45 rows: mostly; of 40 with neither, of 20 to 40 rows: never."""
     told = {"rough": 0, "product": 0, "neither": 0}
@@ -364,6 +370,7 @@ def test_the_level_of_random_signs_is_that_of_all_signs(n_terms):
     assert sign_level(np.zeros(n_terms)) == 1
 
 
+@pytest.mark.slow
 def test_selections_that_fit_the_noise_are_told_of():
     """On 20 rows of 150 variables, of which none or one matters; in two units.
 
@@ -449,6 +456,7 @@ def test_the_score_of_similarity_is_standard_normal_without_any(noise):
         assert exceeded.mean() < level + 3 * error
 
 
+@pytest.mark.slow
 def test_weak_effects_that_may_be_many_are_told_of():
     """Of twenty variables, all of which matter a little, or two, or none."""
     kind, told = SparseAdditiveGibbsRegressor, {}

@@ -75,6 +75,7 @@ class PrintedRatio(CarlinChibChain):
         return weight - self._weight
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n_moves"), [(CarlinChibChain, 4_000), (PrintedRatio, 1_000)]
 )
@@ -87,6 +88,7 @@ def test_carlin_chib_needs_the_corrected_ratio(kind, n_moves):
     assert (distance < CARLIN_CHIB) == (kind is CarlinChibChain)
 
 
+@pytest.mark.slow
 def test_carlin_chib_draws_the_coefficients():
     """Their mean over the run is the exact posterior mean, within five errors."""
     problem = small_problem(n=20, p=2, max_order=1, noise=0.5)
@@ -123,6 +125,7 @@ def ball_weight(problem, model, beta, radius, rng, n_draws=4000):
     return log_prior + logsumexp(-0.5 * (rest**2).sum(axis=1)) - np.log(n_draws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("radius", "n_moves"), [(1.5, 60_000), (3.0, 30_000)])
 def test_the_ball_is_exact(radius, n_moves):
     """A ball that cuts off much of the normal law, and one that cuts off little.

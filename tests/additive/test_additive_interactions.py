@@ -235,6 +235,7 @@ def test_a_pair_is_drawn_as_a_map(friedman, found):
     assert one.axes_[0].get_ylabel() == "x1"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_draws_of_pairs_are_in_arviz(found):
     pytest.importorskip("arviz", reason="ArviZ is not installed")

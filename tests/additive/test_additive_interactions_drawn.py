@@ -87,6 +87,7 @@ def exact_posterior(likelihood, values, targets, weights, base):
     return shares, shares @ np.array(averages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "likelihood"), [(LogisticChain, logistic), (PoissonChain, poisson)]
 )

@@ -168,6 +168,7 @@ def test_fewest_rows(n):
 # Intervals where the variance of the noise is estimated.
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of few rows: not what is tested
 @pytest.mark.parametrize(("n_rows", "n_features"), [(5, 4), (15, 30)])
 def test_intervals_of_few_rows_allow_for_the_estimate_of_the_noise(n_rows, n_features):

@@ -55,6 +55,7 @@ def fitted(kind, table, seed):
     return model, [str(message) for message in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "table", "n_seeds"),
     [
@@ -83,6 +84,7 @@ def test_seeds_select_the_same_variables_or_warn(kind, table, n_seeds):
     assert np.sum(np.logical_and(others, silent)) <= n_seeds / 20
 
 
+@pytest.mark.slow
 def test_chains_agree_where_classes_are_nearly_separable():
     """Thirty near copies; with the length drawn given the rates R-hat was above 1.1."""
     X, y = load_breast_cancer(return_X_y=True)

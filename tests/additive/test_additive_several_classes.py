@@ -95,6 +95,7 @@ def evidences(place, codes, weights, exponent):
     return models, log_weights, probabilities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exponent", "repeated"), [(1.0, True), (2.0, False)])
 def test_the_chain_follows_the_posterior(exponent, repeated):
     """Models, and probabilities of the classes; rows one by one, or weighted."""
@@ -133,6 +134,7 @@ def test_the_chain_follows_the_posterior(exponent, repeated):
     assert_allclose(intercepts.sum(axis=0), 0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_drawn_slab_follows_the_posterior(monkeypatch):
     """One scale of all classes: models and the scale, by Gauss-Legendre in its inverse.
 
@@ -190,6 +192,7 @@ def wine():
     return train_test_split(X, y, random_state=1, stratify=y)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_probabilities_are_those_of_the_classes(wine):
     X, X_test, y, y_test = wine
@@ -209,6 +212,7 @@ def test_probabilities_are_those_of_the_classes(wine):
     assert_array_equal(again.predict_proba(X_test), probabilities)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_shapes_of_what_is_fitted():
     X, y = load_iris(return_X_y=True)
@@ -264,6 +268,7 @@ def test_one_function_of_all_classes_in_one_draw(prediction):
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_order_of_the_labels_does_not_matter():
     """But for the random numbers: probabilities agree within the chains' error."""
@@ -282,6 +287,7 @@ def test_what_is_for_two_classes_is_refused():
         made().fit(X, np.zeros(len(X), dtype=int))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_rows_of_weight_zero_and_weights_of_classes():
     X, y = load_iris(return_X_y=True)
@@ -295,6 +301,7 @@ def test_rows_of_weight_zero_and_weights_of_classes():
     assert heavy.predict_proba(X)[:, 2].sum() > plain.predict_proba(X)[:, 2].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("seed", [2, 3])
 def test_effects_change_to_the_class_that_has_them(seed):
@@ -311,6 +318,7 @@ def test_effects_change_to_the_class_that_has_them(seed):
     assert np.diag(model.class_inclusion_probabilities_).min() > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_scale_of_the_slab_follows_the_classes(wine):
     """Separable classes have a wide slab; labels without effects select nothing."""
@@ -324,6 +332,7 @@ def test_the_scale_of_the_slab_follows_the_classes(wine):
     assert made(max_order=2).fit(X, shuffled > 0).slab_scale_ == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_class_of_its_own_effect_is_drawn():
     rng = np.random.default_rng(0)
@@ -341,6 +350,7 @@ def test_a_class_of_its_own_effect_is_drawn():
         PartialEffectsDisplay.from_estimator(model, features=[0])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_threads_processes_and_float_errors_change_nothing():
     X, y = load_iris(return_X_y=True)

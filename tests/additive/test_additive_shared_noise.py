@@ -116,6 +116,7 @@ def unequal(seed):
     return X, mean, mean + np.exp(X[:, 0]) * rng.normal(size=1200)
 
 
+@pytest.mark.slow
 def test_effects_that_follow_noise_are_told_of():
     """A wrong answer without a warning is worst: an error far above LassoCV's."""
     n_told = 0

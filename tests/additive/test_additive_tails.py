@@ -42,6 +42,7 @@ def t2(rng, n):
     return rng.standard_t(2, size=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "share"), [(wild, 0.6), (t2, 0.9)])
 def test_far_rows_hide_no_effects(noise, share):
     """Errors against LassoCV's, and against those under normal noise."""

@@ -159,6 +159,7 @@ def test_columns_of_transform_follow_the_stream():
     assert model.transform(np.zeros((1, 2))).shape == (1, 4)
 
 
+@pytest.mark.slow
 def test_a_cluster_keeps_its_label_while_it_lives():
     """After each row: clusters that share most rows share labels; new ones, the lowest.
 

@@ -19,6 +19,7 @@ def fitted(X):
         return PACOClusterer(n_iter=50, random_state=0).fit(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", SHEARS)
 def test_overlapping_groups_are_found_in_other_units(change):
     """Model 2 with 300 rows, whose number is right in its own units in 11 of 12 draws.
@@ -30,6 +31,7 @@ def test_overlapping_groups_are_found_in_other_units(change):
     assert found.count(4) >= 3
 
 
+@pytest.mark.slow
 def test_scales_that_are_learnt_cost_few_of_the_overlapping_groups():
     """Model 2 with 400 rows, rotated, in columns of other units.
 

@@ -97,6 +97,7 @@ def test_tails_of_clusters_are_no_background(noise, most, stream):
         assert false < most * rate
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("n_rows", "share"), [(30, 0.043), (100, 0.015)])
 def test_few_rows_give_more_false_alarms_at_new_rows(n_rows, share):

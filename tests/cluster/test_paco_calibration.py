@@ -54,6 +54,7 @@ def test_groups_of_unequal_sizes_and_spreads_are_found(loss, sizes, spreads):
     assert stream.partial_fit(X).n_clusters_ == len(sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_small_groups_beside_large_ones_are_found_beyond_doubt(seed):
     """Five groups of 15 wide rows each, beside three of 300, at 9 of their spreads.
@@ -72,6 +73,7 @@ def test_small_groups_beside_large_ones_are_found_beyond_doubt(seed):
         assert list(model.n_clusters_candidates_) == [8]
 
 
+@pytest.mark.slow
 def test_small_clusters_are_not_made_of_tails(monkeypatch):
     """One centre, a tenth of the rows four times as wide, in 16 draws.
 

@@ -57,6 +57,7 @@ def each_candidate(problem):
 # The corollaries
 
 
+@pytest.mark.slow
 def test_never_above_corollary_1_and_equal_to_it_for_one_center(problems):
     for problem in problems:
         d, T, R = (
@@ -204,6 +205,7 @@ def test_first_temperature_of_corollary_3_must_be_the_second():
         assert (first + later) / 2 <= (d + 2) / (2 * radius**2) * math.sqrt(T)
 
 
+@pytest.mark.slow
 def test_lemma_2_in_one_dimension():
     """Its A_1 and A_3 (in their corrected form), and the two constants named c_d."""
     rng = np.random.default_rng(8)

@@ -101,6 +101,7 @@ def radii(rng):
     return np.array([[0, 0], [16, 0], [0, 16], [-16, 0]])[y] + noise, y
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:n_clusters_=")
 @pytest.mark.parametrize(("make", "seed"), [(radii, 2), (lognormal, 0), (lognormal, 3)])
 def test_a_column_of_sums_hides_no_group(make, seed):
@@ -127,6 +128,7 @@ def test_overlapping_normal_groups_are_not_fewer_clusters_of_another_shape(
         assert adjusted_rand_score(y, estimator.labels_) > 0.65
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [1000, 3000])
 def test_groups_that_are_not_normal_are_no_overlapping_groups(n_rows):
     """More normal clusters describe the density of uniform rectangles better."""

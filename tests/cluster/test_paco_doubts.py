@@ -75,6 +75,7 @@ def bent(rng, corners, n_rows):
     return corners[first] + along + 0.3 * rng.normal(size=(n_rows, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "corners",
     [[[0, 10], [0, 0], [10, 0]], [[0, 10], [0, 0], [10, 0], [10, 10]]],
@@ -103,6 +104,7 @@ def test_halves_of_normal_groups_are_not_spread_evenly(even, n_groups):
     assert n_groups_with_gaps(X, np.ones(4000), labels, centers, even) == n_groups
 
 
+@pytest.mark.slow
 def test_pieces_of_handwritten_digits_are_warned_of():
     X = PCA(5, random_state=0).fit_transform(load_digits().data)
     model, messages = messages_of(X, shape="round")

@@ -46,6 +46,7 @@ def messages_of(X, **parameters):
     return [str(each.message) for each in caught if "move along" in str(each.message)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "unit"), [(ring, 1e-150), (walk, 1.0)])
 def test_clusters_that_move_are_named(make, unit):
     assert messages_of(unit * make(320, 0))
@@ -60,6 +61,7 @@ def test_a_longer_stream_than_the_summary_holds():
     assert messages_of(ring(320, 1), summary_size=50)
 
 
+@pytest.mark.slow
 def test_clusters_that_appear_later_do_not_move():
     for seed in range(3):
         assert not messages_of(arriving(320, seed))

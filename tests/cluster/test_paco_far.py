@@ -73,6 +73,7 @@ def test_rows_of_clusters_are_not_far(n_features):
     assert messages == ""
 
 
+@pytest.mark.slow
 def test_a_cluster_may_lose_its_rows_among_all_rows():
     """Clusters of single rows, of those searched: they cannot be fitted to all rows."""
     rng = np.random.default_rng([11, 2, 4000, 120, 30])

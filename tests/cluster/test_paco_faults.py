@@ -135,6 +135,7 @@ def test_an_outlier_does_not_hide_the_groups():
     assert adjusted_rand_score(groups, model.labels_[:-1]) > 0.9
 
 
+@pytest.mark.slow
 def test_an_outlier_as_the_first_row_of_a_stream_does_not_hide_the_groups():
     rows, _ = make_paco_model(3, 200, random_state=0)
     rows = np.vstack([np.full(rows.shape[1], 1e6), rows])
@@ -215,6 +216,7 @@ def test_two_points_summarise_two_groups():
 # Kinds of input.
 
 
+@pytest.mark.slow
 def test_kinds_of_arrays_are_the_same_rows():
     rows = np.round(64 * X) / 64
     expected = paco().fit(rows)

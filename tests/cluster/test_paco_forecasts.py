@@ -56,6 +56,7 @@ def test_each_row_costs_its_loss_at_the_forecast_that_it_meets(setting, loss):
     assert total > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", ["uniform", "student"])
 def test_first_forecast_is_a_draw_from_the_prior(prior):
     """400 draws; each test fails a correct sampler with probability 1e-5."""
@@ -330,6 +331,7 @@ def test_a_new_group_is_found_at_the_end_of_a_stream(setting, unit):
         assert np.array_equal(getattr(model, name), getattr(whole, name))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:n_clusters_=")
 def test_a_share_of_rows_that_no_cluster_explains_is_no_new_group(monkeypatch):
     """Of 10 chains to come, none runs before its turn."""

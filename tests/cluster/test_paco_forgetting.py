@@ -55,6 +55,7 @@ def test_what_was_merged_is_forgotten_too():
     assert np.trace(held.scatter) == pytest.approx(inside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forgetting", [0.05, "auto"])
 def test_a_cluster_without_rows_dies_and_gives_its_label_back(forgetting):
     model = paco(forgetting=forgetting, refresh=10).partial_fit(rows(250))
@@ -148,6 +149,7 @@ def test_without_forgetting_groups_at_other_places_are_more_groups():
     assert model.n_clusters_ == 7
 
 
+@pytest.mark.slow
 def test_groups_that_move_are_followed():
     """A walk of one spread each 100 rows smears the groups unless it is forgotten."""
     steps = [rows(100, seed, shift=(seed, 0.5 * seed)) for seed in range(12)]
@@ -168,6 +170,7 @@ def test_groups_that_move_are_followed():
     assert gap(model) < 0.6 * gap(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_stream_that_does_not_change_is_not_forgotten(seed):
     model = paco(forgetting="auto", refresh=50).partial_fit(rows(1000, seed))

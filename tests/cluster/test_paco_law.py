@@ -209,6 +209,7 @@ def test_judge_is_the_sum_over_all_tuples_of_the_grid(prior, loss):
         assert ours[k - 1] == pytest.approx(plain, abs=tolerance)
 
 
+@pytest.mark.slow
 def test_judges_agree_on_a_line():
     """Draws from the prior and quadrature, within the draws' own error."""
     rng = np.random.default_rng(0)
@@ -313,6 +314,7 @@ def test_law_of_algorithm_3_as_printed(prior, loss, variance_term):
     assert_same_law(number_indicators(chain, 3), cluster_number_law(x, **setting))
 
 
+@pytest.mark.slow
 @compiled
 @pytest.mark.parametrize("loss", ["squared_euclidean", "manhattan"])
 @pytest.mark.parametrize("prior", ["uniform", "student"])
@@ -339,6 +341,7 @@ def test_law_of_the_centers(prior, loss):
     assert abs(batches.mean() - mean_loss(GROUPS, **setting)) <= Z * error
 
 
+@pytest.mark.slow
 @compiled
 @pytest.mark.parametrize(
     ("n_features", "loss", "prior", "ordered"),

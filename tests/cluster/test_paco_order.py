@@ -20,6 +20,7 @@ def streamed(X):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_last_of_many_new_groups_is_found_in_its_first_rows(seed):
     """Groups that were new before do not make rows far from all clusters expected.
@@ -34,6 +35,7 @@ def test_the_last_of_many_new_groups_is_found_in_its_first_rows(seed):
     assert (model.predict(X[-12:]) == model.predict(X[-1:])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_spreads_of_first_groups_are_not_taken_for_those_of_later_ones(seed):
     """Groups five times as wide, while the stream grows by half."""
@@ -45,6 +47,7 @@ def test_the_spreads_of_first_groups_are_not_taken_for_those_of_later_ones(seed)
     assert model.n_clusters_ == 5
 
 
+@pytest.mark.slow
 def test_a_stream_of_few_rows_in_many_columns_keeps_its_groups():
     """Their Student likelihood has no bound; it must not grow from search to search.
 

@@ -57,6 +57,7 @@ def test_they_are_found_along_a_stream():
     assert fitted(X, stream=True)[0].n_clusters_ == 4
 
 
+@pytest.mark.slow
 def test_overlapping_groups_are_found_or_warned_of():
     """Of 600 rows of four groups, the modes are not always certain."""
     sure = 0
@@ -89,6 +90,7 @@ LOG_CONCAVE = {
 }
 
 
+@pytest.mark.slow
 def test_p_values_of_log_concave_groups_are_valid():
     """Cut in normal pieces, small p-values are as rare as they should be."""
     p_values = []

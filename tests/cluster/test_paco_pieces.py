@@ -100,6 +100,7 @@ def pairs(n_rows, apart, seed):
     return centers + rng.normal(size=(n_rows, 2)), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_rows", "apart", "stream"),
     [(400, 5.0, False), (700, 4.5, False), (1000, 4.0, True)],

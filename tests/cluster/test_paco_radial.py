@@ -39,6 +39,7 @@ def n_clusters_of(X):
         return PACOClusterer(random_state=0).fit(X).n_clusters_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "d", "form"),
     every_two(
@@ -58,6 +59,7 @@ def test_cores_and_halos_are_one_cluster(noise, d, form):
     assert n_clusters_of(X) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 3))
 @pytest.mark.parametrize("noise", [two_variances, hub])
 def test_rows_of_no_cluster_beside_cores_and_halos_are_no_cluster(noise, seed):

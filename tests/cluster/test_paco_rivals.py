@@ -105,6 +105,7 @@ def test_clusters_with_covariances_of_their_own_are_not_one_heavy_tail(seed):
     assert adjusted_rand_score(y, model.labels_) > 0.65
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("standardised", [False, True])
 def test_breast_cancer_has_two_clusters(standardised):
     X, y = load_breast_cancer(return_X_y=True)
@@ -127,6 +128,7 @@ def test_the_user_decides():
     assert model.n_clusters_candidates_.max() <= 3
 
 
+@pytest.mark.slow
 def test_streams_have_candidates_too():
     X = np.random.default_rng(0).permutation(TABLES["iris, standardised"])
     model = PACOClusterer(random_state=0, n_iter=20, refresh=25).partial_fit(X[:1])
@@ -152,6 +154,7 @@ def test_the_standard_error_is_that_of_resampled_rows():
     assert abs(1 / behind / sums.std() - 1) < 0.1
 
 
+@pytest.mark.slow
 def test_evidence_of_a_covariance_is_the_mean_over_its_prior():
     """Against draws from the inverse Wishart prior; error counted from the draws."""
     rng = np.random.default_rng(0)
@@ -168,6 +171,7 @@ def test_evidence_of_a_covariance_is_the_mean_over_its_prior():
     assert abs(np.exp(exact - mean) - 1) < 5 * error
 
 
+@pytest.mark.slow
 def test_groups_that_overlap_are_not_one_cluster_in_silence():
     """Two of four normal groups are 2.2 spreads apart: the density tells the number.
 

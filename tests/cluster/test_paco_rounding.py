@@ -142,6 +142,7 @@ def groups_and_categories(n, seed):
     return np.column_stack([X, rng.integers(2, size=n), codes]), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learn", "columns"),
     [
@@ -318,6 +319,7 @@ def test_copies_of_rows_and_unequal_weights_are_no_clusters(seed, unit):
     assert_allclose(3 * thrice.inverse_temperature_, alone.inverse_temperature_)
 
 
+@pytest.mark.slow
 def test_a_stream_of_copies_has_the_clusters_of_the_rows():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=120)

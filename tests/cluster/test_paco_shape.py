@@ -99,6 +99,7 @@ ANY_UNITS = {
 ANY_UNITS |= {"iris": lambda: load_iris().data, "wine": lambda: load_wine().data}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ANY_UNITS)
 def test_the_units_of_the_columns_decide_nothing_but_whether_clusters_are_round(table):
     """With "auto": which shape, how many clusters, which rows; also of real tables."""
@@ -208,6 +209,7 @@ def sheared_groups():
     return X @ np.array([[3, 2, 0], [0, 0.7, 1], [0, 0, 1.0]]), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "ordered"),
     [(flowers, "by label"), (wines, "by chance"), (sheared_groups, "by label")],
@@ -260,6 +262,7 @@ def test_columns_that_follow_from_others_change_nothing(kind, seed, method):
     assert adjusted_rand_score(model.predict(X), wider.predict(Z)) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n_rows"), [(0, 30), (1, 60), (0, 120)])
 def test_a_short_stream_sees_what_a_table_sees_in_any_units(seed, n_rows):
     rng = np.random.default_rng(seed)
@@ -282,6 +285,7 @@ def few_columns_tell(seed, n_features=30, n_groups=3):
     return (X - X.mean(axis=0)) / X.std(axis=0), labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [3, 4])
 @pytest.mark.parametrize("n_features", [15, 30])
 def test_few_columns_of_many_tell_the_groups(n_features, n_groups):

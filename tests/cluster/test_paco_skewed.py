@@ -54,6 +54,7 @@ def test_skewed_clusters_are_not_cut(kind, n_clusters, n_features, n_rows):
     assert adjusted_rand_score(y, model.labels_) > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_skewed_clusters_are_not_cut_in_other_coordinates(seed):
     """A linear map of all columns: the axes are directions, not features."""
@@ -79,6 +80,7 @@ def gains(x, weights=None, widths=None):
     return weights @ log_ratios_along(x - mean, widths, weights)
 
 
+@pytest.mark.slow
 def test_the_gain_is_that_of_the_likeliest_parameters():
     """Against a general optimiser over modes, widths and exponents, to 0.02 a row.
 

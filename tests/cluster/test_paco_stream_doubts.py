@@ -36,6 +36,7 @@ def warned_at(X, n_at_once):
     return found, model
 
 
+@pytest.mark.slow
 def test_a_group_that_is_cut_is_named_whenever_the_rows_double():
     X = banana(450)
     found, model = warned_at(X, 50)
@@ -47,6 +48,7 @@ def test_a_group_that_is_cut_is_named_whenever_the_rows_double():
     assert len(warned_at(X, 225)[0]) == 2
 
 
+@pytest.mark.slow
 def test_another_number_than_the_one_checked_is_checked():
     """A group that comes after the check at 200 rows, and is cut into pieces."""
     rng, unit, origin = np.random.default_rng(3), 1e3, 1e4
@@ -61,6 +63,7 @@ def test_another_number_than_the_one_checked_is_checked():
     assert any(f"n_clusters_={k}" in numbers for k in range(3, 20))
 
 
+@pytest.mark.slow
 def test_groups_that_are_right_are_not_named():
     for seed in range(2):
         X, _ = make_blobs(450, 3, centers=4, cluster_std=0.6, random_state=seed)
@@ -73,6 +76,7 @@ def test_groups_that_are_right_are_not_named():
         assert warned_at(X, 450)[0] == []
 
 
+@pytest.mark.slow
 def test_of_several_chains_in_a_call_the_last_one_warns():
     """A group of which a chain in between saw a single row is no doubt at the end."""
     rng = np.random.default_rng(0)
@@ -120,6 +124,7 @@ def test_a_stream_of_groups_of_few_rows_is_right_or_warns(n_groups, n_rows):
     assert warned or model.n_clusters_ >= n_groups - 1  # the chain ran a row earlier
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_wide_groups_are_no_groups_of_few_rows(seed):
     """Of groups whose spreads differ tenfold, a common one makes rows of wide ones."""
@@ -144,6 +149,7 @@ def test_a_mixture_that_merges_a_new_group_is_no_doubt():
     assert model.n_clusters_ == 3
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_stream_warns_where_the_stream_does():
     X = banana(250, seed=1)
     model = PACOClusterer(n_iter=50, refresh=50, random_state=0)
@@ -157,6 +163,7 @@ def test_a_copy_of_a_stream_warns_where_the_stream_does():
     assert model.n_clusters_ == other.n_clusters_
 
 
+@pytest.mark.slow
 def test_a_warning_that_is_an_error_leaves_the_stream_as_it_was():
     X = banana(250, seed=2)
     model = PACOClusterer(n_iter=50, refresh=50, random_state=0)

@@ -17,6 +17,7 @@ def thin_groups(n, n_groups, length):
     return round_ * [1.0, length] @ TURN, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_groups", "length", "way"),
     [(2, 300.0, "stream after fit"), (3, 1000.0, "stream")],
@@ -35,6 +36,7 @@ def test_thin_clusters_are_not_merged_across_their_short_axis(n_groups, length, 
     assert adjusted_rand_score(y, model.predict(X)) > 0.99
 
 
+@pytest.mark.slow
 def test_the_covariance_of_merged_rows_is_not_taken_for_round():
     """It is that of the rows about their centres, in 20 points, up to a twentieth."""
     X, y = thin_groups(1500, 3, 5.0)

@@ -50,6 +50,7 @@ def test_narrow_groups_are_separated_among_single_rows(n_features, ratio):
     assert adjusted_rand_score(y, model.labels_[: len(y)]) > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [2, 4])
 def test_a_stream_finds_later_groups_that_are_much_wider(n_features):
     """Their first rows are few and scattered; they do not stay in the background."""

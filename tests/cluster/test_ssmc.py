@@ -266,6 +266,7 @@ def test_a_stream_follows_rows_that_come_late():
     assert len(np.unique(stream.predict(means))) == 8
 
 
+@pytest.mark.slow
 def test_the_sample_of_a_stream_is_uniform():
     """Frequencies, over 1,000 streams, of the 40 rows in samples of 5."""
     rows = np.arange(40.0)[:, None]

@@ -103,6 +103,7 @@ def enumerate_posterior(shared, rows, concentration):
     return np.append(p @ np.array(together), p @ np.array(n_relevant))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 def test_chain_against_enumeration(shared):
     """20 chains; a mean is off by 7 standard errors once in a million times."""
@@ -151,6 +152,7 @@ def shifted(n_features=6, seed=0):
     return rows, groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_clusters", "seed"), [(3, 0), ("auto", 3)])
 def test_groups_in_few_of_many_features(n_clusters, seed):
     """Three groups that five features of 200 show; more features than rows.
@@ -180,6 +182,7 @@ def warnings_of(rows, **parameters):
     return [str(warning.message) for warning in caught]
 
 
+@pytest.mark.slow
 def test_chains_that_disagree_are_named():
     """In rows without groups, chains find three clusters each, but not the same."""
     noise = np.random.default_rng(4).normal(size=(150, 8))
@@ -291,6 +294,7 @@ def test_many_clusters_of_few_rows_are_in_doubt():
         SubspaceMixture("auto", n_init=2, random_state=0).fit(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "error"), [(1e4, 0.0), (1.0, 0.3)])
 def test_auto_warns_of_features_that_nearly_repeat_each_other(unit, error):
     """One normal column, thirty times, is cut into slices."""
@@ -330,6 +334,7 @@ SKEWED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n_groups"),
     [("exponential", 1), ("mirrored", 2), ("lognormal", 1), ("squares", 2)],
@@ -361,6 +366,7 @@ def test_clusters_set_apart_by_a_value_are_in_doubt():
     assert mixture.fit(rows[:, 2:]).n_clusters_ == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:columns .* have correlation")
 @pytest.mark.parametrize(("spread", "first"), [(6.0, 0), (2.2, 1), (1.5, 0)])
 def test_normal_groups_are_no_pieces(spread, first):

@@ -113,12 +113,14 @@ def largest_deviation(shared):
     return np.max(np.abs(difference) / np.sqrt(np.maximum(variance, 1e-12)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 def test_rows_and_parameters_have_the_joint_law(shared):
     """Student's law with 15 degrees of freedom, 12 times, beyond 7: 5e-5."""
     assert largest_deviation(shared) < 7
 
 
+@pytest.mark.slow
 def test_an_error_in_the_sweep_would_show(monkeypatch):
     """A prior scale of the background that is off by a fifth."""
     scale = 1.2 * BACKGROUND_SCALE

@@ -120,6 +120,7 @@ COUNTS = {"h": 100, "horizon": 3, "n_neighbors": 20, "n_samples": 100}
 COUNTS |= {"n_steps": 100, "n_tokens": 100, "n_trajectories": 100}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X begins with the first rows that were learnt")
 @pytest.mark.parametrize(
     "name", [n for n in ESTIMATORS if ARGUMENTS[n] & COUNTS.keys()]
@@ -173,6 +174,7 @@ def test_an_answer_larger_than_the_memory_is_refused_before_it_is_computed(name)
                 assert not changes(before, state_of(model))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_wrong_argument_is_refused_by_its_name(name):
@@ -202,6 +204,7 @@ def test_a_wrong_argument_is_refused_by_its_name(name):
     assert answered == []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", OF_NUMBERS)
 def test_targets_that_are_no_numbers_are_refused_in_every_call(name):
@@ -303,6 +306,7 @@ def calls_with_arrays(name):
                     yield estimator, method, given, array, own[array]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_what_is_no_number_is_not_read_as_one(name):

@@ -40,6 +40,7 @@ def test_every_estimator_with_chains_is_a_sampler():
     assert set(CHAINS) == chains
 
 
+@pytest.mark.slow
 def test_axes_summary_and_traces(fitted, az):
     data = fitted.to_arviz()
     for name, values in data.posterior.data_vars.items():
@@ -92,6 +93,7 @@ def test_r_hat_of_hmm(az):
     assert data.posterior["transmat"].dims[2:] == ("state", "next_state")
 
 
+@pytest.mark.slow
 def test_r_hat_of_metropolis(az):
     sampler = cheap("ParticleMarginalMetropolis", n_iter=30, n_chains=3).fit(X)
     draws = sampler.to_arviz().posterior["model__transition_variance"]
@@ -121,6 +123,7 @@ def test_features_have_their_names(az):
     assert list(labels) == ["dose", "age"]
 
 
+@pytest.mark.slow
 def test_numbers_of_clusters(az):
     model = cheap("PACOClusterer", n_iter=400, n_chains=2).fit(X)
     counts = model.to_arviz().posterior["n_centers"].to_numpy()

@@ -40,6 +40,7 @@ def test_the_command_fills_the_cache(tmp_path):
     assert list(tmp_path.rglob("*.nbc"))
 
 
+@pytest.mark.slow
 @compiling
 @pytest.mark.filterwarnings("ignore")  # of few iterations
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -69,6 +70,7 @@ def test_first_fits_compile_few_functions(name):
     assert 0 < compiled <= MOST_COMPILED[f"{name}.{method}"]
 
 
+@pytest.mark.slow
 @compiling
 @pytest.mark.filterwarnings("ignore")
 def test_a_kernel_is_compiled_for_two_kinds_of_rows_at_most():
@@ -100,6 +102,7 @@ def test_the_command_knows_every_estimator():
     assert estimators() == ESTIMATORS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_options_that_exclude_each_other_end_no_compilation(monkeypatch, name):
     monkeypatch.setattr("skpacbayes.compile._ask", lambda model, X: None)

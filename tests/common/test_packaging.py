@@ -29,6 +29,7 @@ def tracked():
     return {name for name in files if (ROOT / name).exists()}
 
 
+@pytest.mark.slow
 def test_the_source_distribution_has_every_file(tracked, tmp_path):
     pytest.importorskip("setuptools", "77", reason="it builds the package")
     copy, out = tmp_path / "copy", tmp_path / "out"

@@ -90,6 +90,7 @@ def test_what_the_questions_name_is_there():
                 assert name in attributes or hasattr(classes[path], name), (path, name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("callbacks")
 def test_the_table_of_steps_has_the_estimators_that_have_steps():
@@ -221,6 +222,7 @@ def messages_of(node):
     ]
 
 
+@pytest.mark.slow
 def test_every_warning_is_explained():
     # Found by words of the message, as a user finds it who searches the page.
     page = (ROOT / "doc/user_guide/warnings.rst").read_text("utf-8")

@@ -125,6 +125,7 @@ def test_a_number_for_missing_values_is_named(model):
         assert not said(model, "fit", X, y, sample_weight=known.astype(float))
 
 
+@pytest.mark.slow
 def test_a_stream_of_clusters_is_looked_at_row_by_row():
     """Whatever rows have been merged into points."""
     X, _ = rows_for(CLUSTERS, 1100)
@@ -225,6 +226,7 @@ def test_rows_whose_warning_is_an_error_are_not_learnt(model):
         assert changes(before, state_of(stream.partial_fit(*rest)))
 
 
+@pytest.mark.slow
 def test_the_ends_of_a_stream_are_those_of_its_table():
     """What is noted row by row gives the same warnings as all rows at once."""
     n_told = 0

@@ -69,6 +69,7 @@ def test_mistakes_are_found(tmp_path, cache):
     assert 'wrong.py:4: error: "tuple' in said
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of its short chains
 def test_the_users_program_runs(capsys):
     program = ROOT / "examples" / "typed_user.py"

@@ -59,6 +59,7 @@ def test_the_chain_moves_by_its_matrix():
     assert np.abs(z_of_transitions(y, default)).max() < Z_FALSE
 
 
+@pytest.mark.slow
 def test_the_first_state_is_drawn_from_the_invariant_law():
     n_draws = 1500
     first = [

@@ -162,6 +162,7 @@ def test_conservation_keeps_every_mode():
 
 
 # The wrong values may explain a row by one particle.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:One or a few of 256 particles")
 def test_grid_search_finds_the_persistence():
     search = GridSearchCV(
@@ -580,6 +581,7 @@ def test_the_default_model_knows_no_units(scale):
     assert np.all(np.abs(means[1] / scale - means[0]) < 1.0)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow():
     rng = np.random.default_rng(0)
     streamed = tracker(n_particles=8, n_clusters=None)

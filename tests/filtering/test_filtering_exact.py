@@ -37,6 +37,7 @@ def within_four_errors(samples, expected):
     assert np.all(gap <= 4 * error + 1e-12), (gap / error).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILTERS)
 def test_the_likelihood_is_unbiased(name):
     model = plane()

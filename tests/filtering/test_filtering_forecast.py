@@ -346,6 +346,7 @@ class Turning(BaseEstimator):
         return norm.logpdf(y, seen, 0.5).sum(axis=1)
 
 
+@pytest.mark.slow
 def test_smoothing_where_an_angle_begins_anew():
     """As without a jump: the noise is added at the first row, not at all of them."""
     rng = np.random.default_rng(1)

@@ -34,6 +34,7 @@ def exact_log_likelihood(X, variance, noise=0.5):
     return multivariate_normal(np.zeros(len(X)), covariance).logpdf(X[:, 0])
 
 
+@pytest.mark.slow
 def test_the_maximum_is_the_exact_one():
     """Four Monte Carlo errors, and a tenth of a standard error for third derivatives.
 
@@ -56,6 +57,7 @@ def test_the_maximum_is_the_exact_one():
     assert_allclose(found.log_likelihood_, -best.fun, atol=atol)
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_the_profile_likelihood():
     """Of two parameters, on rows where standard errors give others.
 
@@ -85,6 +87,7 @@ def test_intervals_are_those_of_the_profile_likelihood():
     assert_allclose(np.log(found.intervals(0.9)[NAME]), ends, atol=0.1 * error)
 
 
+@pytest.mark.slow
 def test_a_search_leaves_where_the_likelihood_is_flat():
     """Ranges whose distribution is a thousand times too small reach the maximum."""
     X = rows()
@@ -103,6 +106,7 @@ def still_rows():
     return X * np.where(np.arange(30) % 2, 1, -1)[:, None] / 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_search_may_end_anywhere():
     """Also in the iteration that fixes one of two parameters at its bound."""
@@ -126,6 +130,7 @@ def test_few_particles_do_not_pass_in_silence():
         ).fit(rows(15))
 
 
+@pytest.mark.slow
 def test_a_level_that_does_not_move_is_a_bound():
     X = still_rows()
     with pytest.warns(UserWarning, match="does not decrease towards an end of the"):
@@ -134,6 +139,7 @@ def test_a_level_that_does_not_move_is_a_bound():
     assert found.standard_errors_[NAME] == np.inf
 
 
+@pytest.mark.slow
 def test_a_range_of_which_the_model_takes_a_part():
     with pytest.warns(UserWarning, match="ended in an error .* likelihood 0"):
         found = learner({NAME: (-2.0, 4.0)}, n_repeats=4).fit(rows(20))
@@ -155,6 +161,7 @@ class Rough:
         return self.noise * normal - 0.5 * np.sum((position - 1) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.5, 1.5])
 def test_noise_is_no_curvature(noise):
     """No search ends with standard errors that noise has made: half of 1, or less."""

@@ -133,6 +133,7 @@ def simulated(model, n_rows):
     return X
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
 @pytest.mark.filterwarnings("ignore:The log-likelihood has an estimated")
 def test_linear_observations_of_any_dynamics():
@@ -155,6 +156,7 @@ class Growing(Bent):
         return center + spread * z @ [[1.0, 0.5], [0.0, 1.0]]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:One or a few of 256 particles")  # the blind ones
 @pytest.mark.filterwarnings("ignore:The log-likelihood has an estimated")
 def test_linear_observations_of_states_with_noise_of_their_own():
@@ -638,6 +640,7 @@ def seen_by(name, function, factor=1.0):
     return tracker(Seen(function)).fit(X * factor)
 
 
+@pytest.mark.slow
 def test_densities_of_two_features_after_a_gap():
     X = np.hstack([rows(5), rows(5, seed=1)])
     X[0] = np.nan

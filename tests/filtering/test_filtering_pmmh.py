@@ -43,6 +43,7 @@ def exact_log_likelihood(X, variance):
     return stats.multivariate_normal(np.zeros(n), covariance).logpdf(X[:, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .* disagree")
 def test_the_posterior_is_exact_whatever_the_number_of_particles():
     """Mean and quantiles against quadrature; errors of at least 60 effective draws.
@@ -75,6 +76,7 @@ def test_the_posterior_is_exact_whatever_the_number_of_particles():
     assert_allclose([(draws < low).mean(), (draws > high).mean()], 0.1, atol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .* disagree")
 def test_chains_are_the_same_in_threads():
     few = {"burn_in": 10, "n_iter": 10}

@@ -48,6 +48,7 @@ def test_natural_ends_and_draws_of_the_prior_are_not_named():
     assert not said(stats.uniform(5, 10), stats.uniform(5, 10).rvs(500, random_state=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", [SMC2, ParticleMarginalMetropolis])
 def test_the_samplers_say_so(sampler):
     """Of the variance of the noise, which is 1, where 5 to 15 are allowed."""

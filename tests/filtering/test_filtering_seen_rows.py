@@ -59,6 +59,7 @@ def test_every_question_about_rows_learnt_warns(method, size, place, learn):
     ask(X[-1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",
     [

@@ -45,6 +45,7 @@ def by_quadrature(X, prior):
 
 
 # The second has a noisy likelihood, and too few particles for it.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "prior", "n_rows"),
     [
@@ -76,6 +77,7 @@ def test_the_posterior_and_the_evidence_are_exact(parameters, prior, n_rows):
     assert_array_less(np.abs(np.mean(found, axis=0)), tolerance)
 
 
+@pytest.mark.slow
 def test_intervals_are_quantiles_of_the_weighted_draws(learnt):
     draws, weights = learnt.posterior_[NAME], learnt.weights_
     low, high = learnt.intervals(0.8)[NAME]
@@ -83,6 +85,7 @@ def test_intervals_are_quantiles_of_the_weighted_draws(learnt):
     assert weights[draws < high].sum() < 0.9 <= weights[draws <= high].sum()
 
 
+@pytest.mark.slow
 def test_noisy_filters_double_their_particles_and_others_do_not():
     noisy = tracker(n_particles=4, proposal="prior")
     assert sampler(noisy, n_moves=1, n_draws=20).fit(rows(20)).n_particles_ > 4
@@ -164,6 +167,7 @@ class Driven(BaseEstimator):
         return stats.norm.logpdf(x[:, 0], y[0], 0.5)
 
 
+@pytest.mark.slow
 def test_inputs():
     """The gain of inputs is found; a stream with inputs goes on with them."""
     rng = np.random.default_rng(0)
@@ -222,6 +226,7 @@ def test_draws_of_likelihood_zero_are_dropped(public):
     assert -5.1 < low < -2 < 2 < high < 5.1
 
 
+@pytest.mark.slow
 def test_too_few_particles_warn():
     """Precise rows, whose likelihood two particles cannot estimate."""
     model = LocalLevel(0.0, 1.0, observation_variance=1e-4)

@@ -63,6 +63,7 @@ class Bearings:
         return np.array(X)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:The log-likelihood has an estimated"
 )  # 64 particles
@@ -128,6 +129,7 @@ def test_moves_leave_the_distribution_as_it_is():
         assert_array_equal(part, again)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:One or a few of 1000 particles")
 @pytest.mark.filterwarnings("ignore:The log-likelihood has an estimated")
 def test_bearings_that_a_plain_filter_loses():
@@ -165,6 +167,7 @@ class Heard(Bearings):
         return super().log_likelihood(x, y, t) - 0.1 * slow
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:More than 8 stages of tempering")  # other bearings
 def test_the_streaming_contract():
     """In pieces, after a pickle, and asked in between: the same state."""

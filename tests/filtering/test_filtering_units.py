@@ -61,6 +61,7 @@ def test_the_unit_of_rows_and_priors_has_no_effect(kind, filtering):
         np.testing.assert_allclose(learnt(kind, filtering, unit), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:The posterior of:UserWarning")
 @pytest.mark.parametrize("known", [True, False], ids=["known noise", "estimated noise"])

@@ -80,6 +80,7 @@ def test_units_do_not_matter():
     assert_allclose(likelihoods, model.log_likelihoods_, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_labels_are_kept_through_the_chains():
     """All draws of all chains call the same state by the same name."""
     X, _ = two_states()
@@ -113,6 +114,7 @@ def test_start_of_its_own():
     assert_allclose(stationary.startprob_, laws.mean(axis=0), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The order of the rows")  # where 0.5 forbids stays
 @pytest.mark.filterwarnings("ignore:Rows depend on the rows before them")  # as 0.2 does
 @pytest.mark.parametrize("least", [0.0, 0.01, 0.2, 0.5])

@@ -243,6 +243,7 @@ def test_in_a_pipeline():
     assert_allclose(pipe.predict_proba(X), alone.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_pipelines_in_a_grid():
     """Over time; and by sequences, with a scorer: `Pipeline.score` takes no groups."""
     X = rows_of(120)
@@ -274,6 +275,7 @@ def test_copies_and_pickles():
     assert_array_equal(fresh.fit(X).transmat_samples_, model.transmat_samples_)
 
 
+@pytest.mark.slow
 def test_lengths_in_other_forms():
     X = rows_of(60)
     expected = short().fit(X, lengths=[20, 40]).predict_proba(X, lengths=[20, 40])

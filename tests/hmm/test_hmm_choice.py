@@ -47,6 +47,7 @@ def correlations(n_samples=600, seed=0):
     return X, states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [spreads, correlations])
 def test_states_without_locations_of_their_own(rows):
     """The default finds them; one shape for all states cannot, and says so."""
@@ -102,6 +103,7 @@ def test_counts_without_states_are_reported(emission):
     assert any("The order of the rows" in str(w.message) for w in caught)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
 @pytest.mark.parametrize("emission", ["auto", "translated", "per_state"])
 def test_rows_without_order_have_one_state(emission, covariance_type):
@@ -116,6 +118,7 @@ def test_rows_without_order_have_one_state(emission, covariance_type):
         assert (np.ptp(model.n_states_scores_) * len(X)) > 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("emission", "duration"),
     [
@@ -271,6 +274,7 @@ def test_a_fit_warns_of_a_trend():
         markov().fit(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_number_of_states(k):
     rng = np.random.default_rng(k)
@@ -336,6 +340,7 @@ def test_a_number_of_states_that_is_perhaps_better_is_named(
     assert not warns or ("chose 1," in said[0] and "n_states=2." in said[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_atoms", "reliable"), [(10, False), (1, True)])
 def test_a_number_of_states_chosen_by_unreliable_scores_is_doubted(n_atoms, reliable):
     """The two regimes of 50 features may be missed; the advice of the warning helps."""
@@ -553,6 +558,7 @@ def overlapping(n_samples=300):
     return rng.normal(size=(n_samples, 1)) + 2.5 * states[:, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [spreads, correlations, overlapping])
 def test_seeds_agree_on_the_states_or_warn(rows):
     """Of four seeds all give the same states as most do, or those that do not warn."""
@@ -611,6 +617,7 @@ def test_flags_that_are_taken_for_measurements_are_named(method, values):
             getattr(clone(quick).set_params(**parameters), method)(silent)
 
 
+@pytest.mark.slow
 def test_values_that_many_rows_share_are_named():
     """Not where numbers are rounded, counted or missing, nor flags by their kind."""
     rng = np.random.default_rng(0)

@@ -190,6 +190,7 @@ def test_other_stages_keep_the_mean_duration(monkeypatch):
     assert seen > 10
 
 
+@pytest.mark.slow
 def test_steps_between_numbers_of_stages(monkeypatch):
     """A step leaves the distribution of the numbers as it is, one stage each included.
 
@@ -255,6 +256,7 @@ def fitted():
         return DirichletProcessHMM(2, duration="negative_binomial", **FEW).fit(X)
 
 
+@pytest.mark.slow
 def test_durations_are_learnt(fitted):
     """The truth is 10 rows on average, with a deviation of 1.4; geometric has 9.5."""
     X, states = lasting(1500, seed=1)
@@ -277,6 +279,7 @@ def test_durations_are_learnt(fitted):
     assert_allclose(of_plain, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_geometric_durations_are_found_too():
     rng = np.random.default_rng(5)
     states = (rng.random(900) > 0.9).cumsum() % 2

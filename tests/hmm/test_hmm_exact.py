@@ -177,6 +177,7 @@ def test_atoms_are_drawn_from_their_law(name):
                 assert pvalue > FALSE_ALARM / n_tests
 
 
+@pytest.mark.slow
 def test_a_row_of_transitions_is_truncated_dirichlet():
     """Two states: a beta law between bounds; the slices that stand in for rejection."""
     law, least = stats.beta(2.5, 40.0), 0.1
@@ -192,6 +193,7 @@ def test_a_row_of_transitions_is_truncated_dirichlet():
     assert stats.kstest(uniform, "uniform").pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("firsts", "min_transition"),
     [
@@ -243,6 +245,7 @@ def test_transitions_given_states(firsts, min_transition):
     assert np.abs(scores).max() < largest_score(18, FALSE_ALARM, n_batches=50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_states", "onward"), [(3, 0.0), (4, 6.0), (5, 6.0)])
 def test_slices_of_several_pairs_keep_the_law(n_states, onward):
     """Against importance sampling: even and odd numbers of entries, with pulls."""

@@ -75,6 +75,7 @@ def test_missing_rows_say_nothing(covariance_type):
     assert_allclose(model.predict_proba(nothing)[0], law, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .* disagree")  # about atoms
 @every_covariance
 @both
@@ -204,6 +205,7 @@ def test_a_pickled_model_answers_the_same(fitted):
 # Searches.
 
 
+@pytest.mark.slow
 @short_runs
 def test_grid_search_over_sequences():
     """Metadata routing splits `groups`; the right number of states wins."""
@@ -217,6 +219,7 @@ def test_grid_search_over_sequences():
     assert search.best_params_ == {"n_states": 2}
 
 
+@pytest.mark.slow
 @short_runs
 def test_grid_search_over_one_sequence():
     X, _ = two_states(240)
@@ -411,6 +414,7 @@ def test_strange_rows(emission, covariance_type, strange):
     assert len(model.decode(X, lengths)[1]) == len(X)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Rows depend")  # of the other two states
 def test_chains_in_different_modes_are_reported(monkeypatch):
     """Two features, each with two states of its own: two states can tell but one.

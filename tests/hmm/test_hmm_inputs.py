@@ -164,6 +164,7 @@ def states_of(into, bounds, rng):
     return states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("only_slices", [False, True], ids=["gamma", "slices"])
 def test_sweeps_leave_the_prior(only_slices, monkeypatch):
     """What begins with the prior keeps it: states given the rest, it given these.
@@ -229,6 +230,7 @@ def driven_rows(n_samples=500, effect=2.0, seed=0):
     return rng.normal(size=(n_samples, 1)) + 3.0 * states[:, None], inputs, states
 
 
+@pytest.mark.slow
 @short_runs
 @pytest.mark.parametrize("effect", [2.0, 0.0])
 def test_effects_are_found_and_predict(effect):

@@ -277,6 +277,7 @@ for _, name, n_copies, n_sweeps in MISTAKES:
     RIGHT[name, n_sweeps] = max(n_copies, RIGHT.get((name, n_sweeps), 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_sweeps"), RIGHT)
 def test_joint_law(name, n_sweeps, monkeypatch):
     """The whole sweep, with as many copies as show the mistakes above."""
@@ -285,6 +286,7 @@ def test_joint_law(name, n_sweeps, monkeypatch):
     assert np.abs(scores).max() < bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mistake", "name", "n_copies", "n_sweeps"), MISTAKES)
 def test_the_joint_law_sees_mistakes(mistake, name, n_copies, n_sweeps, monkeypatch):
     mistake(monkeypatch)

@@ -129,6 +129,7 @@ def assert_close(found, exact):
 FREE = {"startprob": "dirichlet", "min_transition": 0.0, "n_atoms": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_states", "n_given"), [(1, 0), (2, 0), (3, 3)])
 def test_evidence_of_categories(n_states, n_given):
     """The estimates are those of all paths, also given some rows."""
@@ -141,6 +142,7 @@ def test_evidence_of_categories(n_states, n_given):
     assert_close(found, exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "same"),
     [
@@ -167,6 +169,7 @@ def test_evidence_of_sequences(options, same):
     assert_close(found, logsumexp(terms))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_states", [1, 2])
 def test_evidence_of_normals(n_states):
     rows = np.array([-1.0, -0.6, 1.4, 0.9, 1.1])
@@ -176,6 +179,7 @@ def test_evidence_of_normals(n_states):
     assert_close(found, exact)
 
 
+@pytest.mark.slow
 def test_evidence_of_counts():
     rows = np.array([0, 1, 0, 7, 9, 6.0])
     model = DirichletProcessHMM(2, emission="poisson", **FREE)
@@ -212,6 +216,7 @@ def fitted():
     return model.fit(spreads())
 
 
+@pytest.mark.slow
 def test_posterior(fitted):
     """Two states are much more probable than one; the far row is given."""
     found = fitted.n_states_posterior([2, 1], n_iter=10)
@@ -237,6 +242,7 @@ def test_parameters_set_after_the_fit_are_not_used(fitted):
     assert_array_equal(found.log_evidence, expected.log_evidence)
 
 
+@pytest.mark.slow
 def test_units_and_origin(fitted):
     """In other units, the evidence changes by the log of the unit of each row."""
     found = fitted.n_states_posterior([1, 2], n_iter=10)

@@ -128,6 +128,7 @@ def log_normals(y, model, rounding):
     return logsumexp(density + logs) + np.log(step) - 0.5 * n * np.log(2 * np.pi)
 
 
+@pytest.mark.slow
 def test_the_posterior_of_states_is_exact():
     """Shapes, tables, means, rates and transitions summed out, for all 64 paths."""
     X = np.array(
@@ -195,6 +196,7 @@ def joint_scores(n_copies=800, seed=1):
     return scores, largest_score(len(scores), FALSE_ALARM)
 
 
+@pytest.mark.slow
 def test_a_sweep_leaves_the_joint_distribution():
     """Several atoms: points drawn from the model are moved, and stay draws of it."""
     scores, bound = joint_scores()
@@ -296,6 +298,7 @@ def swapping_at_another_price(monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "n_copies"),
     [
@@ -348,6 +351,7 @@ def test_every_path_of_counts(missing):
 # What users see.
 
 
+@pytest.mark.slow
 def test_auto_recognises_counts():
     X, states = counts()
     model = markov().fit(X)
@@ -408,6 +412,7 @@ def test_whole_numbers_beside_rounded_measurements():
     assert Models(markov(), X[:, 1:]).recognised == ("poisson", "poisson")
 
 
+@pytest.mark.slow
 def test_rounding_changes_no_states():
     """Degrees, ages: their spread is near 1, and far below that of counts."""
     rng = np.random.default_rng(0)
@@ -418,6 +423,7 @@ def test_rounding_changes_no_states():
     assert agreement(states, rounded.predict(np.round(X)))[0] > right - 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Column . has two values only")
 def test_auto_recognises_counts_beside_measurements():
     """Not flags, nor what is rounded: these vary less than counts of their mean."""
@@ -435,6 +441,7 @@ def test_auto_recognises_counts_beside_measurements():
     assert full.covariance_type_ == "full"
 
 
+@pytest.mark.slow
 def test_overdispersed_counts_need_several_atoms():
     rng = np.random.default_rng(3)
     states = (rng.random(900) > 0.95).cumsum() % 2
@@ -444,6 +451,7 @@ def test_overdispersed_counts_need_several_atoms():
     assert many.score(X[600:]) > one.score(X[600:]) + 0.05
 
 
+@pytest.mark.slow
 def test_categories():
     X, states = categories()
     model = markov(emission="categorical").fit(X)
@@ -469,6 +477,7 @@ def test_categories():
         model.predict([[0.0, 3.0]])
 
 
+@pytest.mark.slow
 def test_every_column_has_its_kind():
     """Answers agree with each other, and with sums and integrals, column by column."""
     X, states = mixed()
@@ -517,6 +526,7 @@ def test_every_column_has_its_kind():
         assert_allclose(forecast.quantiles[:, 0, f], expected, atol=0.02)
 
 
+@pytest.mark.slow
 def test_a_frame_of_names_numbers_and_gaps():
     """Answers are those of the encoder's codes, and come without a warning."""
     pandas = pytest.importorskip("pandas")
@@ -643,6 +653,7 @@ def test_streams_of_discrete_rows(kind):
     assert agreement(states, stream.predict(X))[0] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Rows depend")  # 20 rows come twice
 def test_a_stream_goes_on_where_its_rows_change_their_kind():
     X, _ = counts(200)
@@ -689,6 +700,7 @@ def test_rows_that_are_no_counts(value, shown, method):
         model.fit(X + 0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The order of the rows gains")  # with 5 sweeps
 def test_categories_taken_for_counts_are_reported():
     """Values 0, 1, 2 of which the middle is rare: counts of a mean cannot do that."""

@@ -187,6 +187,7 @@ def test_a_noisy_season_of_numbers_is_reported(shift, scale):
         markov(3, emission="per_state").fit(shift + scale * X)
 
 
+@pytest.mark.slow
 @short_runs
 def test_a_noisy_season_of_counts_is_reported():
     rng = np.random.default_rng(3)
@@ -196,6 +197,7 @@ def test_a_noisy_season_of_counts_is_reported():
         markov("auto", n_iter=60, burn_in=60).fit(X)
 
 
+@pytest.mark.slow
 @short_runs
 @pytest.mark.parametrize(
     ("step", "duration"), [(2, "negative_binomial"), (3, "geometric")]

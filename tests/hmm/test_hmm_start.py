@@ -80,6 +80,7 @@ def test_gaussians_tell_states_that_share_their_lumps(seed):
     assert not by_both.several
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .* disagree")  # of a hundred sweeps
 def test_correlation_regimes_by_default():
     X, states = correlated(30)
@@ -105,6 +106,7 @@ def test_a_chain_starts_from_the_transitions_of_its_states(stationary):
         assert chain.parameters.transitions.diagonal().min() > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .* disagree")  # of a hundred sweeps
 @pytest.mark.parametrize("seed", range(2))
 def test_rows_in_no_order_are_grouped_by_their_values(seed):
@@ -196,6 +198,7 @@ def with_outages(seed):
     return X[:, None], states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 14, 16])
 def test_a_narrow_lump_within_a_wild_state(seed):
     """Chains seldom leave the region where the quiet rows are of a daily state.

@@ -87,6 +87,7 @@ def test_the_state_now_is_the_last_one_smoothed():
     assert_allclose(model.state_probabilities_, model.predict_proba(X)[-1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_any_cut_gives_the_same_state():
     X, _ = rows_of(n=400)
     answers = []

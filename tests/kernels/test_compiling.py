@@ -105,6 +105,7 @@ def code_of(kernel, *arguments):
     return [addresses.sub("", line) for line in lines], result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [code_and_result, with_closures])
 def test_the_machine_code_is_the_same(monkeypatch, of):
     of()  # texts of errors name the line that was the first to need a function

@@ -35,6 +35,7 @@ def test_kernel_is_compiled_by_one_of_two_decorators(name):
     assert KERNELS[name].dispatcher.targetoptions in expected
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_numba_refuses_a_kernel_that_makes_an_array_and_does_not_say_so():
     """Without counts of references the array would be lost, or freed in use."""

@@ -160,6 +160,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_split_or_merge_keeps_the_posterior(mistake):
     """Moves of exact draws of the labels of five rows change no mean of statistics.

@@ -147,6 +147,7 @@ def expected_step(a, V, label, strength):
     return strength * (np.eye(n)[label] - p), strength * curvature
 
 
+@pytest.mark.slow
 @twin_of(online_joint.solve_step)
 def test_solve_step(kernel):
     """The equations, by plain iteration; the factors are those of b L and I + B'VB."""

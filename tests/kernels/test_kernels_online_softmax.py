@@ -135,6 +135,7 @@ class Reference:
         return softmax(found.x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.0, 0.02])
 @twin_of(online_softmax.learn_softmax)
 def test_learn_softmax(kernel, rate):

@@ -78,6 +78,7 @@ def test_score_is_the_mean_of_log_density():
     assert_array_equal(estimator.score_samples(X[:5]), at_the_mean)
 
 
+@pytest.mark.slow
 def test_loo_score_is_a_loop_that_leaves_each_out():
     n = 30
     X, y = table(n)
@@ -122,6 +123,7 @@ def test_kneighbors_are_the_nearest():
 # Parameters.
 
 
+@pytest.mark.slow
 def test_number_of_neighbors():
     X, y = table(1000, n_summaries=5)
     few = {"n_validation": 20}
@@ -148,6 +150,7 @@ def test_bandwidth():
     assert_allclose(h, (4 / 3) ** (1 / 5) * 1000 ** (-1 / 7))
 
 
+@pytest.mark.slow
 def test_held_out_pairs_choose():
     """What is chosen is as good as the best; the scores are those of `loo_score`."""
     X, y = table(600)
@@ -184,6 +187,7 @@ def test_sharp_posteriors_get_a_small_bandwidth():
     assert estimator.loo_score() > silverman.fit(X, y).loo_score() + 1.0
 
 
+@pytest.mark.slow
 def test_held_out_pairs_choose_the_adjustment():
     """As good as the best of the three, on a table where they differ by nats."""
     rng = np.random.default_rng(0)
@@ -200,6 +204,7 @@ def test_held_out_pairs_choose_the_adjustment():
     assert max(alone) > min(alone) + 0.1
 
 
+@pytest.mark.slow
 def test_copies_of_a_pair_are_held_out_with_it():
     """Else the smallest bandwidth would win by finding them again."""
     X, y = table(300)
@@ -220,6 +225,7 @@ def test_the_end_of_the_bandwidths_warns():
         ABCPosteriorKDE(500, adjustment=None, random_state=0).fit(X, y)
 
 
+@pytest.mark.slow
 def test_adjustment_that_the_draws_do_not_afford():
     X, y = table(1000)
     kinds = {30: "linear", 60: "heteroscedastic", 8: None}
@@ -310,6 +316,7 @@ def nearly_equal(n, seed):
     return noise + np.sin(4 * y) * [1, 0], y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [{"n_validation": 60}, FIXED | {"n_neighbors": "cv", "n_validation": 100}],
@@ -336,6 +343,7 @@ def test_the_metric_is_the_one_that_held_out_pairs_prefer(parameters):
     assert stream.metric_ in ("whiten", "regression")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_blocks", [2, 5, 1000])
 @pytest.mark.usefixtures("callbacks")
 def test_callbacks_see_one_run_whatever_the_metric(n_blocks):
@@ -390,6 +398,7 @@ def test_a_gain_by_one_pair_of_a_large_weight_is_not_clear():
         assert not Gain.of(np.r_[gain, gains], np.ones(31)).exceeds(0.01)
 
 
+@pytest.mark.slow
 def test_the_metric_stays_mad_where_none_is_better():
     X, y = table(n_summaries=2, n_parameters=2)
     chosen = ABCPosteriorKDE(random_state=0).fit(X, y)
@@ -528,6 +537,7 @@ def test_threads_change_nothing():
     assert_array_equal(one.sample(X, 3), two.sample(X, 3))
 
 
+@pytest.mark.slow
 def test_local_selection_adapts_where_it_is_sure():
     """The summary tells much of large parameters, and little of small ones."""
     rng = np.random.default_rng(0)
@@ -556,6 +566,7 @@ def test_local_selection_adapts_where_it_is_sure():
 # scikit-learn around it.
 
 
+@pytest.mark.slow
 def test_grid_search_and_pipeline():
     X, y = table(300, n_summaries=3)
     pipeline = make_pipeline(StandardScaler(), PCA(2), ABCPosteriorKDE(bandwidth=1.0))
@@ -579,6 +590,7 @@ def test_data_frames():
     assert list(estimator.feature_names_in_) == ["mean", "spread"]
 
 
+@pytest.mark.slow
 def test_progress(callbacks):
     X, y = table()
     estimator = ABCPosteriorKDE(n_validation=40, random_state=0)
@@ -589,6 +601,7 @@ def test_progress(callbacks):
 # Weights, streams, pickles.
 
 
+@pytest.mark.slow
 def test_integer_weights_are_repetitions():
     """With given settings: held out, a repeated row is predicted by its copies."""
     X, y = table(200)
@@ -607,6 +620,7 @@ def test_integer_weights_are_repetitions():
         assert_allclose(weighted, repeated, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_stream_is_a_fit():
     """Below 1000 simulations; from there on the settings stay, and k grows."""
     X, y = table(4000)
@@ -691,6 +705,7 @@ def told_of(estimator, X):
     return " ".join(str(each.message) for each in caught)
 
 
+@pytest.mark.slow
 def test_ordinary_observations_are_possible_together():
     """1,000 observations of each of 24 tables of 20 to 1,000 simulations."""
     for seed in range(24):

@@ -36,6 +36,7 @@ def distances(seed, **parameters):
     return np.abs(model.predict(observed) - exact) / (np.sqrt(SHRINK) * NOISE)
 
 
+@pytest.mark.slow
 def test_a_curve_does_not_move_posteriors_at_the_edge():
     """The regression of thousands of neighbors is off by up to four deviations."""
     errors = np.array([distances(seed) for seed in range(4)])
@@ -86,6 +87,7 @@ def test_amid_the_simulations_no_neighbors_are_left_out():
     assert nearest_on_a_line(middle, "linear") is middle
 
 
+@pytest.mark.slow
 def test_answers_at_the_edge_keep_to_units_and_whole_weights():
     X, y = simulated(0, 2000)
     observed = np.sort(X, axis=0)[[0, 2, -3, -1]] * 1.001
@@ -97,6 +99,7 @@ def test_answers_at_the_edge_keep_to_units_and_whole_weights():
     assert_allclose(counted.predict(observed), model.predict(observed), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2000, 10_000])
 def test_whole_numbers_at_the_edge_are_not_those_of_neighbors_on_one_side(n):
     """Posterior means of a Poisson prior are exact within a standard deviation.

@@ -79,6 +79,7 @@ def test_density_is_that_of_the_equations(adjustment, metric):
     assert_allclose(std[0], deviations, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_density_integrates_to_one():
     """Also in the user's parameters: the Jacobian is right."""
     rng = np.random.default_rng(0)
@@ -98,6 +99,7 @@ def test_density_integrates_to_one():
     assert_allclose(density.sum() * cell, 1.0, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_error_falls_with_the_table():
     """Default settings, five summaries: 0.0164 and 0.0048 were an oracle's errors.
 
@@ -117,6 +119,7 @@ def test_error_falls_with_the_table():
     assert large < 0.5 * small
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_summaries", [1, 2, 5])
 def test_rate_of_theorem_3_3(n_summaries):
     """The exponent of the error, without adjustment, for observations in the bulk.
@@ -271,6 +274,7 @@ def probability_of_one(X, *, discrete):
     return of_one / (of_one + of_zero)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*values of parameter 0")
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize(

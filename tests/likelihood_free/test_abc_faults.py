@@ -238,6 +238,7 @@ def of_a_scale(n, rng):
     return np.column_stack([np.log(draws.var(axis=1)), abs(draws).mean(axis=1)]), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("simulator", "n"), [(of_two_bends, 300), (of_two_bends, 1500), (of_a_scale, 300)]
 )
@@ -251,6 +252,7 @@ def test_summaries_of_noise_alone_are_named(simulator, n):
         ABCPosteriorKDE(metric="mad", n_validation=100, random_state=0).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "simulator",
     [of_two_bends, of_a_product, of_a_scale, of_nothing, of_a_difference],
@@ -293,6 +295,7 @@ def test_parameters_that_are_all_equal_are_named(n_parameters, metric, method):
     np.testing.assert_allclose(estimator.predict(X[:3]), y[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize(("value", "bounds"), [(3.0, None), (0.5, (0.0, 1.0))])
@@ -314,6 +317,7 @@ def test_a_parameter_that_is_constant_beside_others_is_named(
     np.testing.assert_allclose(estimator.predict(X[:3])[:, columns], value)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The value of parameter")
 @pytest.mark.parametrize(
     ("kind", "place", "value"),

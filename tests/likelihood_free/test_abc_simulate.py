@@ -181,6 +181,7 @@ def test_summaries_that_differ_in_number():
         )
 
 
+@pytest.mark.slow
 def test_display():
     X, y, _ = table()
     posterior = ABCPosteriorKDE(100, bandwidth=1.0, random_state=0).fit(X, y)
@@ -260,6 +261,7 @@ def of_one():
     return second_round([norm(0, 3)], [[1.0]])
 
 
+@pytest.mark.slow
 def test_a_second_round_draws_the_prior_where_the_posterior_is(of_one):
     """The region is an interval with 99.9 % of the posterior; the prior, in it."""
     _, found = of_one
@@ -272,6 +274,7 @@ def test_a_second_round_draws_the_prior_where_the_posterior_is(of_one):
     assert kstest(shares, "uniform").pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_a_second_round_reaches_what_a_wide_prior_hides():
     """Of 1500 draws on (-200, 200)^2 hardly any is near: the first is far too wide."""
     observed = np.array([[60.0, -30.0]])

@@ -89,6 +89,7 @@ def renyi_divergence(p, q, alpha, step):
     return np.log((p**alpha * q ** (1 - alpha)).sum(axis=-1) * step) / (alpha - 1)
 
 
+@pytest.mark.slow
 def test_the_bound_holds_on_simulated_data():
     """A known-variance mixture: the mean divergence is below all three bounds."""
     n, alpha, v2 = 200, 0.5, 9.0

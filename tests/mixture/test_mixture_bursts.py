@@ -60,6 +60,7 @@ def test_inflation_of_odd_rows():
         assert inflation_of_counts(few, own, np.ones(len(few))) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_bursts_are_no_topics():
     """At 0.9 there are too many, and a warning says so; by "auto" there are three."""

@@ -110,6 +110,7 @@ def test_a_copied_column_is_named_and_other_columns_are_not(name, n_components):
     assert said_of_copies(mixture_of(name, **own), X) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["normal", "lognormal", "poisson", "bernoulli"])
 def test_copies_on_which_components_form_are_named(name):
     """Then they have hardly a second value within a component."""
@@ -179,6 +180,7 @@ def test_families_with_covariances_do_not_warn():
         assert said_of_copies(mixture, X) == []
 
 
+@pytest.mark.slow
 def test_rare_values_that_agree_by_chance_are_no_copies():
     """Of 400 columns with a 1 in a row or two, many are equal."""
     rng = np.random.default_rng(9)
@@ -202,6 +204,7 @@ def test_the_first_block_of_a_stream_warns_with_the_names_of_columns():
         mixture_of("normal").fit(frame)
 
 
+@pytest.mark.slow
 def test_real_tables_warn_where_columns_measure_the_same():
     """Radius, perimeter and area of cells; not the columns of iris and wine."""
     for load in (load_iris, load_wine):
@@ -269,6 +272,7 @@ def test_counts_of_zeros_are_no_copies(as_rows):
     TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(np.zeros((40, 5))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
 def test_shares_are_no_counts(as_rows):
     X = np.random.default_rng(0).dirichlet(np.ones(4), 100)

@@ -69,6 +69,7 @@ def test_columns_of_other_shapes_are_not_called_correlated(kind):
     assert n_components > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beside", [False, True])
 def test_lognormal_columns_are_compared_by_their_logarithms(beside):
     """Beside other columns too: the gain is that of normal columns of logarithms."""

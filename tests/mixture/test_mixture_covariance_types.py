@@ -280,6 +280,7 @@ def messages_of(mixture, X):
     return [str(each.message) for each in caught if "The rows are few" in str(each)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n_samples"),
     [("independent", 700), ("mixed", 1200), ("one factor", 1200), ("rotated", 700)],
@@ -369,6 +370,7 @@ def test_groupings_of_other_types_are_improved_where_this_may_suffice(
     assert len(improved) == len(found) == alike
 
 
+@pytest.mark.slow
 def test_few_rows_of_full_covariances_alone_do_not_warn():
     """One group, and three with covariances of their own."""
     options = {"max_components": 6, "n_init": 1, "random_state": 0}

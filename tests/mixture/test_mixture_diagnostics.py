@@ -73,6 +73,7 @@ def test_a_value_that_many_rows_share_is_named(number):
     assert both in said(mixtures()[number], X)[0]
 
 
+@pytest.mark.slow
 def test_a_component_without_width_is_named():
     """As on coded columns; by the name of the column where there is one."""
     pd = pytest.importorskip("pandas")
@@ -147,6 +148,7 @@ def found(shape, seed, **options):
     return mixture, said(mixture, X)
 
 
+@pytest.mark.slow
 def test_outliers_that_a_component_takes_are_named_and_clean_rows_are_not():
     """With outliers=True the number is right, in silence."""
     for seed in range(2):
@@ -264,6 +266,7 @@ def test_a_gamma_shape_at_the_end_of_the_grid_is_named():
     assert said(mixture, rng.gamma(100.0, 1.0, (200, 2))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(4))
 def test_copies_of_rows_are_named_and_rounded_rows_are_not(number):
     """With "auto", where copies make components; weights are copies."""

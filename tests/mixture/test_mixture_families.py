@@ -542,6 +542,7 @@ def test_log_factorials_of_small_and_large_counts(size):
 # Saving.
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Component 0, with 15 % of the rows, seems")
 def test_skops_loads_every_family():
     """From the short list of types to trust."""

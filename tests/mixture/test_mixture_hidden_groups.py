@@ -58,6 +58,7 @@ def test_groups_with_one_covariance_are_told(kind, n_groups, n_features):
     assert number is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("block_size", "calls"), [(100, 7), (300, 300), ("auto", 7), (None, 300)]
 )
@@ -69,6 +70,7 @@ def test_streams_tell_as_fits_do(block_size, calls):
     assert number is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unequal", [False, True])
 def test_normal_columns_tell_of_groups(unequal):
     rng = np.random.default_rng(42)

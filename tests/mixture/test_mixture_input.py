@@ -359,6 +359,7 @@ def test_an_ascent_that_stops_early_says_so():
     assert mixture.n_iter_ == 2
 
 
+@pytest.mark.slow
 def test_more_starts_are_never_worse_and_threads_change_nothing(monkeypatch):
     """The first start of four is the one start alone, exchanges apart."""
     monkeypatch.setattr(
@@ -406,6 +407,7 @@ def test_drop_in_for_bayesian_gaussian_mixture(kind):
         assert_allclose(np.linalg.inv(ours.covariances_), ours.precisions_, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_temperature():
     X, _ = make_mixture("skewed", n_samples=300, random_state=0)
     search = GridSearchCV(

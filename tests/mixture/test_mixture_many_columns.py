@@ -109,6 +109,7 @@ def test_a_direction_without_width_has_the_width_of_the_blur(seed):
     assert 0.5 < most * n_rows / (family.degrees + n_rows) < d
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_columns_without_width_in_rows_drawn_again():
     """The search of this table has met such a direction, and did not end."""

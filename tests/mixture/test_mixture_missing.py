@@ -125,6 +125,7 @@ def test_memory_for_scores_does_not_grow_with_the_rows():
     assert_array_equal(scores[-1:], alone)
 
 
+@pytest.mark.slow
 def test_density_near_the_complete_fit_and_better_than_imputation():
     """At 20 % missing within .05 nats a row of the fit without holes; two data sets."""
     for seed in range(2):
@@ -165,6 +166,7 @@ def test_predictive_density_of_observed_values_is_the_marginal(kind):
     )
 
 
+@pytest.mark.slow
 def test_streams_with_missing_values_are_cut_anywhere():
     _, holes = rows_and_holes(400)
     options = {"block_size": 100, "window": 150, "random_state": 0, "n_init": 1}
@@ -342,6 +344,7 @@ def test_three_components_predict_like_a_grid():
         assert not hasattr(TemperedVBGaussianMixture(**other), "conditional")
 
 
+@pytest.mark.slow
 def test_missing_values_merge_no_components():
     """Wine, three components: each has a fifth of the rows.
 

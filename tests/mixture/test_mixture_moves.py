@@ -28,6 +28,7 @@ def gaussian(n_components, **parameters):
     return TemperedVBGaussianMixture(n_components, **{"random_state": 0, **parameters})
 
 
+@pytest.mark.slow
 def test_one_start_with_exchanges_reaches_the_best_of_eight_starts(monkeypatch):
     """Twelve components from one run of k-means, which misses some on most sets."""
     monkeypatch.setattr(_search, "SEEDINGS", 1)

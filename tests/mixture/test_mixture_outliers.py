@@ -113,6 +113,7 @@ def test_predictive_density_is_a_density():
     assert 0 < share < 0.3
 
 
+@pytest.mark.slow
 def test_groups_are_counted_beside_outliers():
     """Five draws; `bench_mixture_families.py` has fifty."""
     found = []

@@ -19,6 +19,7 @@ def crossing(n, seed):
     return np.column_stack([x, y]), line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_components", [2, "auto"])
 def test_lines_that_cross_are_found(n_components):
     """Three sets; new targets are as probable as under the truth, within .05 nats."""

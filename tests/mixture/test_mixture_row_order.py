@@ -91,6 +91,7 @@ def test_a_column_that_counts_the_rows_is_named(first, step):
     assert not said(family(ignored), np.c_[X, counter])
 
 
+@pytest.mark.slow
 def test_sorted_and_repeated_rows_are_not_named():
     """Independent rows, by group, by a column, with equal values too, or copied."""
     rng = np.random.default_rng(0)

@@ -142,6 +142,7 @@ def test_a_prior_scale_that_is_given_stays():
     assert_array_equal(fitted._stream.learned.mixture.family.inverse_scale, np.eye(2))
 
 
+@pytest.mark.slow
 def test_separated_components_are_counted():
     """Ten data sets; 95 % of such sets succeed in `bench_mixture_choice.py`.
 
@@ -181,6 +182,7 @@ def test_tight_groups_far_apart_are_counted(separation):
     assert wide.fit(X).n_components_ < 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 def test_seeds_agree_or_a_warning_says_that_they_would_not(load):
     """Three seeds; `bench_seeds.py` has twenty on eight tables."""
@@ -246,6 +248,7 @@ def four_groups(family):
     return centers + rng.standard_t(5 if family == "student" else 99, (400, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family", ["full", "student", "poisson", "categorical", "words"]
 )
@@ -332,6 +335,7 @@ def test_searches_that_agree_are_enough(n_jobs):
     assert steps == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_two_searches_are_enough_for_separated_groups():
     """The third one of the default would find the same; its answer is not needed."""
     X, _ = make_mixture(n_samples=600, n_features=2, random_state=0)

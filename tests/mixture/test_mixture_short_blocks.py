@@ -98,6 +98,7 @@ def test_short_blocks_find_what_a_fit_to_two_thirds_of_the_rows_finds(
     assert quiet_fit(stream, X, BLOCK).score(new) > part.score(new) - SAME
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "width", "block", "n_rows", "seed"),
     [
@@ -137,6 +138,7 @@ def four_groups(name, generator, n_rows, width):
     return CASES[name][1](generator, z, width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, 5])
 def test_a_component_is_born_before_the_next_fit_to_all_rows(seed):
     """The last fit to all rows has two components."""
@@ -151,6 +153,7 @@ def test_a_component_is_born_before_the_next_fit_to_all_rows(seed):
     assert stream.score(new) > whole.score(new) - SAME
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["diag", "counts"])
 def test_the_division_into_calls_does_not_matter_while_the_window_grows(name):
     make, draw = CASES[name]

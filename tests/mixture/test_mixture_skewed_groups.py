@@ -79,6 +79,7 @@ def test_other_shapes_are_not_called_skewed(shape):
     assert not said_of(KINDS["full"], X)
 
 
+@pytest.mark.slow
 def test_units_do_not_matter():
     X = two_groups(np.random.default_rng(1), "to the right", "full")
     said = said_of(KINDS["full"], X)

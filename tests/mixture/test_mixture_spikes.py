@@ -48,6 +48,7 @@ def has_own_components(labels, pattern):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n_seeds"),
     [("full", 3), ("diag", 3), ("auto", 1), ("student", 1), ("lognormal", 1)],
@@ -68,6 +69,7 @@ def test_each_pattern_of_zeros_has_a_component_for_every_seed(kind, n_seeds):
     assert np.ptp(bounds) < 3.0  # nats: not decisive
 
 
+@pytest.mark.slow
 def test_spikes_are_found_beside_counts_in_other_units_and_shifted():
     X, pattern = censored(1)
     X[:, 3] = np.random.default_rng(0).poisson(3.0, len(X))
@@ -87,6 +89,7 @@ def test_a_given_number_of_components_finds_the_zeros_too():
         assert has_own_components(quietly(mixture, X), pattern)
 
 
+@pytest.mark.slow
 def test_zeros_that_come_late_in_a_stream_get_a_component():
     """Zeros of the second column; those of the first one are there from the start."""
     late, pattern = censored(1, n_rows=3000)

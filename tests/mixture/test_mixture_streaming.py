@@ -164,6 +164,7 @@ def test_all_rows_count_at_any_time():
         assert_allclose(stream.weight_concentration_.sum(), 2 + 0.9 * stop)
 
 
+@pytest.mark.slow
 def test_looking_does_not_change_the_stream():
     (X,) = normal_rows(30, 0)
     watched = TemperedVBGaussianMixture(2, **MANY_BLOCKS)
@@ -316,6 +317,7 @@ def test_rows_of_weight_three_equal_rows_three_times_in_blocks_three_times_as_lo
     assert weighted.n_samples_seen_ == repeated.n_samples_seen_ == 750
 
 
+@pytest.mark.slow
 def test_sparse_and_dense_streams_agree():
     (X,) = count_rows(120, 0)
     streams = [
@@ -327,6 +329,7 @@ def test_sparse_and_dense_streams_agree():
         assert_allclose(stream.components_, streams[0].components_, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_one_pass_is_close_to_the_best_batch_fit_on_digits():
     """At most 0.1 nat a row below 8 batch starts, over two orders of the rows."""
     X = PCA(10, random_state=0).fit_transform(load_digits().data)
@@ -364,6 +367,7 @@ def three_groups(name, rng):
     return np.hstack([X, rng.poisson(rates)]), group, product
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:A block of the stream shows a new group")
 @pytest.mark.parametrize(
     ("name", "window"),
@@ -384,6 +388,7 @@ def test_a_stream_sorted_by_group_finds_the_groups(name, window):
     assert_array_equal(other.weight_concentration_, stream.weight_concentration_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:A block of the stream shows a new group")
 @pytest.mark.filterwarnings("ignore:Component ., with .* seems to be outliers")
 @pytest.mark.parametrize("name", ["student", "gaussian", "number"])
@@ -404,6 +409,7 @@ def test_a_sorted_stream_without_a_window_finds_the_groups(name):
     assert np.mean(shares) > (0.9 if name == "student" else 0.98)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_components", [3, "auto"])
 @pytest.mark.parametrize("n_words", [8, 300])
 def test_texts_sorted_by_topic_show_their_topics(n_components, n_words):
@@ -450,6 +456,7 @@ def sorted_student_groups(seed):
     return X, mixture, clone(mixture).fit(X).score(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [0, 200])
 def test_sorted_student_streams_warn_of_groups_that_they_miss(window):
     """Once, and of few streams that score as the batch does."""
@@ -468,6 +475,7 @@ def test_sorted_student_streams_warn_of_groups_that_they_miss(window):
     assert len(missed) > 1
 
 
+@pytest.mark.slow
 def test_the_number_of_components_follows_the_stream():
     """A fourth group is born when it comes; without one, the number stays."""
     X, _ = make_mixture(n_samples=1200, n_components=3, random_state=0)
@@ -498,6 +506,7 @@ def test_the_number_of_components_follows_the_stream():
     assert stream.elbo_ <= best + 1e-9 * abs(best)
 
 
+@pytest.mark.slow
 def test_components_that_the_stream_joins_are_merged():
     """The first block shows the two sides of one group, later blocks all of it."""
     X = np.random.default_rng(0).normal(size=(1000, 1))

@@ -37,6 +37,7 @@ def pair(X, n_components="auto"):
     return [fitted(X, n_components, alpha) for alpha in (0.9, "auto")]
 
 
+@pytest.mark.slow
 def test_well_specified_rows_cost_nothing():
     """Three sets: together within a standard error of the fits at 0.9."""
     gaps = []
@@ -84,6 +85,7 @@ def two_groups(family):
     return X if family in ("full", "tied", "normal", "student") else np.exp(X / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [*sorted(FAMILIES), "product", "full", "tied"])
 def test_rows_that_are_all_copied_have_the_fit_of_one_of_each(family):
     """As rows in any order, and as weights: held-out rows did not always see it."""
@@ -166,6 +168,7 @@ def test_blocks_hold_neighbors_and_copies():
     assert (blocks_of(np.zeros((9, 2)), copies=True) == 0).all()
 
 
+@pytest.mark.slow
 def test_sparse_counts_and_holes_and_few_rows():
     generator = np.random.default_rng(0)
     counts = generator.poisson(1.0, (40, 4))

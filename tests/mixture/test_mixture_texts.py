@@ -26,6 +26,7 @@ def texts(seed, n, n_words, n_topics, tokens, background):
     return sparse.csr_array(np.array(rows, dtype=float)), labels
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:n_components='auto' chose:UserWarning")
 @pytest.mark.parametrize(
     ("n", "n_words", "n_topics", "tokens", "background", "least"),

@@ -85,12 +85,14 @@ def test_few_rows_of_independent_columns(n_samples, place):
     assert min(wrong, 1 - wrong) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [21, 90])
 def test_few_rows_of_correlated_columns(n_samples):
     """Independent columns would cost 10 nats a row."""
     assert fit(factors(n_samples, 30, seed=1)).covariance_type_ in ("full", "tied")
 
 
+@pytest.mark.slow
 def test_two_folds_are_enough_where_they_leave_no_doubt(monkeypatch):
     """All five folds choose the same type."""
     X, calls, scores_of = factors(90, 30, seed=1), [], _held_out.scores_of
@@ -149,6 +151,7 @@ def test_weights_are_numbers_of_rows(weighted):
     assert (mixture.covariance_type_, mixture.n_components_) == ("spherical", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_threads_choose_the_same(n_jobs):
     X = two_groups(45, 20, seed=3)

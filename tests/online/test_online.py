@@ -57,6 +57,7 @@ def linear(n=300, d=4, seed=0, noise=1.0):
 # The estimators are the reference on standardised rows.
 
 
+@pytest.mark.slow
 def test_diagonal_is_the_reference():
     X, y = linear()
     Z = np.column_stack([np.ones(len(X)), standardised(X, np.ones(len(X)), math.inf)])
@@ -155,6 +156,7 @@ def test_classifier_is_one_against_the_others(method, loss):
 # Exact answers.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_full_covariance_is_ridge(fit_intercept):
     X, y = load_diabetes(return_X_y=True)
@@ -215,6 +217,7 @@ def test_invariants_of_the_paper():
     assert_allclose(run("svb", learning_rate="invsqrt", **box), anytime, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("method", ["ngvi", "ngvi_explicit", "sva", "svb"])
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
@@ -319,6 +322,7 @@ def test_an_average_follows_the_origin_of_the_target(method, covariance):
 # Statistics.
 
 
+@pytest.mark.slow
 def test_coverage_of_the_intervals():
     """200 replicates of 20 rows and a new one: 90 % intervals that hold 90 %.
 
@@ -409,6 +413,7 @@ def test_labels_whose_meaning_changes_are_learnt_anew(loss, classes):
     assert model.score(X[-300:], y[-300:]) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The rows are nearly sorted by class")
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("classes", [2, 4])
@@ -590,6 +595,7 @@ def test_rates_that_rise_with_the_first_loss_are_covered(loss):
     assert certificate.terms["rises of the rate"] >= 0.0
 
 
+@pytest.mark.slow
 def test_scale_of_the_prior_chooses_itself_among_numbers():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 40))
@@ -658,6 +664,7 @@ def test_many_features_have_several_scales(loss, scale, shift):
                 assert model.prior_scales_.tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_scales_of_the_prior_are_averaged_until_there_are_ten_rows_for_each_feature():
     """Then the best is used alone, bit for bit, however rows are split."""
     rng, n_features = np.random.default_rng(0), 20
@@ -1002,6 +1009,7 @@ def test_the_certificate_refuses_other_rows_than_were_learnt(estimator):
     assert twice.certificate(np.tile(X, (2, 1)), np.tile(y, 2)).bound > bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 0, np.random.RandomState(0)])
 def test_a_certificate_is_for_the_fourier_features_that_were_drawn(seed):
     """It learns the rows again, and draws no others; nor does it advance `seed`."""
@@ -1512,6 +1520,7 @@ def test_experts():
     assert state_of(model) == before
 
 
+@pytest.mark.slow
 def test_two_million_steps():
     """The state stays in range: a block that is learnt 4,000 times.
 

@@ -55,6 +55,7 @@ def test_a_curve_is_named_and_a_line_is_not(model, unit, origin):
             learn_in_cuts(clone(model), X, y)
 
 
+@pytest.mark.slow
 def test_the_share_is_that_of_a_gaussian_process():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(120, 2))

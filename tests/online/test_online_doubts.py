@@ -253,6 +253,7 @@ def test_a_stream_that_changes_is_named(unit, origin):
             learn_in_cuts(clone(model), Z, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.filterwarnings("ignore:The model is linear")
 def test_a_stream_that_does_not_change_is_not(noise):
@@ -363,6 +364,7 @@ class Constant(RegressorMixin, BaseEstimator):
         return self.value + (0.0 if self.line is None else X @ self.line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
 @pytest.mark.parametrize("origin", [0.0, 1e4])
 @pytest.mark.parametrize("noise", [0.0, 1.0])
@@ -606,6 +608,7 @@ def test_predictions_of_later_rows_are_named_where_time_is_a_feature(model, unit
             model.predict(late)
 
 
+@pytest.mark.slow
 def test_rows_in_random_order_are_not_taken_for_later_ones():
     """Warnings are errors. Each of 100 calls fails with probability 2e-6 per column."""
     for seed in range(100):

@@ -51,6 +51,7 @@ def stepped(a, V, label, strength):
     return p, laplacian
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1.0, 2.5])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_a_row_moves_the_posterior_as_the_equations_say(n_classes, weight):
@@ -82,6 +83,7 @@ def test_a_row_moves_the_posterior_as_the_equations_say(n_classes, weight):
             assert abs(apart / scale[:, None] * scale).max() < 1e-4
 
 
+@pytest.mark.slow
 def test_the_posterior_of_two_classes_is_that_of_quadrature():
     """Means within .3 deviations, deviations within a tenth, on average of 20 streams.
 

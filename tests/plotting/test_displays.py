@@ -85,6 +85,7 @@ def test_posterior_of_the_number_of_clusters(clusterer, ax):
     assert dark[model.n_clusters_ - 1] not in dark[model.n_clusters_ :]
 
 
+@pytest.mark.slow
 def test_clusters_along_a_stream():
     rows, group = make_paco_model(6, random_state=0)
     model = PACOClusterer(random_state=0)
@@ -223,6 +224,7 @@ def test_ellipses_of_clusters(clusterer):
     np.testing.assert_allclose(own, np.cov(within.T), atol=0.6)
 
 
+@pytest.mark.slow
 def test_curves_of_a_choice():
     mixture = TemperedVBGaussianMixture("auto", max_components=4, random_state=0).fit(X)
     display = ChoiceDisplay.from_estimator(mixture)
@@ -358,6 +360,7 @@ def test_emission_densities_of_each_kind(emission, feature, ax):
     np.testing.assert_allclose(total, 1.0, atol=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [False, True])
 def test_emission_densities(counts, ax):
     places = np.repeat([2.0, 12.0], 60)
