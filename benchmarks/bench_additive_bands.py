@@ -69,7 +69,7 @@ def main():
     report, rows = Report("additive_bands", quick=quick), []
     for n in (100,) if quick else (100, 300, 1000):
         for name, effect in EFFECTS.items():
-            found = bands(n, effect, range(2 if quick else 20))
+            found = bands(n, effect, range(2 if quick else 10))
             cells = [f"{held:.2f} ({width:.2f})" for held, width in found]
             rows.append([f"n = {n}, {name}", *cells])
     report.table(
