@@ -33,7 +33,7 @@ QUOTED = {
             "paco_order",
             "ARI of a batch less",
             "at most {0.006} below that of `fit`. Of streams sorted by group, it is "
-            "more than {0.1} below in {2}",
+            "more than {0.1} below in {1}",
             [
                 "random order > largest",
                 "by label > bar",
