@@ -69,7 +69,7 @@ def test_a_frame_is_its_array_with_names(name, method, kind):
         np.testing.assert_array_equal(ours, expected)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS.keys() - META.keys())
+@pytest.mark.parametrize("name", sorted(ESTIMATORS.keys() - META.keys()))
 def test_a_pandas_frame_without_names_is_its_array(name, monkeypatch):
     """Also for a stream row by row, without the detour by `validate_data`."""
     pandas = pytest.importorskip("pandas")
