@@ -70,8 +70,8 @@ def with_groups_of_background(problem, mixture):
         if more is None or not more.apart.all():
             continue
         several = more.background and more.n_clusters > mixture.n_clusters
-        if several and _density(more) > least:
-            best, least = more, _density(more)
+        if several and (density := _density(more)) > least:
+            best, least = more, density
     return best
 
 

@@ -132,13 +132,13 @@ class ProductChain(GibbsChain):
 
     def _sums(self, atoms):
         """Return sums of the design of each atom, (n_states, n_atoms, n_natural)."""
-        shape = self.parameters.natural.shape
+        k, n_atoms, n_natural = self.parameters.natural.shape
         # Rows that are missing add nothing to any atom: their design is zero.
-        index = np.maximum(self.states * shape[1] + atoms, 0)
-        sums, n = np.empty((shape[0] * shape[1], shape[2])), shape[0] * shape[1]
+        index = np.maximum(self.states * n_atoms + atoms, 0)
+        sums = np.empty((k * n_atoms, n_natural))
         for i, column in enumerate(self.rows.design.T):
-            sums[:, i] = np.bincount(index, column, n)
-        return sums.reshape(shape)
+            sums[:, i] = np.bincount(index, column, len(sums))
+        return sums.reshape(k, n_atoms, n_natural)
 
     def _begin(self, start, values):
         """Set initial parameters given states; return the atoms of observed rows."""
