@@ -856,10 +856,10 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return (stream.learned if answer is None else answer).mixture.family
 
     def _product_of_columns(self):
-        """Return the validated families of columns if `family` is a list."""
-        if not isinstance(getattr(self, "family", None), list):
-            return None
+        """Return the validated families of columns of several kinds; else None."""
         product = self._family()
+        if not isinstance(product, ProductFamily):
+            return None
         product.checked = True
         return product
 
