@@ -94,6 +94,12 @@ def _half_deviance(y, f):
     return loss if loss > 0.0 else 0.0
 
 
+@part
+def log_loss(y, a):
+    """Return the logistic loss of the score a of the label y, -1 or 1."""
+    return (-y * a if y * a < 0.0 else 0.0) + math.log1p(math.exp(-abs(a)))
+
+
 @kernel
 def point_loss(loss, y, a, up=1.0, down=1.0):
     """Loss of the prediction a; of counts, half the deviance from the rate exp(a).
@@ -108,7 +114,7 @@ def point_loss(loss, y, a, up=1.0, down=1.0):
         return up * (y - a) if y > a else down * (a - y)
     if loss == HINGE:
         return 1.0 - y * a if y * a < 1.0 else 0.0
-    return (-y * a if y * a < 0.0 else 0.0) + math.log1p(math.exp(-abs(a)))
+    return log_loss(y, a)
 
 
 @part
@@ -387,6 +393,27 @@ def aggregate(
             gap = mixability_gap(own, weight, losses, shares, totals[RATE])
             if suffered > mean:  # only by rounding, as the loss is convex
                 gap += weight * (suffered - mean)
+        count_losses(suffered, gap, own, weight, losses, totals)
+        predictions[0, i] = prediction
+
+
+@kernel
+def aggregate_labels(y, sample_weight, predictions, losses, totals, work):
+    """Run `aggregate` for labels -1 and 1 and the logistic loss.
+
+    The code of other losses is not compiled.
+    """
+    shares, own = work[0], work[1]
+    for i in range(predictions.shape[1]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        weigh_next(losses, totals, shares)
+        prediction = 0.0
+        for k in range(losses.shape[0]):
+            prediction += shares[k] * predictions[k, i]
+            own[k] = log_loss(y[i], predictions[k, i])
+        suffered, gap = pool(own, weight, losses, shares, totals[RATE])
         count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction
 

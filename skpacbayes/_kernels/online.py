@@ -13,18 +13,6 @@ import numpy as np
 from . import allocating, kernel, part
 from .aggregation import LOG, SQUARED, aggregate, point_loss, target_of
 from .online_errors import note_cell
-from .online_joint import (
-    SCORES,
-    SPREAD,
-    joint_moments,
-    meet_columns,
-    move,
-    rounding_of,
-    solve_single,
-    start_at,
-    tell_marginals,
-    workspace,
-)
 from .online_losses import expected_gradients, implicit_gradients
 from .online_parts import (
     enter,
@@ -156,27 +144,6 @@ def _learn_natural(
 
 
 @allocating
-def _learn_jointly(
-    X, y, sample_weight, origin, follows, posterior, model, numbers, stream, predictions
-):
-    """As `_learn_natural`, of two labels, with the full covariance of `posterior`."""
-    work = workspace(1, 1 + origin.shape[0])
-    for i in range(X.shape[0]):
-        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
-        if weight == 0.0:
-            continue
-        joint_moments(posterior, X[i], origin, work)
-        a, v = work[0][SCORES, 0], work[1][SPREAD, 0, 0]
-        predictions[i] = moderate(a, v)
-        if follows:
-            meet_columns(X[i], weight, origin, posterior, numbers, work)
-        suffer(model, point_loss(LOG, y[i], predictions[i]), weight, numbers, stream)
-        rounding = rounding_of(posterior, work)
-        solve_single(y[i], numbers[TEMPERATURE] * weight, rounding, work)
-        move(posterior, rounding, work)
-
-
-@allocating
 def learn_natural(
     X,
     y,
@@ -194,10 +161,9 @@ def learn_natural(
 ):
     """Learn by implicit NGVI: equation (8), the loss exact in the mean.
 
-    Covariances are diagonal, but for the first experts of labels, where there are
-    `covariances`. Each row is standardized, then each model predicts and learns it, and
-    the experts of an output are aggregated. Returns whether the rows were learnt. If a
-    row is refused, returns False and changes nothing.
+    Covariances are diagonal. Each row is standardized, then each model predicts and
+    learns it, and the experts of an output are aggregated. Returns whether the rows
+    were learnt. If a row is refused, returns False and changes nothing.
 
     moments, ..., totals : see `online_state`.
     predictions : (n_experts, n_rows), receives the predictions of the last output,
@@ -206,24 +172,13 @@ def learn_natural(
     Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
     if not enter(X, y, sample_weight, moments, None, waves, stream, Z, kept):
         return False
-    n_experts, n_joint = predictions.shape[0], 0
-    if covariances is not None:
-        n_joint, follows = covariances.shape[0], moments.shape[1] > 0
-        start_at(X, sample_weight, origin, numbers, follows)
+    n_experts = predictions.shape[0]
     for k in range(models.shape[0]):
         output = k // n_experts if models.shape[0] > n_experts else -1
         own = predictions[k % n_experts]
-        if covariances is not None and k < n_joint:
-            posterior, model, counts = covariances[k], models[k], numbers[k]
-            _learn_jointly(
-                *(X, y, sample_weight, origin, follows),
-                *(posterior, model, counts, stream, own),
-            )
-            tell_marginals(posterior, origin, moments, k, models, stream)
-        else:
-            _learn_natural(
-                Z, kept, y, output, sample_weight, models[k], numbers[k], stream, own
-            )
+        _learn_natural(
+            Z, kept, y, output, sample_weight, models[k], numbers[k], stream, own
+        )
         if losses is not None and k % n_experts == n_experts - 1:
             own_losses, own_totals = losses[k // n_experts], totals[k // n_experts]
             loss, up, down = np.int64(stream[LOSS_KIND]), stream[UP], stream[DOWN]

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from . import kernel
+from . import kernel, part
 from .aggregation import ABSOLUTE, HINGE, LOG, SQUARED
 from .online_state import SMALLEST
 
@@ -139,6 +139,13 @@ def _solve_logistic(y, a, v, strength, slope, half_curvature):
     return slope - 2.0 * half_curvature * step
 
 
+@part
+def implicit_logistic(y, a, v, strength):
+    """Return `implicit_gradients` of the logistic loss."""
+    da, dv = _logistic_gradients(y, a, v)
+    return _solve_logistic(y, a, v, strength, da, dv), dv
+
+
 @kernel
 def implicit_gradients(loss, y, a, v, strength, up=1.0, down=1.0):
     """Return `expected_gradients`, that in a taken after the step of the mean.
@@ -147,9 +154,9 @@ def implicit_gradients(loss, y, a, v, strength, up=1.0, down=1.0):
     """
     if loss == SQUARED:
         return -2.0 * (y - a) / (1.0 + 2.0 * strength * v), 1.0
-    da, dv = expected_gradients(loss, y, a, v, up, down)
     if loss == LOG:
-        return _solve_logistic(y, a, v, strength, da, dv), dv
+        return implicit_logistic(y, a, v, strength)
+    da, dv = expected_gradients(loss, y, a, v, up, down)
     sd = math.sqrt(v)
     if loss == HINGE:
         margin, pdf = (1.0 - y * a) / sd, 2.0 * sd * dv

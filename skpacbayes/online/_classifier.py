@@ -428,8 +428,10 @@ class OnlineVIClassifier(
         possible = self._n_outputs() > 1 and self._has_softmax()
         return possible and self.multi_class != "one_vs_rest"
 
-    def _learner_for(self, full):
-        return "softmax" if self._joint() else super()._learner_for(full)
+    def _learner_for(self, full, n_joint):
+        if self._joint():
+            return "softmax"
+        return super()._learner_for(full, n_joint)
 
     def _target_of_labels(self, y, sample_weight):
         return self._codes_of(y, sample_weight)  # -1 and 1 for two classes

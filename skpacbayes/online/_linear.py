@@ -13,6 +13,7 @@ from .._kernels import online_state as names
 from .._kernels.aggregation import FIXED, NOISE
 from .._kernels.online_counts import learn_counts
 from .._kernels.online_full import learn_full
+from .._kernels.online_labels import learn_labels
 from .._kernels.online_parts import noise_of
 from .._kernels.online_predict import predict_scores
 from .._kernels.online_softmax import learn_softmax
@@ -287,7 +288,7 @@ class OnlineLinearModel(OnlineEstimator):
         clips, waves = self.clip is not None, n_waves > 0
         follows = full and self.standardize and not (clips and waves)
         measures = self.standardize and (clips or waves or not follows)
-        self._learner = self._learner_for(full)
+        self._learner = self._learner_for(full, n_joint)
         self._state = names.LinearState(
             n_features,
             n_parameters,
@@ -310,12 +311,14 @@ class OnlineLinearModel(OnlineEstimator):
         self._state.set_joint_priors()
         self._set_aggregation(self._state)
 
-    def _learner_for(self, full):
+    def _learner_for(self, full, n_joint):
         """Return the name of the kernel that learns rows."""
         if self.loss == "poisson":
             return "counts"
         if full:
             return "full"
+        if n_joint:
+            return "labels"
         return "natural" if self.method == "ngvi" else "published"
 
     def _draw_waves(self, state):
@@ -575,6 +578,7 @@ _LEARNERS = {
     "counts": learn_counts,
     "full": learn_full,
     "natural": kernels.learn_natural,
+    "labels": learn_labels,
     "published": kernels.learn_published,
     "softmax": learn_softmax,
 }

@@ -1,0 +1,138 @@
+"""Online variational inference for two labels, where experts have joint posteriors.
+
+As `online.learn_natural` does, but for the logistic loss alone, of labels -1 and 1,
+without bounds and averaged means: the code of other losses is not compiled. The state
+is that of `online_state`.
+"""
+
+import numpy as np
+
+from . import allocating, kernel
+from .aggregation import aggregate_labels, log_loss
+from .online_joint import (
+    SCORES,
+    SPREAD,
+    joint_moments,
+    meet_columns,
+    move,
+    rounding_of,
+    solve_single,
+    start_at,
+    tell_marginals,
+    workspace,
+)
+from .online_losses import implicit_logistic
+from .online_parts import (
+    enter,
+    forget,
+    is_to_forget,
+    moderate,
+    score_moments,
+    suffer,
+    take_units,
+)
+from .online_state import (
+    COUNT,
+    FORGETTING,
+    MEAN,
+    RESIDUALS,
+    SIZE,
+    SMALLEST,
+    TEMPERATURE,
+    VARIANCE,
+)
+
+
+@kernel
+def _learn_diagonal(Z, kept, y, sample_weight, model, numbers, stream, predictions):
+    """Predict, then learn each row with one model; add up its losses."""
+    n_parameters = np.int64(numbers[SIZE])
+    mean, variance = model[MEAN], model[VARIANCE]
+    keep = 1.0 - numbers[FORGETTING]
+    for i in range(Z.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        z, label = Z[i, :n_parameters], y[i]
+        take_units(model, kept[i], stream)
+        a, v = score_moments(mean, variance, z)
+        predictions[i] = moderate(a, v)
+        suffer(model, log_loss(label, predictions[i]), weight, numbers, stream)
+        if is_to_forget(label, numbers):
+            a, v = forget(model, z, numbers[FORGETTING])
+        numbers[RESIDUALS] = keep * numbers[RESIDUALS] + weight * abs(label - a)
+        numbers[COUNT] = keep * numbers[COUNT] + weight
+        if v <= SMALLEST:
+            continue
+        strength = numbers[TEMPERATURE] * weight
+        da, dv = implicit_logistic(label, a, v, strength)
+        shift, curve = -strength * da, 2.0 * strength * dv
+        for j in range(n_parameters):
+            spread = variance[j] * z[j]
+            mean[j] += shift * spread
+            variance[j] /= 1.0 + curve * spread * z[j]
+
+
+@allocating
+def _learn_jointly(
+    X, y, sample_weight, origin, follows, posterior, model, numbers, stream, predictions
+):
+    """As `_learn_diagonal`, with the full covariance of `posterior`."""
+    work = workspace(1, 1 + origin.shape[0])
+    for i in range(X.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        joint_moments(posterior, X[i], origin, work)
+        a, v = work[0][SCORES, 0], work[1][SPREAD, 0, 0]
+        predictions[i] = moderate(a, v)
+        if follows:
+            meet_columns(X[i], weight, origin, posterior, numbers, work)
+        suffer(model, log_loss(y[i], predictions[i]), weight, numbers, stream)
+        rounding = rounding_of(posterior, work)
+        solve_single(y[i], numbers[TEMPERATURE] * weight, rounding, work)
+        move(posterior, rounding, work)
+
+
+@allocating
+def learn_labels(
+    X,
+    y,
+    sample_weight,
+    moments,
+    origin,
+    waves,
+    models,
+    covariances,
+    numbers,
+    stream,
+    losses,
+    totals,
+    predictions,
+):
+    """Learn by implicit NGVI, the first experts with joint posteriors.
+
+    As `online.learn_natural`; the covariances of the other experts are diagonal.
+    """
+    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
+    if not enter(X, y, sample_weight, moments, None, waves, stream, Z, kept):
+        return False
+    n_experts, follows = models.shape[0], moments.shape[1] > 0
+    start_at(X, sample_weight, origin, numbers, follows)
+    for k in range(n_experts):
+        own = predictions[k]
+        if k < covariances.shape[0]:
+            posterior, model, counts = covariances[k], models[k], numbers[k]
+            _learn_jointly(
+                *(X, y, sample_weight, origin, follows),
+                *(posterior, model, counts, stream, own),
+            )
+            tell_marginals(posterior, origin, moments, k, models, stream)
+        else:
+            _learn_diagonal(
+                Z, kept, y, sample_weight, models[k], numbers[k], stream, own
+            )
+    if losses is not None:
+        work = np.empty((2, n_experts))
+        aggregate_labels(y, sample_weight, predictions, losses[0], totals[0], work)
+    return True
