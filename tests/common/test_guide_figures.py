@@ -50,7 +50,7 @@ QUOTED = {
         (
             "paco_kinds",
             "Right answers of 4 draws",
-            "right in {103} draws. Of the other 17, {16} have a warning",
+            "right in {102} draws. Of the other 18, {17} have a warning",
             2 * ["all > the same, stream"],
         ),
         (
