@@ -171,18 +171,30 @@ def check_priors(estimator, priors, argument="priors"):
                 f"model; {there}."
             )
         if not all(hasattr(prior, f) for f in ("logpdf", "rvs", "support")):
+            got = repr(prior)
+            if hasattr(prior, "pmf"):
+                own = getattr(prior, "dist", prior)
+                name_of = getattr(own, "name", type(own).__name__)
+                got = f"{name_of}, which is discrete: fit once with each value"
             raise ValueError(
                 f"{argument}[{name!r}] should be a continuous distribution such as "
-                f"scipy.stats.norm(0, 1), got {prior!r}."
+                f"scipy.stats.norm(0, 1), got {got}."
             )
         try:
-            prior.support()
+            support = prior.support()
         except TypeError as error:
             raise ValueError(
                 f"{argument}[{name!r}] should be a distribution with its parameters, "
                 f"such as scipy.stats.gamma(2), got {type(prior).__name__} without: "
                 f"{error}"
             ) from error
+        if np.size(support) != 2 or np.isnan(support).any():
+            low, high = (np.asarray(end).tolist() for end in support)
+            raise ValueError(
+                f"{argument}[{name!r}] should be a distribution of one number, with a "
+                f"positive scale, such as scipy.stats.norm(0, 1); its support is from "
+                f"{low} to {high}. If the parameter is known, give it to the model."
+            )
 
 
 def to_line(values, low, high):
