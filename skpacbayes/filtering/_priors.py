@@ -15,6 +15,10 @@ RISING = 0.25
 NEAR = 0.1  # largest prior probability of the half of the draws that is next to the end
 STEPS = "inverted_cdf"  # the quantiles that allow weights
 NATURAL = (-1.0, 0.0, 1.0)  # ends of variances, shares and correlations
+NO_PARAMETERS = (
+    "it has none: derive it from sklearn.base.BaseEstimator, and give it an __init__ "
+    "that has its parameters as arguments and stores them"
+)
 
 
 class Priors:
@@ -163,7 +167,7 @@ def check_priors(estimator, priors, argument="priors"):
     known = [key for key in estimator.get_params() if key.startswith("model__")]
     for name, prior in priors.items():
         if name not in known:
-            there = f"there are {known}" if known else "the model has none"
+            there = f"there are {known}" if known else NO_PARAMETERS
             if estimator.model is None:
                 there = "model=None: give the estimator a model, such as LocalLevel()"
             raise ValueError(
