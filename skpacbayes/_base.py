@@ -152,6 +152,15 @@ def named(columns, names):
     return [str(names[column]) for column in columns] if len(names) else list(columns)
 
 
+def shown(value):
+    """Return a number for a message, in a few digits unless these are another number.
+
+    1.0000001 is no count, and a message that shows 1 would be a riddle.
+    """
+    few = f"{value:g}"
+    return few if float(few) == value else repr(float(value))
+
+
 def first_named(columns, names, most):
     """Return the names of the first columns for a message, and how many more."""
     found = named(columns, names)
