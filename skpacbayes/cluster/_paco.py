@@ -604,8 +604,12 @@ class PACOClusterer(
         ------
         ValueError
             If the shape does not fit the rows seen so far, a weight or a sum of squared
-            distances is negative, all weights are 0 but the statistics are not, or
-            `forgetting` is not 0.
+            distances is negative, all weights are 0 but the statistics are not, the
+            squares of the rows of weight 0 exceed the sums of squared distances, or
+            `forgetting` is not 0. A different order of columns cannot be detected, nor
+            rows that were summarised twice: give `sufficient_statistics` of an
+            estimator that has seen some rows the others with feature names, which it
+            compares.
         """
         if self.forgetting != 0.0:
             raise ValueError(
