@@ -326,6 +326,7 @@ class PACOClusterer(
     # Parameters that may change in a stream: each refresh starts new chains.
     _may_change = ("proposal", "n_iter", "n_chains", "n_jobs")
     _changed_in_place = ("_stream",)
+    _saves_computed = False
     _merge = "numpy.vstack"
 
     _parameter_constraints: dict = {
@@ -985,8 +986,3 @@ class PACOClusterer(
             self.background_share_,
             self._log_uniform,
         )
-
-    def __getstate__(self):
-        state = super().__getstate__()
-        state.pop("_computed", None)
-        return state
