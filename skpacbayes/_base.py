@@ -188,6 +188,9 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     # Parameters that may be changed within a stream, and then take effect.
     _may_change: tuple = ()
 
+    # Whether pickles keep the result of `_compute`; otherwise it is computed again.
+    _saves_computed = True
+
     # How the statistics of partitions are merged, for the message of
     # `_refuse_collection`.
     _merge = "sum"
@@ -339,6 +342,8 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         else:
             state = dict(super().__getstate__())
         state.pop("_state_locks", None)
+        if not self._saves_computed:
+            state.pop("_computed", None)
         if "_fitted_with" in state:  # the others are the parameters, which are kept
             state["_fitted_with"] = _set_since(state)
         return state | {"_skpacbayes_version": __version__}
