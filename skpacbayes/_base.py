@@ -152,6 +152,15 @@ def named(columns, names):
     return [str(names[column]) for column in columns] if len(names) else list(columns)
 
 
+def shown(value):
+    """Return a number for a message, in a few digits unless these are another number.
+
+    1.0000001 is no count, and a message that shows 1 would be a riddle.
+    """
+    few = f"{value:g}"
+    return few if float(few) == value else repr(float(value))
+
+
 def first_named(columns, names, most):
     """Return the names of the first columns for a message, and how many more."""
     found = named(columns, names)
@@ -178,6 +187,9 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     # Parameters that may be changed within a stream, and then take effect.
     _may_change: tuple = ()
+
+    # Whether pickles keep the result of `_compute`; otherwise it is computed again.
+    _saves_computed = True
 
     # How the statistics of partitions are merged, for the message of
     # `_refuse_collection`.
@@ -330,6 +342,8 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         else:
             state = dict(super().__getstate__())
         state.pop("_state_locks", None)
+        if not self._saves_computed:
+            state.pop("_computed", None)
         if "_fitted_with" in state:  # the others are the parameters, which are kept
             state["_fitted_with"] = _set_since(state)
         return state | {"_skpacbayes_version": __version__}

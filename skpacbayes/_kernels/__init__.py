@@ -68,6 +68,7 @@ class Kernel:
         if compiled is not self.py_func:  # False with NUMBA_DISABLE_JIT
             compiled.compile = _compile_faster(_for_types(compiled.compile))
             _depend_on_all_files(compiled._cache)
+            _refuse_changed_files(compiled._cache)
             _forgive(compiled._cache)
         type(self).__call__ = staticmethod(compiled)  # later calls go there
         return compiled
@@ -159,6 +160,36 @@ def _depend_on_all_files(cache):
     with contextlib.suppress(AttributeError, OSError):  # no cache, or no folder
         file = cache._cache_file
         file._source_stamp = (file._source_stamp, _content())
+
+
+_DIGEST = 16  # bytes of a digest
+
+
+def _refuse_changed_files(cache):
+    """Save compiled code with its digest, and refuse files without their own.
+
+    Code in which a few bytes changed, as after a failure of a disk, could be loaded,
+    and end the process.
+    """
+    with contextlib.suppress(AttributeError):  # no cache
+        file = cache._cache_file
+        dump, load_data = file._dump, file._load_data
+
+        def signed(entry):
+            content = dump(entry)
+            return content + _digest(content)
+
+        def checked(name):
+            content = Path(file._data_path(name)).read_bytes()
+            if content[-_DIGEST:] != _digest(content[:-_DIGEST]):
+                raise ValueError(f"the content of {name} has changed")
+            return load_data(name)
+
+        file._dump, file._load_data = signed, checked
+
+
+def _digest(content):
+    return hashlib.blake2b(content, digest_size=_DIGEST).digest()
 
 
 _warned = set()

@@ -20,6 +20,8 @@ from .online_parts import (
 )
 from .online_state import METHOD, OGA, SIZE, TEMPERATURE
 
+TINY_SHARE = 1e-100  # an expert of a smaller share adds nothing to a deviation
+
 
 @allocating
 def predict_scores(
@@ -91,6 +93,8 @@ def predict_deviations(
         place(X[i], moments, origin, waves, models[0], stream, True, Z)
         total, part, size = 0.0, 0.0, scale_row(z, work[0])
         for k in range(n_experts):
+            if shares[k] < TINY_SHARE:
+                continue
             scaled = work[0, : np.int64(numbers[k, SIZE])]
             along = size * deviation_along(models[k], covariances, k, scaled, work[1])
             if numbers[k, TEMPERATURE] > 0.0:

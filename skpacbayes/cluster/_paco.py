@@ -326,6 +326,7 @@ class PACOClusterer(
     # Parameters that may change in a stream: each refresh starts new chains.
     _may_change = ("proposal", "n_iter", "n_chains", "n_jobs")
     _changed_in_place = ("_stream",)
+    _saves_computed = False
     _merge = "numpy.vstack"
 
     _parameter_constraints: dict = {
@@ -604,8 +605,12 @@ class PACOClusterer(
         ------
         ValueError
             If the shape does not fit the rows seen so far, a weight or a sum of squared
-            distances is negative, all weights are 0 but the statistics are not, or
-            `forgetting` is not 0.
+            distances is negative, all weights are 0 but the statistics are not, the
+            squares of the rows of weight 0 exceed the sums of squared distances, or
+            `forgetting` is not 0. A different order of columns cannot be detected, nor
+            rows that were summarised twice: give `sufficient_statistics` of an
+            estimator that has seen some rows the others with feature names, which it
+            compares.
         """
         if self.forgetting != 0.0:
             raise ValueError(
@@ -981,8 +986,3 @@ class PACOClusterer(
             self.background_share_,
             self._log_uniform,
         )
-
-    def __getstate__(self):
-        state = super().__getstate__()
-        state.pop("_computed", None)
-        return state

@@ -523,4 +523,13 @@ def checked_statistics(statistics, n_features=None):
             "statistics must not have a sum of squared distances (column "
             "n_features + 1) in rows of weight 0."
         )
+    means, scatter = np.abs(statistics[:, :-2]), statistics[weights == 0, :-2]
+    explained, known = np.linalg.norm(scatter), np.sqrt(squares.sum())
+    rounding = 1e-6 * means[weights > 0].max(initial=0.0) * np.sqrt(weights.sum())
+    if explained > 1.001 * known + rounding:
+        raise ValueError(
+            "the squares of rows of weight 0 must sum to at most the sums of squared "
+            f"distances (column n_features + 1), {known**2:.3g}, got "
+            f"{explained**2:.3g}."
+        )
     return statistics

@@ -167,7 +167,9 @@ def weigh(ahead, row, model):
     )
     weighting = weighed_by(log_weights, log_likelihoods)
     if weighting is None:
-        model.refuse_non_finite(log_likelihoods, "log_likelihood", moved.time)
+        model.refuse_non_finite(
+            log_likelihoods, "log_likelihood", moved.time, moved.past
+        )
     elif weighting.evidence == -math.inf and moved.log_ratios is not None:
         log_weights = log_weights - np.logaddexp.reduce(log_weights)
         return unweighted(log_weights, -math.inf)

@@ -32,7 +32,13 @@ from ._density import (
     check_logarithm,
     check_transition,
 )
-from ._forecast import forecast_shaped, log_scores, simulated, summarised
+from ._forecast import (
+    forecast_shaped,
+    log_scores,
+    simulated,
+    summarised,
+    warn_of_features_without_noise,
+)
 from ._generators import continued, seeded
 from ._likelihood_noise import log_likelihood_variance, warn_of_noise
 from ._model import CalledModel, asked_for
@@ -519,6 +525,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         inputs = self._checked_inputs(inputs, h, rows="h")
         generator, cloud = self._continued(random_state), self._cloud
         samples = forecast_shaped(self, h, of, len(cloud.weights))
+        warn_of_features_without_noise(self.model_)
         chosen = draw(
             cloud.weights, one_cell(len(cloud.weights)), "systematic", generator
         )

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._base import warn_user
 from ._cloud import rows_of
 from ._density import check_density_of_rows, check_observation
 
@@ -81,13 +82,31 @@ def simulated(particles, time, row, inputs, model, generator, draws):
                 _refuse_without_observation(model)
             if time_ahead == time + 1:
                 check_observation(model, particles, n_features, time_ahead, past)
-                check_density_of_rows(model, particles, n_features, time_ahead, past)
+                if not _features_without_noise(model.model):
+                    check_density_of_rows(
+                        model, particles, n_features, time_ahead, past
+                    )
             noise = model.noise_of_rows(len(particles), n_features, generator)
             drawn = model.observation(
                 particles.copy(), noise, n_features, time_ahead, past
             )
         yield particles, past, drawn
         before = drawn
+
+
+def warn_of_features_without_noise(model):
+    """Warn of features whose noise the default model estimates as zero."""
+    if found := _features_without_noise(model):
+        name = type(model).__name__
+        warn_user(
+            f"The features {found} have not varied, so that {name} estimates their "
+            "noise as 0, and their forecasts have no spread: learn more rows, or give "
+            "observation_variance and transition_variance."
+        )
+
+
+def _features_without_noise(model):
+    return getattr(model, "_features_without_noise", list)()
 
 
 def _refuse_without_observation(model):
@@ -137,7 +156,7 @@ def log_scores(clouds, X, inputs, horizon, model, generator):
         time = cloud.time + horizon
         found = model.log_likelihood(particles, target.values, time, past)
         if np.isnan(found).any() or (found == np.inf).any():
-            model.refuse_non_finite(found, "log_likelihood", time)
+            model.refuse_non_finite(found, "log_likelihood", time, past)
         with np.errstate(under="ignore"):  # a weight of zero
             scores[start + horizon - 1] = np.logaddexp.reduce(cloud.log_weights + found)
     return scores

@@ -171,13 +171,13 @@ class CalledModel:
         particles = self._call("initial", given, noise)
         plain = np.ndim(particles) == 2 and np.shape(particles)[1] > 0
         n_states = np.shape(particles)[1] if plain else "n_states"
-        return self._states(particles, (len(noise), n_states), "initial", 0)
+        return self._states(particles, (len(noise), n_states), "initial", 0, given)
 
     def transition(self, particles, noise, time, given):
         """States at a row from those at the row before, which may be overwritten."""
         shape = particles.shape
         moved = self._call("transition", given, particles, noise, time)
-        return self._states(moved, shape, "transition", time)
+        return self._states(moved, shape, "transition", time, given)
 
     def log_likelihood(self, particles, row, time, given):
         """Log density of a row at each particle, (n_particles,); unchecked values."""
@@ -197,7 +197,8 @@ class CalledModel:
     def observation(self, particles, noise, n_features, time, given):
         """Rows at each particle by given noise, (n_particles, n_features)."""
         rows = self._call("observation", given, particles, noise, time)
-        return self._states(rows, (len(particles), n_features), "observation", time)
+        shape = (len(particles), n_features)
+        return self._states(rows, shape, "observation", time, given)
 
     def guide(self, particles, noise, row, time, given):
         """Shift and scale the noise by the model's proposal for a row.
@@ -233,6 +234,7 @@ class CalledModel:
                 f"{self.name}.{name} is not a density at row {time}: its location must "
                 "be finite, and its scale positive standard deviations, or lower "
                 f"triangular with a positive diagonal; the smallest is {widths.min()}."
+                + self._advice_on_gaps(name, given)
             )
         ratios = np.einsum("ij,ij->i", noise, noise)
         ratios -= np.einsum("ij,ij->i", drawn, drawn)
@@ -245,7 +247,10 @@ class CalledModel:
         found = self._call("log_lookahead", given, particles, row, time)
         found = self._checked(found, (len(particles),), "log_lookahead")
         if not np.isfinite(found).all():
-            raise ValueError(f"{self.name}.log_lookahead is not finite at row {time}.")
+            raise ValueError(
+                f"{self.name}.log_lookahead is not finite at row {time}."
+                + self._advice_on_gaps("log_lookahead", given)
+            )
         return found
 
     def _call(self, name, given, *arguments):
@@ -277,10 +282,10 @@ class CalledModel:
         called = ", ".join([first, *(f"{key}={key}" for key in self.asks[name])])
         return f"{self.name}.{name} was called as {name}({called}): {', '.join(parts)}."
 
-    def _states(self, values, shape, name, time=None):
+    def _states(self, values, shape, name, time, given):
         values = self._checked(values, shape, name)
         if not math.isfinite(np.add.reduce(values, axis=None)):
-            self.refuse_non_finite(values, name, time)
+            self.refuse_non_finite(values, name, time, given)
         return values
 
     def _checked(self, values, shape, name):
@@ -302,16 +307,28 @@ class CalledModel:
             )
         return values
 
-    def refuse_non_finite(self, values, name, time):
+    def refuse_non_finite(self, values, name, time, given):
         """Raise if a function returned NaN or, where it must not, infinity."""
-        bad = np.isnan(values) if name == "log_likelihood" else ~np.isfinite(values)
+        is_log = name in ("log_likelihood", "log_transition")
+        bad = np.isnan(values) if is_log else ~np.isfinite(values)
         bad |= values == math.inf
         count = np.count_nonzero(bad.any(axis=1) if bad.ndim == 2 else bad)
         if count:
             raise ValueError(
                 f"{self.name}.{name} returned NaN or infinity for {count} of "
                 f"{len(values)} particles at row {time} (shape {values.shape})."
+                + self._advice_on_gaps(name, given)
             )
+
+    def _advice_on_gaps(self, name, given):
+        """Say that the row before has missing values, if a function asks for it."""
+        before = given["y_prev"] if "y_prev" in self.asks[name] else None
+        if before is None or not np.isnan(before).any():
+            return ""
+        return (
+            " Its argument y_prev has NaN, as the row before has missing values: "
+            f"replace them in {name}, for instance by their mean given the state."
+        )
 
 
 def _numbers(values):

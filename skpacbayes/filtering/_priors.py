@@ -15,6 +15,10 @@ RISING = 0.25
 NEAR = 0.1  # largest prior probability of the half of the draws that is next to the end
 STEPS = "inverted_cdf"  # the quantiles that allow weights
 NATURAL = (-1.0, 0.0, 1.0)  # ends of variances, shares and correlations
+NO_PARAMETERS = (
+    "it has none: derive it from sklearn.base.BaseEstimator, and give it an __init__ "
+    "that has its parameters as arguments and stores them"
+)
 
 
 class Priors:
@@ -163,7 +167,7 @@ def check_priors(estimator, priors, argument="priors"):
     known = [key for key in estimator.get_params() if key.startswith("model__")]
     for name, prior in priors.items():
         if name not in known:
-            there = f"there are {known}" if known else "the model has none"
+            there = f"there are {known}" if known else NO_PARAMETERS
             if estimator.model is None:
                 there = "model=None: give the estimator a model, such as LocalLevel()"
             raise ValueError(
@@ -171,18 +175,30 @@ def check_priors(estimator, priors, argument="priors"):
                 f"model; {there}."
             )
         if not all(hasattr(prior, f) for f in ("logpdf", "rvs", "support")):
+            got = repr(prior)
+            if hasattr(prior, "pmf"):
+                own = getattr(prior, "dist", prior)
+                name_of = getattr(own, "name", type(own).__name__)
+                got = f"{name_of}, which is discrete: fit once with each value"
             raise ValueError(
                 f"{argument}[{name!r}] should be a continuous distribution such as "
-                f"scipy.stats.norm(0, 1), got {prior!r}."
+                f"scipy.stats.norm(0, 1), got {got}."
             )
         try:
-            prior.support()
+            support = prior.support()
         except TypeError as error:
             raise ValueError(
                 f"{argument}[{name!r}] should be a distribution with its parameters, "
                 f"such as scipy.stats.gamma(2), got {type(prior).__name__} without: "
                 f"{error}"
             ) from error
+        if np.size(support) != 2 or np.isnan(support).any():
+            low, high = (np.asarray(end).tolist() for end in support)
+            raise ValueError(
+                f"{argument}[{name!r}] should be a distribution of one number, with a "
+                f"positive scale, such as scipy.stats.norm(0, 1); its support is from "
+                f"{low} to {high}. If the parameter is known, give it to the model."
+            )
 
 
 def to_line(values, low, high):

@@ -93,6 +93,9 @@ def trajectories(run, rows, model, n_trajectories, generator):
         if density is not None:
             sums, states = np.cumsum(cloud.weights), paths[:, t + 1]
             current = density(places, states)
+            if "log_transition" in model.asks and np.isnan(current).any():
+                past, time = {"y_prev": cloud.row}, run[t + 1].cloud.time
+                model.refuse_non_finite(current, "log_transition", time, past)
             for _ in range(N_MOVES):
                 candidates = _at(sums, generator.random(n_trajectories))
                 found = density(candidates, states)

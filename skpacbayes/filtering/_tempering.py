@@ -118,7 +118,7 @@ def _log_weights_by(moved, row, model):
         return log_weights
     found = model.log_likelihood(moved.particles, row.values, moved.time, moved.past)
     if not (found < np.inf).all():
-        model.refuse_non_finite(found, "log_likelihood", moved.time)
+        model.refuse_non_finite(found, "log_likelihood", moved.time, moved.past)
     return found if moved.log_ratios is None else found + moved.log_ratios
 
 

@@ -14,8 +14,9 @@ other particles (except `initial`, which may place particles on a grid).
 
 A function may have these further arguments, passed by name:
 
-- ``y_prev``, the row before, (n_features,), with NaN for missing values; in a forecast
-  each particle has its own, (n_particles, n_features). Write ``y_prev[..., 0]``.
+- ``y_prev``, the row before, (n_features,), with NaN for missing values, which the
+  function must replace; None at row 0. In a forecast each particle has its own row,
+  (n_particles, n_features). Write ``y_prev[..., 0]``.
 - ``x_prev`` (`log_likelihood`, `observation`): the states at the row before, of which
   each of `x` comes; None at row 0.
 - ``u``: the inputs of the row, (n_inputs,), given to the filter as ``inputs=``.
@@ -179,6 +180,9 @@ class LocalLevel(BaseEstimator):
         self.weighed_ = placed & (self.noise_ > SMALLEST)
         with np.errstate(divide="ignore"):
             self.normaliser_ = -0.5 * (LOG_2_PI + np.log(self.noise_))
+
+    def _features_without_noise(self):
+        return np.flatnonzero(self.seen_ & (self.noise_ == 0)).tolist()
 
     def _given(self, name, estimate):
         value = getattr(self, name)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from .._base import first_named, shown
 from ._dirichlet_process_model import (
     LOCATION_VARIANCE,
     MEAN_COUNT,
@@ -35,6 +36,7 @@ COUNT_SHAPE, RATE_SHAPE = 1.0, 1.0
 CATEGORY_WEIGHT = 0.5
 LARGEST_COUNT = 1e9  # its log probability has six digits
 KINDS = "normal", "poisson", "categorical"
+NAMED = 10  # largest number of categories that a message names
 _TINY = np.finfo(float).tiny
 
 
@@ -79,9 +81,10 @@ def check_counts(X, kinds):
     columns = columns_of(kinds)[1]
     wrong = not_counts(X[:, columns])
     if wrong is not None:
+        value, column = wrong
         raise UnknownValues(
-            "emission='poisson' needs whole numbers from 0 to "
-            f"{LARGEST_COUNT:g}, but X has {wrong[0]:g} in column {columns[wrong[1]]}."
+            f"emission='poisson' needs whole numbers from 0 to {LARGEST_COUNT:g}, but "
+            f"X has {shown(value)} in column {columns[column]}."
         )
 
 
@@ -167,9 +170,11 @@ def codes_of(column, known, f):
     seen = ~np.isnan(column)
     unknown = np.unique(column[seen & (known[place] != column)])
     if len(unknown):
+        new = first_named(unknown.tolist(), (), NAMED)
+        learnt = first_named(known.tolist(), (), NAMED)
         raise UnknownValues(
-            f"Found unknown categories {unknown.tolist()} in column {f}; "
-            f"emission='categorical' has learnt {known.tolist()}."
+            f"Found unknown categories {new} in column {f}; emission='categorical' has "
+            f"learnt {learnt}. Give NaN in their place, or learn rows that have them."
         )
     return np.where(seen, place, np.nan)
 

@@ -37,7 +37,8 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
         advice = " Give the label of the sequence of each row as groups."
     if not (whole and (lengths >= 1).all() and (lengths == np.floor(lengths)).all()):
         raise ValueError(
-            f"lengths should be positive integers, got {lengths!r}.{advice}"
+            "lengths should be positive integers, one for each sequence as in "
+            f"[{n_rows}], got {lengths.tolist()!r}.{advice}"
         )
     if lengths.sum() != n_rows:
         raise ValueError(

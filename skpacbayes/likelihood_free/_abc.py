@@ -237,6 +237,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     }
 
     _may_change = ("algorithm", "n_jobs")  # they change the time, not the results
+    _saves_computed = False
 
     def __init__(
         self,
@@ -621,11 +622,6 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # `score` is a log-density, not R2
         return tags
-
-    def __getstate__(self):
-        state = super().__getstate__()
-        state.pop("_computed", None)
-        return state
 
     # Simulations.
 

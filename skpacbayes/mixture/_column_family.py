@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from .._base import shown
 from .._kernels.mixture import linear_log_densities
 from ._family import ExponentialFamily, are_all, defines_last, n_components_of
 from ._gaussian_families import variances
@@ -168,7 +169,7 @@ class ColumnFamily(ExponentialFamily):
             value = X[~(right | np.isnan(X))[:, column], column][0]
             raise ValueError(
                 f"The family {type(self).__name__} needs {needed}, but column {column} "
-                f"of X has the value {value:g}."
+                f"of X has the value {shown(value)}."
             )
 
 

@@ -219,6 +219,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         "n_jobs": [None, Integral],
     }
     _may_change = ("warm_start", "n_jobs")
+    _saves_computed = False
 
     def __init__(
         self,
@@ -922,11 +923,6 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return 20 * n_components * (n_features + 1)
 
     # Results.
-
-    def __getstate__(self):
-        state = super().__getstate__()
-        state.pop("_computed", None)  # computed again when needed
-        return state
 
     def _compute(self):
         if self.n_samples_seen_ == 0:

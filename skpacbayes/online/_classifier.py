@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import as_fitted
+from .._base import as_fitted, fit_context
 from .._compat import Interval, StrOptions
 from .._kernels.online_predict import predict_probabilities, predict_scores
 from .._kernels.online_softmax import predict_softmax
-from .._stream import CheckedScoreMixin
+from .._stream import CheckedScoreMixin, partial_fit_context
 from ._certificate import certify_linear
 from ._labels import LabelStream
 from ._linear import LOSSES, OnlineLinearModel
@@ -257,6 +257,85 @@ class OnlineVIClassifier(
         self.n_fourier = n_fourier
         self.random_state = random_state
 
+    @fit_context
+    def fit(self, X, y, sample_weight=None):
+        """Learn the rows once, in order, starting a new stream.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, in the order of the stream.
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, which multiply their losses. A row of weight 0 is
+            ignored. None: 1 each. Weights that add up to one count as one row, which
+            leaves the model near its prior.
+
+        Returns
+        -------
+        self : OnlineVIClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If there is a single class, or X is not finite or beyond 1e150.
+        """
+        return self._learn_anew(X, y, sample_weight)
+
+    @partial_fit_context
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn more rows, in order.
+
+        The result does not depend on how rows are split into calls. A call that raises
+        leaves the estimator unchanged.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream; required in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, as in `fit`.
+
+        Returns
+        -------
+        self : OnlineVIClassifier
+            The classifier.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150, `classes` is missing in the first call
+            or differs from it later, `fit` would refuse one of them, a label is not in
+            `classes`, or a parameter changed since the stream started.
+        """
+        return self._learn_more(X, y, sample_weight, classes)
+
+    def predict(self, X):
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
+        """
+        return self._labels(self._preferences(X))
+
     def decision_function(self, X):
         """Return scores of rows; the class of the highest score is predicted.
 
@@ -316,43 +395,6 @@ class OnlineVIClassifier(
         """
         return self._probabilities(self._rows(X))
 
-    def _probabilities(self, X):
-        """Return the probabilities of the classes of validated rows."""
-        probabilities = np.empty((len(X), len(self.classes_)))
-        softmax = self._learner == "softmax"
-        average = predict_softmax if softmax else predict_probabilities
-        average(X, *self._state.arguments, probabilities)
-        return probabilities
-
-    def _log_probabilities(self, X):
-        # The kernels compute the smaller of two probabilities on its own.
-        return np.log(np.maximum(self._probabilities(X), LEAST))
-
-    def _preferences(self, X):
-        # The logs that `decision_function` takes keep the order of the probabilities.
-        ask = self.predict_proba if self._logistic() else self.decision_function
-        return ask(X)
-
-    def _losses_of(self, X, y):
-        if not self._logistic():
-            return super()._losses_of(X, y)
-        # The average of probabilities predicts: its loss is not that of mean scores,
-        # which a model of little weight may have very large.
-        numbers = np.maximum(y, 0.0).astype(int)[:, None]
-        own = np.take_along_axis(self._probabilities(X), numbers, axis=1)
-        return -np.log(np.maximum(own[:, 0], LEAST))
-
-    def _unexplained(self, X, y):
-        if not self._logistic():
-            return super()._unexplained(X, y)
-        probabilities = self._probabilities(X)
-        return self._responses(y) - probabilities[:, -self._n_outputs() :]
-
-    def _logistic(self):
-        """Return whether the loss of the fit is logistic; True before a fit."""
-        state = vars(self).get("_state")
-        return state is None or state.loss_kind == LOSSES.index("log_loss")
-
     @as_fitted
     def certificate(self, X=None, y=None, sample_weight=None):
         """Bound the cumulative loss by the theorem for the method.
@@ -410,6 +452,43 @@ class OnlineVIClassifier(
     def coef_std_(self):
         """Posterior standard deviations of the coefficients, in their units."""
         return self._raw_deviations()
+
+    def _probabilities(self, X):
+        """Return the probabilities of the classes of validated rows."""
+        probabilities = np.empty((len(X), len(self.classes_)))
+        softmax = self._learner == "softmax"
+        average = predict_softmax if softmax else predict_probabilities
+        average(X, *self._state.arguments, probabilities)
+        return probabilities
+
+    def _log_probabilities(self, X):
+        # The kernels compute the smaller of two probabilities on its own.
+        return np.log(np.maximum(self._probabilities(X), LEAST))
+
+    def _preferences(self, X):
+        # The logs that `decision_function` takes keep the order of the probabilities.
+        ask = self.predict_proba if self._logistic() else self.decision_function
+        return ask(X)
+
+    def _losses_of(self, X, y):
+        if not self._logistic():
+            return super()._losses_of(X, y)
+        # The average of probabilities predicts: its loss is not that of mean scores,
+        # which a model of little weight may have very large.
+        numbers = np.maximum(y, 0.0).astype(int)[:, None]
+        own = np.take_along_axis(self._probabilities(X), numbers, axis=1)
+        return -np.log(np.maximum(own[:, 0], LEAST))
+
+    def _unexplained(self, X, y):
+        if not self._logistic():
+            return super()._unexplained(X, y)
+        probabilities = self._probabilities(X)
+        return self._responses(y) - probabilities[:, -self._n_outputs() :]
+
+    def _logistic(self):
+        """Return whether the loss of the fit is logistic; True before a fit."""
+        state = vars(self).get("_state")
+        return state is None or state.loss_kind == LOSSES.index("log_loss")
 
     def _check_options(self):
         super()._check_options()

@@ -251,33 +251,6 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
         """
         return self._average(self._rows(X))
 
-    def _unexplained(self, X, y):
-        return (y - self._average(X))[:, None]
-
-    def _average(self, X):
-        """Return the weighted mean of the experts' predictions of validated rows."""
-        predictions = np.zeros((len(self.estimators_), len(X), 1))
-        begun = self._state.n_rows > 0.0
-        weights = np.zeros(len(predictions))
-        if begun and len(X) >= BEYOND:  # fewer rows are not checked
-            weights = self.weights_
-        of_experts = zip(predictions, self.estimators_, weights, strict=True)
-        for own, expert, weight in of_experts:
-            if learns(expert) and not begun:
-                continue
-            linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
-            if linear and expert._streaming():
-                if weight > 0.5:
-                    expert._doubt_rows(X)
-                predict_scores(X, *expert._state.arguments, own)
-            else:
-                own[:, 0] = predictions_of(expert, self._with_names(expert, X))
-        self._check_predictions(predictions[:, :, 0])
-        if not begun:
-            fill_first(predictions[:, :, 0], self.estimators_)
-        kernels.average(*self._state.arrays[:2], LARGEST, predictions[:, :, 0])
-        return predictions[0, :, 0]
-
     @as_fitted
     def certificate(self):
         """Return the regret bound of Theorem 1 against the best expert.
@@ -319,6 +292,33 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
     def n_samples_seen_(self):
         """Number of rows of positive weight since the last `fit`."""
         return int(self._state.n_rows)
+
+    def _unexplained(self, X, y):
+        return (y - self._average(X))[:, None]
+
+    def _average(self, X):
+        """Return the weighted mean of the experts' predictions of validated rows."""
+        predictions = np.zeros((len(self.estimators_), len(X), 1))
+        begun = self._state.n_rows > 0.0
+        weights = np.zeros(len(predictions))
+        if begun and len(X) >= BEYOND:  # fewer rows are not checked
+            weights = self.weights_
+        of_experts = zip(predictions, self.estimators_, weights, strict=True)
+        for own, expert, weight in of_experts:
+            if learns(expert) and not begun:
+                continue
+            linear = type(expert) is OnlineVIRegressor and learns_blocks(expert)
+            if linear and expert._streaming():
+                if weight > 0.5:
+                    expert._doubt_rows(X)
+                predict_scores(X, *expert._state.arguments, own)
+            else:
+                own[:, 0] = predictions_of(expert, self._with_names(expert, X))
+        self._check_predictions(predictions[:, :, 0])
+        if not begun:
+            fill_first(predictions[:, :, 0], self.estimators_)
+        kernels.average(*self._state.arrays[:2], LARGEST, predictions[:, :, 0])
+        return predictions[0, :, 0]
 
     def _begin(self, n_features):
         """Start a stream, with clones of the experts that learn."""

@@ -5,8 +5,7 @@ from collections.abc import Set
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._base import LogProbabilitiesMixin, fit_context
-from .._stream import partial_fit_context
+from .._base import LogProbabilitiesMixin
 from .._validation import refuse_missing_labels
 from ._rows import NUMBERS
 
@@ -38,85 +37,6 @@ class LabelStream(LogProbabilitiesMixin):
 
     The kernels code two classes as -1 and 1, several classes as 0, 1, ...
     """
-
-    @fit_context
-    def fit(self, X, y, sample_weight=None):
-        """Learn the rows once, in order, starting a new stream.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, in the order of the stream.
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, which multiply their losses. A row of weight 0 is
-            ignored. None: 1 each. Weights that add up to one count as one row, which
-            leaves the model near its prior.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If there is a single class, or X is not finite or beyond 1e150.
-        """
-        return self._learn_anew(X, y, sample_weight)
-
-    @partial_fit_context
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Learn more rows, in order.
-
-        The result does not depend on how rows are split into calls. A call that raises
-        leaves the estimator unchanged.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
-        y : array-like of shape (n_samples,)
-            Labels.
-        classes : array-like of shape (n_classes,), default=None
-            All classes of the stream; required in the first call.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, as in `fit`.
-
-        Returns
-        -------
-        self : object
-            The classifier.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or beyond 1e150, `classes` is missing in the first call
-            or differs from it later, `fit` would refuse one of them, a label is not in
-            `classes`, or a parameter changed since the stream started.
-        """
-        return self._learn_more(X, y, sample_weight, classes)
-
-    def predict(self, X):
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or beyond 1e150.
-        """
-        return self._labels(self._preferences(X))
 
     def _learn_at_once(self, X, y=None, classes=None, sample_weight=None):
         """Learn plain rows by one compiled call; return whether they were learnt."""

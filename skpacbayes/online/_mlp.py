@@ -228,15 +228,6 @@ class OnlineVIMLPRegressor(CheckedScoreMixin, RegressorMixin, OnlineNetwork):
             return means
         return means, self._unit_of_noise() * np.sqrt(state.noise + variances[:, 0])
 
-    def _in_units_of_y(self, means):
-        unit = self._state.target_unit
-        if np.isinf(unit):  # no row of positive weight
-            return np.zeros(len(means))
-        return self._state.target_mean[0] + unit * means
-
-    def _unexplained(self, X, y):
-        return (y - self._in_units_of_y(self._moments(X)[0][:, 0]))[:, None]
-
     @property
     def cumulative_loss_(self):
         """Sum of the squared errors of predictions made before each row was learnt."""
@@ -247,6 +238,15 @@ class OnlineVIMLPRegressor(CheckedScoreMixin, RegressorMixin, OnlineNetwork):
         """Estimate of the variance of the noise, in squared units of y."""
         self._check_distribution(AttributeError)
         return self._state.noise * self._unit_of_noise() ** 2
+
+    def _in_units_of_y(self, means):
+        unit = self._state.target_unit
+        if np.isinf(unit):  # no row of positive weight
+            return np.zeros(len(means))
+        return self._state.target_mean[0] + unit * means
+
+    def _unexplained(self, X, y):
+        return (y - self._in_units_of_y(self._moments(X)[0][:, 0]))[:, None]
 
     def _unit_of_noise(self):
         """Return the unit of deviations; infinite until two rows show one."""

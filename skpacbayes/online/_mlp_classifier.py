@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import ClassifierMixin
 
+from .._base import fit_context
 from .._compat import Interval, StrOptions
-from .._stream import CheckedScoreMixin
+from .._stream import CheckedScoreMixin, partial_fit_context
 from ._labels import LabelStream
 from ._network import OnlineNetwork
 
@@ -130,6 +131,85 @@ class OnlineVIMLPClassifier(
         self.clip = clip
         self.random_state = random_state
 
+    @fit_context
+    def fit(self, X, y, sample_weight=None):
+        """Learn the rows once, in order, starting a new stream.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, in the order of the stream.
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, which multiply their losses. A row of weight 0 is
+            ignored. None: 1 each. Weights that add up to one count as one row, which
+            leaves the model near its prior.
+
+        Returns
+        -------
+        self : OnlineVIMLPClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If there is a single class, or X is not finite or beyond 1e150.
+        """
+        return self._learn_anew(X, y, sample_weight)
+
+    @partial_fit_context
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn more rows, in order.
+
+        The result does not depend on how rows are split into calls. A call that raises
+        leaves the estimator unchanged.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. A C-contiguous array of float64 avoids most of the cost of a call.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream; required in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, as in `fit`.
+
+        Returns
+        -------
+        self : OnlineVIMLPClassifier
+            The classifier.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150, `classes` is missing in the first call
+            or differs from it later, `fit` would refuse one of them, a label is not in
+            `classes`, or a parameter changed since the stream started.
+        """
+        return self._learn_more(X, y, sample_weight, classes)
+
+    def predict(self, X):
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or beyond 1e150.
+        """
+        return self._labels(self._preferences(X))
+
     def decision_function(self, X):
         """Return the log odds of rows, averaged over the posterior.
 
@@ -184,6 +264,11 @@ class OnlineVIMLPClassifier(
         uniform = np.full_like(positive, 1.0 / positive.shape[1])
         return np.divide(positive, total, out=uniform, where=total > 0)
 
+    @property
+    def cumulative_loss_(self):
+        """Sum of the losses of predictions made before each row was learnt."""
+        return self._state.cumulative_loss
+
     def _log_probabilities(self, X):
         scores = self._log_odds(X)
         if scores.shape[1] == 1:
@@ -198,8 +283,3 @@ class OnlineVIMLPClassifier(
         """Return the log odds of each output: logistic(N(m, v)), approximately."""
         means, variances = self._moments(X)
         return means / np.sqrt(1.0 + np.pi / 8.0 * variances)
-
-    @property
-    def cumulative_loss_(self):
-        """Sum of the losses of predictions made before each row was learnt."""
-        return self._state.cumulative_loss

@@ -10,6 +10,7 @@ from scipy.stats import chisquare, kstest
 from states import assert_same_state, changes, state_of
 
 from skpacbayes import PACOClusterer, make_paco_model
+from skpacbayes.cluster._paco_summary import checked_statistics
 
 X, _ = make_paco_model(3, 60, random_state=1)
 RADIUS = 2 * float(np.linalg.norm(X, axis=1).max())
@@ -278,6 +279,7 @@ def test_a_stream_goes_on_after_absorb():
         (np.ones((3, 5)), r"statistics has 5 columns, but n_features \+ 2 = 4"),
         ([[0.0, 1.0, 0.0, 0.0]], "must have a row of positive weight"),
         ([[0.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 2.0]], "in rows of weight 0"),
+        ([[0.0, 1.0, 1.0, 2.0], [9.0, 0.0, 0.0, 0.0]], "weight 0 must sum to at most"),
         ([[0.0, 1.0, -1.0, 0.0]], "not have negative weights"),
         ([[0.0, 1.0, 1.0, -0.1]], "not have negative weights or sums"),
         ([[0.0, np.nan, 1.0, 0.0]], "contains NaN"),
@@ -290,6 +292,17 @@ def test_absorb_refuses_what_is_no_summary(statistics, words):
     with pytest.raises(ValueError, match=words):
         model.absorb(statistics)
     assert not changes(before, state_of(model))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("shift", [0.0, 1e4, 1e12])
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_summaries_of_rows_anywhere_are_summaries(loss, shift, unit):
+    """The scatter of merged rows agrees with their squares, up to rounding."""
+    rows = shift + unit * np.random.default_rng(0).normal(size=(60, 3))
+    model = paco(loss=loss, summary_size=5)
+    parts = [model.sufficient_statistics(part) for part in (rows[:40], rows[40:] * 2)]
+    assert checked_statistics(np.vstack(parts), 3).shape[1] == 5
 
 
 def test_an_unfitted_estimator_refuses_narrow_statistics():

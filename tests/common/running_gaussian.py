@@ -6,17 +6,12 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skpacbayes import _stream as stream
 from skpacbayes._base import fit_context
 from skpacbayes._compat import Interval
-from skpacbayes._stream import (
-    StreamingEstimator,
-    as_count,
-    checked_weights,
-    partial_fit_context,
-)
 
 
-class RunningGaussian(DensityMixin, StreamingEstimator):
+class RunningGaussian(DensityMixin, stream.StreamingEstimator):
     """Independent Gaussians, one a column, learnt one row after another."""
 
     _parameter_constraints: dict = {
@@ -29,19 +24,12 @@ class RunningGaussian(DensityMixin, StreamingEstimator):
     @fit_context
     def fit(self, X, y=None, sample_weight=None):
         """Forget everything, then learn the rows."""
-        X = self._rows(X, reset=True)
-        weights = checked_weights(sample_weight, X, some=True)
-        self._moments = updated(np.zeros((3, X.shape[1])), X, weights)
-        return self
+        return self._learn(X, sample_weight, some=True)
 
-    @partial_fit_context
+    @stream.partial_fit_context
     def partial_fit(self, X, y=None, sample_weight=None):
         """Learn more rows."""
-        begun = self._streaming()
-        X = self._rows(X, reset=not begun)
-        moments = self._moments if begun else np.zeros((3, X.shape[1]))
-        self._moments = updated(moments, X, checked_weights(sample_weight, X))
-        return self
+        return self._learn(X, sample_weight)
 
     def score_samples(self, X):
         """Log density of each row."""
@@ -53,23 +41,22 @@ class RunningGaussian(DensityMixin, StreamingEstimator):
         """Mean log density of the rows."""
         return float(self.score_samples(X).mean())
 
-    @property
-    def n_samples_seen_(self):
-        """Total weight of the rows."""
-        check_is_fitted(self)
-        return as_count(self._moments[0, 0])
-
-    @property
-    def mean_(self):
-        """Mean of each column."""
-        check_is_fitted(self)
-        return self._moments[1]
+    n_samples_seen_ = property(lambda self: stream.as_count(self._moments[0, 0]))
+    mean_ = property(lambda self: self._moments[1])
 
     @property
     def variance_(self):
         """Variance of each column."""
         total, _, scatter = self._moments
         return np.maximum(scatter / np.maximum(total, 1), self.smallest_variance)
+
+    def _learn(self, X, sample_weight, some=False):
+        begun = self._streaming()  # False in `fit`, whose draft has no state
+        X = self._rows(X, reset=not begun)
+        weights = stream.checked_weights(sample_weight, X, some=some)
+        moments = self._moments if begun else np.zeros((3, X.shape[1]))
+        self._moments = updated(moments, X, weights)
+        return self
 
     def _learn_at_once(self, X, y=None, sample_weight=None):
         X = self._plain(X)
@@ -84,8 +71,7 @@ def updated(moments, X, weights):
     total, mean, scatter = moments
     for row, weight in zip(X, weights, strict=True):
         if weight > 0:
-            total = total + weight
-            step = row - mean
+            total, step = total + weight, row - mean
             mean = mean + weight / total * step
             scatter = scatter + weight * step * (row - mean)
     return np.array([total, mean, scatter])

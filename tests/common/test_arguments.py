@@ -2,6 +2,7 @@
 
 import datetime
 import inspect
+import pickle
 import time
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import InvalidParameterError
 from states import changes, state_of
+from streaming_laws import read_only
 
 from skpacbayes import PACOClusterer
 
@@ -414,3 +416,29 @@ def test_statistics_of_no_rows_are_zero_and_change_nothing(name):
             assert not changes(before, state_of(each))
     with pytest.raises(ValueError, match="has 1 features, but"):
         estimator.sufficient_statistics(TABLE[:0, :1], *empty[1:])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SUMMED)
+def test_absorb_refuses_what_is_not_the_sum_of_rows(name):
+    estimator = learn(cheap(name), "fit", TABLE, TARGETS)
+    data = (TABLE, TARGETS) if is_regressor(estimator) else (TABLE,)
+    statistics = estimator.sufficient_statistics(*data)
+    saved, before = pickle.dumps(estimator), state_of(estimator)
+    for wrong in (np.nan, np.inf, -np.inf):
+        spoiled = statistics.copy()
+        spoiled[0, 0] = wrong
+        with pytest.raises(ValueError, match=r"statistics|dim 3|2D array"):
+            estimator.absorb(spoiled)
+    for spoiled in (-statistics, statistics[:, 1:], statistics[0], statistics[None]):
+        with pytest.raises(ValueError, match=r"statistics|dim 3|2D array"):
+            estimator.absorb(spoiled)
+    assert not changes(before, state_of(estimator))
+    after = state_of(pickle.loads(saved).absorb(statistics))
+    for form in (np.ndarray.tolist, np.asfortranarray, as_objects, read_only):
+        again = pickle.loads(saved).absorb(form(statistics))
+        assert not changes(after, state_of(again)), form.__name__
+
+
+def as_objects(values):
+    return values.astype(object)

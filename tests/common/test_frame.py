@@ -1,5 +1,6 @@
 """The frame holds for a newcomer's estimator, written as `CONTRIBUTING.md` says."""
 
+import ast
 import inspect
 import pickle
 import re
@@ -10,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import running_gaussian
+from cases import ESTIMATORS
 from running_gaussian import RunningGaussian
-from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from states import changes, state_of
 from streaming_laws import LAWS, LAWS_OF_PLACE, PLACES, Stream, rounded
@@ -49,7 +50,7 @@ def test_scikit_learn(estimator, check):
 
 
 def test_it_is_short():
-    assert len(inspect.getsource(running_gaussian).splitlines()) < 100
+    assert len(inspect.getsource(running_gaussian).splitlines()) < 80
 
 
 def test_a_pickle_of_another_version_warns(monkeypatch):
@@ -104,13 +105,7 @@ def test_where_to_read():
     text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
     rows = re.findall(r"^\| (`[A-Z].*?) \| (.*) \|$", text, re.MULTILINE)
     named = [name for names, _ in rows for name in re.findall(r"`(\w+)`", names)]
-    public = [getattr(skpacbayes, name) for name in skpacbayes.__all__]
-    estimators = [
-        each
-        for each in public
-        if isinstance(each, type) and issubclass(each, BaseEstimator)
-    ]
-    assert sorted(named) == sorted(each.__name__ for each in estimators)
+    assert sorted(named) == sorted(ESTIMATORS)
     for names, files in rows:
         found = re.findall(r"`(_\w+\.py)`", files)
         assert 1 <= len(found) <= 5
@@ -119,3 +114,24 @@ def test_where_to_read():
             assert all((own.parent / file).exists() for file in found)
             shared = "_mixture.py"  # what the faces of one class have in common
             assert own.name in found or shared in found
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_public_methods_come_first(name):
+    """And those that learn and predict stand in the file of the estimator."""
+    public = ESTIMATORS[name]
+    own = Path(inspect.getfile(public))
+    (definition,) = [
+        part
+        for part in ast.parse(own.read_text()).body
+        if isinstance(part, ast.ClassDef) and part.name == public.__name__
+    ]
+    methods = [
+        part.name for part in definition.body if isinstance(part, ast.FunctionDef)
+    ]
+    are_private = [method[0] == "_" for method in methods if method[:2] != "__"]
+    assert are_private == sorted(are_private)
+    shared = "_mixture.py"  # what the faces of one class have in common
+    for method in "fit", "partial_fit", "predict":
+        found = inspect.unwrap(getattr(public, method, public.fit))
+        assert Path(inspect.getfile(found)).name in (own.name, shared)

@@ -144,6 +144,28 @@ def test_a_filter_without_a_model_has_no_parameters(learner):
         learner(ClusteredParticleFilter(), priors).fit(rows())
 
 
+class Thermostat:
+    """As on the page of the guide, without arguments of __init__."""
+
+    n_noise, rate = 1, 0.2
+
+    def initial(self, z):
+        return 20 + 5 * z
+
+    def transition(self, x, z, t):
+        return x + self.rate * (21 - x) + 0.3 * z
+
+    def log_likelihood(self, x, y, t):
+        return stats.laplace.logpdf(y[0], x[:, 0])
+
+
+@pytest.mark.parametrize("learner", [ParticleMarginalMetropolis, SMC2])
+def test_a_model_without_an_init_is_told_how_to_have_parameters(learner):
+    estimator = ClusteredParticleFilter(Thermostat())
+    with pytest.raises(ValueError, match=r"'model__rate', .* give it an __init__"):
+        learner(estimator, {"model__rate": stats.beta(2, 2)}).fit(rows())
+
+
 @pytest.mark.parametrize(
     "learner",
     [

@@ -249,7 +249,14 @@ def test_too_few_particles_warn():
         ({"model__phi": stats.norm()}, "'model__phi', which is not a parameter of the"),
         ({"n_particles": stats.gamma(2)}, "'n_particles', which is not a parameter of"),
         ({NAME: 0.3}, "should be a continuous distribution"),
-        ({NAME: stats.poisson(3)}, "should be a continuous"),
+        ({NAME: stats.poisson(3)}, "continuous .* got poisson, which is discrete: fit"),
+        (
+            {NAME: stats.multinomial(1, [0.5, 0.5])},
+            "should be a continuous .* discrete",
+        ),
+        ({NAME: stats.uniform(0.5, 0)}, "of one number, with a positive scale, .* nan"),
+        ({NAME: stats.norm(np.nan, 1)}, "of one number, with a positive scale, .* nan"),
+        ({NAME: stats.expon([0, 1], 1)}, "of one number, with .* from .0.*, 1.*. to"),
         ({NAME: stats.gamma}, "should be a distribution with its parameters, such"),
     ],
 )

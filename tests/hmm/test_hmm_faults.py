@@ -317,7 +317,7 @@ def test_parameters_that_contradict(parameters, message):
         ({"lengths": [60, -10]}, r"lengths should be positive integers"),
         ({"lengths": [49.5, 0.5]}, r"lengths should be positive integers"),
         ({"lengths": []}, r"lengths sum to 0, but X has 50 rows\."),
-        ({"lengths": 50}, r"lengths should be positive integers"),
+        ({"lengths": 50}, r"integers, one for each sequence as in \[50\], got 50\."),
         ({"groups": [1] * 49}, r"groups has shape \(49,\), but X has 50 rows\."),
         ({"lengths": [50], "groups": [1] * 50}, r"Give lengths or groups, not both\."),
     ],

@@ -473,8 +473,12 @@ def test_categories():
                 model.score_samples(np.vstack([X, missing, row]))[-1] for row in grid
             ]  # the next row, or the one after, by the filter
             assert_allclose(np.exp(logs), shares[step], atol=1e-12)
-    with pytest.raises(ValueError, match=r"unknown categories \[3\.0\] in column 1"):
+    said = r"unknown categories \[3\.0\] in column 1; .* Give NaN in their place"
+    with pytest.raises(ValueError, match=said):
         model.predict([[0.0, 3.0]])
+    many = np.column_stack([np.zeros(500), np.arange(6, 506)])
+    with pytest.raises(ValueError, match=r"15\.0\] and 490 more in column 1"):
+        model.predict(many)
 
 
 @pytest.mark.slow
@@ -685,7 +689,16 @@ def test_a_window_learns_values_that_are_new(emission):
     assert emission != "auto" or model.emission_ != "poisson"
 
 
-@pytest.mark.parametrize(("value", "shown"), [(-1.0, "-1"), (1.5, "1.5"), (2e9, "2e")])
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (-1.0, "-1 in"),
+        (1.5, "1.5 in"),
+        (2e9, "2e.09 in"),
+        (1 + 1e-9, "1.000000001 in"),  # 1 would be a count
+        (1e9 + 1, "1000000001.0 in"),
+    ],
+)
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "predict"])
 def test_rows_that_are_no_counts(value, shown, method):
     X, _ = counts(60)

@@ -51,9 +51,18 @@ def garbage(path):
     path.write_bytes(b"\x00garbage\xff" * 9)
 
 
+def changed(path):
+    """Change a few bytes within the code: LLVM would end the process, or run it."""
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 64] = bytes(64)
+    path.write_bytes(content)
+
+
 def test_bad_files_are_compiled_around(tmp_path):
     """Each kind of damage in a folder of its own: a process warns once of each."""
     faults = list(itertools.product(("nbi", "nbc"), (truncated, emptied, garbage)))
+    faults.append(("nbc", changed))
     folders = [tmp_path / f"{kind} {spoil.__name__}" for kind, spoil in faults]
     for folder in folders:
         folder.mkdir()
@@ -70,6 +79,7 @@ def test_bad_files_are_compiled_around(tmp_path):
     for line, folder in zip(said, folders, strict=True):
         assert line.startswith(f"{folder} RuntimeWarning Numba's cache in {cache}")
         assert f"{folder.name}_" in line
+        assert ("has changed" in line) == folder.name.startswith("nbc")
     assert call(folders, cache) == []  # the cache is whole again
 
 

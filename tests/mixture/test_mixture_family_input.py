@@ -64,6 +64,7 @@ def test_rows_with_holes_cost_little_density():
     ("family", "value", "message"),
     [
         ("poisson", 1.5, r"Poisson needs whole numbers >= 0, but column 1 .* 1.5"),
+        ("poisson", 1 + 1e-9, r"Poisson needs whole numbers .* value 1\.000000001\."),
         ("poisson", -1.0, r"Poisson needs whole numbers >= 0, but column 1 .* -1"),
         ("exponential", 0.0, r"Gamma needs numbers > 0, but column 1 .* 0"),
         ("bernoulli", 2.0, r"Binomial needs whole numbers from 0 to n_trials=1"),
