@@ -184,7 +184,7 @@ def searched(fit, others, most, X, weight, learner):
         best, rise = best_and_rise(best_by_number(paths), fit, learner.choice, gain)
         if WITHIN * least < rise <= least:  # the improvement may still decide
             own_rows = mixture.family.encoded(rows)
-            fits = learner.choice.improved(paths, own_rows, weight)
+            fits = learner.choice.improved(paths, mixture, own_rows, weight)
             best, rise = best_and_rise(fits, fit, learner.choice, gain)
         if rise > least:
             best = lifted(best, rows, weight)

@@ -179,7 +179,7 @@ class Learner:
                 paths = self.searched(mixture, self.n_components, X, weight, range)
         if self.chooses:
             fits = best_by_number(paths)
-            fit, path = self.choice.best_of(paths, *rows)
+            fit, path = self.choice.best_of(paths, mixture, *rows)
             self.warn_if_more(fit, *rows)
             return lifted(fit, X, weight), path, fits
         fit = lifted(self.exchanged(paths[0][self.n_components], *rows)[0], X, weight)

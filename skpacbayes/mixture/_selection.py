@@ -130,24 +130,27 @@ class Choice:
         saved += min(each.sum() - each.max(), together)
         return saved + self.surprise(K) - self.surprise(1)
 
-    def best_of(self, paths, X, sample_weight):
+    def best_of(self, paths, mixture, X, sample_weight):
         """Improve the two best fits, and return the best one and all criteria.
 
-        Warns if another seed may choose another number.
+        Warns if another seed may choose another number. Arguments are those of
+        `improved`.
         """
-        fits = self.improved(paths, X, sample_weight)
+        fits = self.improved(paths, mixture, X, sample_weight)
         best = max(fits, key=lambda K: self.of(fits[K]))
         criteria = {K: self.of(fits[K]) for K in sorted(fits)}
         self.warn_if_undecided(paths, criteria)
         return fits[best], criteria
 
-    def improved(self, paths, X, sample_weight):
+    def improved(self, paths, mixture, X, sample_weight):
         """Return the best fit of each number.
 
-        The two best fits are improved by starts besides k-means, if there are any, and
-        by split-merge moves. Merging a pair of their components, or splitting one, may
-        then improve the fits with one component fewer or more. This is repeated until
-        the two best fits do not change.
+        The two best fits are improved by starts besides k-means, if there are any, by
+        another choice of the prior, and by split-merge moves. Merging a pair of their
+        components, or splitting one, may then improve the fits with one component fewer
+        or more. This is repeated until the two best fits do not change.
+
+        mixture : has the first prior of the paths.
         """
         rows = X, sample_weight
         fits = best_by_number(paths)
@@ -161,6 +164,7 @@ class Choice:
                 other = followed(other, *rows, None, self.options, fit.criterion)
                 fit = best_fit([fit, other])
             fit = with_best_prior(fit, *rows, **self.options)
+            fit = best_fit([fit, self.with_prior_again(fit, mixture, *rows)])
             moves = {"seed": self.seed, "known": {}}
             fit, _ = exchange_components(fit, *rows, options=self.options, **moves)
             fits[K] = fit
@@ -175,6 +179,19 @@ class Choice:
                 found = followed(begun, *rows, None, self.options, to_beat)
                 fits[other] = best_fit([fits[other], found])
         return fits
+
+    def with_prior_again(self, fit, mixture, X, sample_weight):
+        """Return the fit after another choice of its prior, from the first one.
+
+        The prior of a path is chosen where there are more components. That which is
+        best for fewer may not be reached from it: priors of similar components, for
+        instance, keep one of few rows broad.
+        """
+        rows, to = (X, sample_weight), limited(self.options, START_SWEEPS)
+        begun = mixture.ascend(fit.state, *rows, **to)
+        chosen, state = mixture.best_prior(begun, *rows, self.options["tol"])
+        begun = Fit(chosen, state, None, [], False)
+        return followed(begun, *rows, None, self.options, fit.criterion)
 
     def on_window(self, fit, most, X, weight, settled):
         """Merge and split components on the window of a stream while that helps.

@@ -427,7 +427,7 @@ class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
         levels = as_levels(quantiles, ends=False)
         mean, std, clipped, degrees = self._distributions(X)
         standard, student = self._standard_quantiles(levels, degrees)
-        if np.count_nonzero(clipped):  # no error tells what the line would add beyond the range
+        if np.count_nonzero(clipped):  # no error tells what a line adds beyond it
             standard = standard + clipped[:, None] * (student - standard)
         offsets = np.zeros((len(mean), len(levels)))  # no infinity times 0
         np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)

@@ -57,6 +57,29 @@ def test_the_path_of_merges_is_near_the_best_of_many_starts():
         assert chosen.elbo_ > starts.elbo_ - 0.1
 
 
+def groups_of_which_one_has_a_code(seed):
+    """Return rows of three groups of one shape, and some of them with a code."""
+    rng = np.random.default_rng(seed)
+    turn = np.eye(5) + 0.3 * rng.normal(size=(5, 5))
+    X = np.repeat(2 * rng.normal(size=(3, 5)), 150, axis=0)
+    X += rng.normal(size=(450, 5)) @ turn
+    coded = X[rng.choice(450, 22, replace=False)]
+    coded[:, 0] = X[:, 0].min() - 3
+    return rng.permutation(np.vstack([X, coded]))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Column 0 of X has the value")
+def test_the_number_that_is_chosen_is_fitted_as_well_as_if_it_was_given():
+    """Similar components are a prior of paths, which kept those with a code broad."""
+    for seed in range(6):
+        X = groups_of_which_one_has_a_code(seed)
+        chosen = auto(max_components=10).fit(X)
+        assert chosen.n_components_ == 4
+        given = TemperedVBGaussianMixture(4, random_state=0).fit(X)
+        assert chosen.elbo_ > given.elbo_ - 0.1
+
+
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 def test_the_prior_scale_is_where_the_bound_is_largest(kind):
     """Ascents from the same posterior with the scale a little off end lower."""
