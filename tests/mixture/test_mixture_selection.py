@@ -70,6 +70,7 @@ def groups_of_which_one_has_a_code(seed):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Column 0 of X has the value")
+@pytest.mark.filterwarnings("ignore:n_components='auto' chose 4, but")
 def test_the_number_that_is_chosen_is_fitted_as_well_as_if_it_was_given():
     """Similar components are a prior of paths, which kept those with a code broad."""
     for seed in range(6):
