@@ -526,7 +526,7 @@ QUOTED = {
         (
             "hmm_dependence",
             "True hidden Markov models",
-            "of those with fewer states, {2} of {19}",
+            "of those with fewer states, {0} of {19}",
             2 * ["fewer states chosen than the truth has > warned"],
         ),
         (
