@@ -18,7 +18,11 @@ from sklearn.utils._param_validation import (
     validate_params,
 )
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import _check_sample_weight, _get_feature_names
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _get_feature_names,
+    _num_samples,
+)
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -51,5 +55,7 @@ else:  # before scikit-learn 1.9
 BaseComposition = _BaseComposition
 # Column names of a table; None if they are not strings.
 feature_names = _get_feature_names
+# Number of rows of a table, a list or an array.
+n_samples_of = _num_samples
 # Validates the parameters against `_parameter_constraints`, and closes callbacks.
 validated = _fit_context(prefer_skip_nested_validation=True)

@@ -23,7 +23,8 @@ def extra_module(module, extra, what):
     Raises
     ------
     ImportError
-        If the package is not installed; the message says what to install.
+        If the package is not installed; the message says what to install. If it is
+        installed but its own import fails, the error is that of the package.
 
     Examples
     --------
@@ -36,6 +37,8 @@ def extra_module(module, extra, what):
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
+        if (error.name or "").partition(".")[0] != name:
+            raise  # it is installed, but cannot import what it needs
         raise ImportError(
             f'{what} needs {name}: pip install "skpacbayes[{extra}]"'
         ) from error

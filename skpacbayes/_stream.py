@@ -10,10 +10,9 @@ from numbers import Number
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _num_samples
 
 from ._base import PacBayesEstimator, is_narrow, updates_state, widened_number
-from ._compat import check_sample_weight
+from ._compat import check_sample_weight, n_samples_of
 from ._validation import (
     always_checks_finiteness,
     as_numbers,
@@ -180,7 +179,7 @@ def checked_weights(sample_weight, X, *, some=False):
     """
     refuse_hidden(sample_weight, "sample_weight")
     refuse_strange("sample_weight", sample_weight)
-    n_rows = _num_samples(X)
+    n_rows = n_samples_of(X)
     if isinstance(sample_weight, Number):  # not checked by scikit-learn
         sample_weight = np.full(n_rows, sample_weight)
     if not n_rows and (sample_weight is None or not np.size(sample_weight)):

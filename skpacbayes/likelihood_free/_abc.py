@@ -6,17 +6,13 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state, check_scalar
-from sklearn.utils.validation import (
-    _num_samples,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._arguments import as_levels, check_count
 from .._arviz import ChainDraws, inference_data
 from .._base import as_fitted, fit_context, warn_user
 from .._chains import in_threads
-from .._compat import Interval, RealNotInt, StrOptions
+from .._compat import Interval, RealNotInt, StrOptions, n_samples_of
 from .._kernels.standardize import LEAST_SPREAD
 from .._sentinels import warn_of_sentinels
 from .._stream import (
@@ -500,7 +496,7 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         check_is_fitted(self)
         n_samples = check_count("n_samples", n_samples)
         rng = self._generator_of(random_state)
-        seeds = rng.integers(2**63, size=_num_samples(X))
+        seeds = rng.integers(2**63, size=n_samples_of(X))
 
         def draw(posterior, row):
             draws = posterior.sample(n_samples, np.random.default_rng(seeds[row]))

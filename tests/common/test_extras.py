@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import skpacbayes
+from skpacbayes._extras import extra_module
 
 DISPLAYS = [name for name in skpacbayes.__all__ if name.endswith("Display")]
 
@@ -27,3 +28,10 @@ def test_show_versions(capsys):
     for expected in ("python", "numba", "scikit-learn", "folder", "NUMBA_CACHE_DIR"):
         assert f" {expected}: " in said
     assert f"skpacbayes: {skpacbayes.__version__}\n" in said
+
+
+def test_a_package_that_lacks_another_says_so_itself(tmp_path, monkeypatch):
+    (tmp_path / "half_installed.py").write_text("import absent_dependency")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match="No module named 'absent_dependency'"):
+        extra_module("half_installed", "arviz", "to_arviz")

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -201,3 +202,45 @@ def test_kernels_import_nothing_but_their_decorator(module):
         parents += ["numba", "llvmlite"]
     others = {name for name in imports(module) if name not in allowed}
     assert all(name.startswith(tuple(parents)) for name in others)
+
+
+def private_names_of_scikit_learn(tree):
+    """Yield the private names of scikit-learn that a file imports or uses."""
+    imported = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        names = [name for name in names if name.split(".")[0] == "sklearn"]
+        if names:
+            imported |= {alias.asname or alias.name for alias in node.names}
+        yield from (name for name in names if "._" in name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and re.match("_(?!_)", node.attr):
+            asked = ast.unparse(node)
+            if asked.split(".")[0] in imported | {"sklearn"}:
+                yield asked
+
+
+@pytest.mark.parametrize("module", sorted(FILES))
+def test_private_names_of_scikit_learn_are_in_one_file(module):
+    """A release of scikit-learn that moves one of them breaks one file."""
+    found = set(private_names_of_scikit_learn(parsed(module)))
+    assert (not found) or module == "skpacbayes._compat"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from sklearn.utils.validation import _num_samples",
+        "from sklearn.utils._tags import get_tags",
+        "import sklearn.utils._tags",
+        "from sklearn.utils import validation; validation._num_samples([1])",
+        "import sklearn; sklearn.base._fit_context",
+    ],
+)
+def test_a_private_name_of_scikit_learn_is_found(line):
+    assert list(private_names_of_scikit_learn(ast.parse(line)))
