@@ -79,11 +79,11 @@ def test_every_law_of_all_estimators(tmp_path):
         with (package / file).open("a") as exporting:
             exporting.write(lines)
     tests = Path(__file__).parent
+    root = tests.parents[1]
     options = [f"--ignore={tests / file}" for file in LEFT_OUT]
-    options += ["-k", "RunningGaussian", f"--rootdir={tests.parents[1]}"]
+    options += [f"--rootdir={root}", "-c", root / "setup.cfg", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
-        + ["-c", tests.parents[1] / "setup.cfg", tests],
+        [sys.executable, "-m", "pytest", "-k", "RunningGaussian", *options, tests],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
