@@ -19,7 +19,7 @@ from ._compat import (
     validated,
 )
 from ._locks import Locks
-from ._validation import are_finite, validate_data
+from ._validation import are_finite, are_small, refuse_large, validate_data
 
 
 def updates_state(method, *, forgets=False):
@@ -190,6 +190,9 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     # Whether pickles keep the result of `_compute`; otherwise it is computed again.
     _saves_computed = True
+
+    # Whether rows whose sums of squares may overflow are refused.
+    _refuses_large = False
 
     # How the statistics of partitions are merged, for the message of
     # `_refuse_collection`.
@@ -422,7 +425,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _acceptable(self, X):
         """Return whether plain rows have only valid values."""
-        return are_finite(X)
+        return are_small(X) if self._refuses_large else are_finite(X)
 
     def _rows(self, X, *, reset=False, **checks):
         """Return the rows of X as a finite, C-contiguous float64 array.
@@ -434,9 +437,12 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             rows = self._plain(X)
             if rows is not None:
                 return rows
-        return validate_data(
+        rows = validate_data(
             self, X, dtype=np.float64, order="C", reset=reset, **checks
         )
+        if self._refuses_large:
+            refuse_large("X", rows)
+        return rows
 
     def _watched(self):
         """Whether the estimator has callbacks."""

@@ -57,7 +57,7 @@ def decided_by_noise(search, best):
             if fitted is not None and fitted.n_clusters == k:
                 sizes[k] = max(sizes.get(k, fitted), fitted, key=_log_likelihood)
     several = [sizes[k] for k in near if k in sizes]
-    densest = max(several, key=_log_evidence)
+    densest = max(several, key=lambda one: one.density_evidence)
     k = densest.n_clusters
     if k == best.n_clusters or not noise_is_normal(problem, best, densest):
         return best
@@ -109,16 +109,12 @@ def noise_is_normal(problem, best, other):
     likeliest = np.max([log_likelihoods(p) for p in _EXPONENTS], axis=0)
     gains = likeliest - log_likelihoods(2.0) - math.log(n_rows) / 2
     gain = float(np.maximum(gains, 0.0).sum())
-    enough = _log_evidence(best) + gain
-    return gain < LEAST_GAIN or enough < _log_evidence(other)
+    enough = best.density_evidence + gain
+    return gain < LEAST_GAIN or enough < other.density_evidence
 
 
 def _log_likelihood(mixture):
     return mixture.log_likelihoods[0]
-
-
-def _log_evidence(mixture):
-    return mixture.evidence_of(classified=False, share=1.0)
 
 
 def _of_path(problem, best, near):

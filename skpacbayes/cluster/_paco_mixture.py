@@ -104,6 +104,15 @@ class Mixture:
         """Integrated completed likelihood, with the default share of evidence."""
         return self.evidence_of()
 
+    @property
+    def density_evidence(self):
+        """Evidence by all of the likelihood of the rows.
+
+        For comparisons in which the clusters of rows do not matter: rows of the
+        background lie among those of a group of few rows, for instance.
+        """
+        return self.evidence_of(classified=False, share=1.0)
+
     def evidence_of(self, *, classified=True, share=EVIDENCE):
         """Return the log-likelihood minus log(n_rows) / 2 for each parameter.
 

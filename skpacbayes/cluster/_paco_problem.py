@@ -17,7 +17,7 @@ from ._paco_fitting import MixtureProblem
 from ._paco_path import Path
 from ._paco_rows import ColumnValues, mean_copies, rounding_of, spread_by
 from ._paco_search import find_mixture
-from ._units import exponent_of, scaled
+from ._units import Scaled, exponent_of, scaled
 
 # Factors of the inverse temperature that are tried until the calibration's number of
 # clusters is preferred, nearest to 1 first.
@@ -41,7 +41,7 @@ _GROWTH_IN_TURN = 1.05
 _MANY_COLUMNS = 12
 
 
-class GibbsProblem:
+class GibbsProblem(Scaled):
     """The quasi-posterior of some rows, and the chains on it.
 
     Internally, rows are shifted by `-offset` and in units of 2^`exponent`, so that the
@@ -98,14 +98,6 @@ class GibbsProblem:
                 f"radius={self.radius:.6g} is smaller than the largest distance of a "
                 f"row from {origin}, {norm:.6g}."
             )
-
-    def into(self, value, power=1):
-        """Convert from data units to internal units."""
-        return scaled(value, -power * self.exponent)
-
-    def out(self, value, power=1):
-        """Convert from internal units to data units."""
-        return scaled(value, power * self.exponent)
 
     def in_data(self, centers):
         """Return centres in the columns, the units and the origin of the data."""

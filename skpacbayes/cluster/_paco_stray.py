@@ -48,7 +48,7 @@ def with_groups_of_background(problem, mixture):
     -------
     mixture : Mixture
     """
-    best, least = mixture, _density(mixture) + LEAST_GAIN
+    best, least = mixture, mixture.density_evidence + LEAST_GAIN
     mean = mixture.masses @ mixture.scales / mixture.masses.sum()
     ratio = max(problem.variance_in(mixture.coordinates) / mean, 1.0)
     widest = 1 + int(math.log(ratio, _STEP))
@@ -70,18 +70,9 @@ def with_groups_of_background(problem, mixture):
         if more is None or not more.apart.all():
             continue
         several = more.background and more.n_clusters > mixture.n_clusters
-        if several and (density := _density(more)) > least:
+        if several and (density := more.density_evidence) > least:
             best, least = more, density
     return best
-
-
-def _density(mixture):
-    """Return the evidence by all of the likelihood of the rows alone.
-
-    Rows of the background lie among those of a group of few rows, and which is which
-    does not matter.
-    """
-    return mixture.evidence_of(classified=False, share=1.0)
 
 
 def _are_equal(search, other):

@@ -11,7 +11,7 @@ from .._kernels.state import named
 from .._validation import as_numbers
 from ._paco_forgetting import Watch
 from ._paco_rows import ColumnValues, Rows
-from ._units import exponent_of, scaled
+from ._units import Scaled, exponent_of, scaled
 
 # Coordinates beyond this, in the summary's unit, require a larger unit.
 _LIMIT = 2.0**60
@@ -23,7 +23,7 @@ _FIRST_INTERVAL = 4.0
 _NO_WEIGHTS = np.empty(0)
 
 
-class StreamSummary:
+class StreamSummary(Scaled):
     """At most `summary_size` points for all rows seen (None: every distinct row).
 
     Lengths are kept in units of 2^`exponent`, losses in that unit to the `power`.
@@ -95,22 +95,22 @@ class StreamSummary:
     @property
     def cumulative_loss(self):
         """Sum of the losses of the forecasts."""
-        return self._out(float(self.loss), self.power)
+        return self.out(float(self.loss), self.power)
 
     @property
     def largest_norm(self):
         """Largest Euclidean norm of the rows."""
-        return self._out(math.sqrt(self.largest_square), 1)
+        return self.out(math.sqrt(self.largest_square))
 
     @property
     def temperature_sum(self):
         """Sum over the rows of the inverse temperature of their forecast."""
-        return self._out(float(self.temperatures), -self.power)
+        return self.out(float(self.temperatures), -self.power)
 
     @property
     def last_row(self):
         """The last row read."""
-        return self._out(self.last_place, 1)
+        return self.out(self.last_place)
 
     @property
     def next_refresh(self):
@@ -288,13 +288,13 @@ class StreamSummary:
         """
         notes = self.notes.copy()
         lengths = notes[:, entries.LENGTHS]
-        notes[:, entries.LENGTHS] = self._out(lengths, 1)
+        notes[:, entries.LENGTHS] = self.out(lengths)
         return notes[:, entries.ENDS :].reshape(len(notes), 2, -1)
 
     def places_and_weights(self):
         """Return means and weights of the points, in data units."""
         rows = self.rows()
-        return self._out(rows.points, 1), rows.weights
+        return self.out(rows.points), rows.weights
 
     def statistics(self):
         """Return means, weights and sums of squared distances, in data units.
@@ -303,12 +303,12 @@ class StreamSummary:
         merged rows.
         """
         d, held = self.n_features, self.held_points
-        points = self._out(held.means.T, 1), held.weights, self._out(held.squares, 2)
+        points = self.out(held.means.T), held.weights, self.out(held.squares, 2)
         values, vectors = np.linalg.eigh(self.scatter)
         known = values > 1e-14 * values[-1]
         directions = np.zeros((known.sum(), d + 2))
         lengths = np.sqrt(values[known])
-        directions[:, :d] = self._out((vectors[:, known] * lengths).T, 1)
+        directions[:, :d] = self.out((vectors[:, known] * lengths).T)
         return np.vstack([np.column_stack(points), directions])
 
     def absorb(self, statistics):
@@ -324,14 +324,14 @@ class StreamSummary:
             self._allocate_for(self.n_points + len(statistics))
         incoming = self._incoming(len(statistics))
         new = Points(incoming.T)
-        new.means[:] = self._in(statistics[:, :d], 1).T
+        new.means[:] = self.into(statistics[:, :d]).T
         new.weights[:] = statistics[:, d]
-        new.squares[:] = self._in(statistics[:, d + 1], 2)
+        new.squares[:] = self.into(statistics[:, d + 1], 2)
         square = (new.means.T**2).sum(axis=1).max()
         self.largest_square = max(self.largest_square, square)
         self.seen += statistics[:, d].sum()
         self.refreshed += statistics[:, d].sum()  # these rows had no clusters
-        directions = self._in(directions, 1)
+        directions = self.into(directions)
         self.scatter += directions.T @ directions
         rest = new.squares.sum() - (directions**2).sum()
         if rest > 1e-9 * new.squares.sum():
@@ -350,7 +350,7 @@ class StreamSummary:
     def follow(self, labels):
         """Set the clusters of a refresh in the `Watch`."""
         if self.watch is not None and self.n_points:
-            centers = self._in(self.centers, 1)
+            centers = self.into(self.centers)
             rows = self.rows()
             self.watch.follow(self, rows, centers, labels)
 
@@ -399,23 +399,15 @@ class StreamSummary:
 
     def _take_in(self):
         """Convert the forecast for the next rows to the summary's unit."""
-        self.places = self._in(np.concatenate([self.forecast, self.centers]), 1)
-        temperature = float(self._out(self.temperature, self.power))
+        self.places = self.into(np.concatenate([self.forecast, self.centers]))
+        temperature = float(self.out(self.temperature, self.power))
         self.held = self.variance_term * temperature, temperature
         known = self.centers[: len(self.reach)]
         if self.metric is not None and len(known):
             known = (known - self.centers.mean(axis=0)) @ self.metric[entries.MATRIX]
         with np.errstate(over="ignore"):  # before the first row has set the unit
-            limits = self._in(self.reach, 1) ** self.power
-        self.strangers = np.ascontiguousarray(self._in(known, 1)), limits
-
-    def _in(self, value, power):
-        """Convert from data units to those of the summary."""
-        return scaled(value, -power * self.exponent)
-
-    def _out(self, value, power):
-        """Convert from the units of the summary to those of the data."""
-        return scaled(value, power * self.exponent)
+            limits = self.into(self.reach) ** self.power
+        self.strangers = np.ascontiguousarray(self.into(known)), limits
 
     def _set_unit_by(self, X):
         """Set the unit by the first row that is not zero."""
@@ -487,7 +479,7 @@ class StreamSummary:
         self.pair_costs[:] = -1.0
 
     def _measure_by(self, coordinates):
-        d, anchor = self.n_features, self._in(self.centers.mean(axis=0), 1)
+        d, anchor = self.n_features, self.into(self.centers.mean(axis=0))
         places = np.zeros((d, self.capacity + 1))
         self.metric = places, coordinates, anchor, np.empty(d)
         self._place_in_metric()

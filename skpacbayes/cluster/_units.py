@@ -23,6 +23,21 @@ def scaled(value, exponent):
         return np.ldexp(value, exponent)
 
 
+class Scaled:
+    """Base class of what keeps lengths in units of 2^`exponent`.
+
+    power : of the lengths in a value; 2 for squares.
+    """
+
+    def into(self, value, power=1):
+        """Convert from data units to internal units."""
+        return scaled(value, -power * self.exponent)
+
+    def out(self, value, power=1):
+        """Convert from internal units to data units."""
+        return scaled(value, power * self.exponent)
+
+
 class CenterDistances:
     """Distances of rows to centres, computed without overflow.
 

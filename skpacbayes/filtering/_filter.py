@@ -300,9 +300,10 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             -999, or a model that estimates its noise from X has one such row; a stream
             is not checked.
         """
-        for _ in self._fitting(X, inputs):
-            pass
-        return self
+        X, rows, run = self._started_run(X, inputs)
+        for _, row in zip(self._tasks(len(X), "row", X), rows, strict=False):
+            run.learn(row)
+        return self._with_cloud_of(run, X)
 
     @fit_context
     def fit_filter(self, X, y=None, *, inputs=None):
@@ -324,7 +325,14 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         stds : ndarray of shape (n_timesteps, n_states)
             Standard deviations.
         """
-        return _filtered(step for step, _ in self._fitting(X, inputs))
+        X, rows, run = self._started_run(X, inputs)
+        clouds = []
+        for _, row in zip(self._tasks(len(X), "row", X), rows, strict=False):
+            cloud = run.learn(row).cloud
+            clouds.append(moments(cloud.weights, cloud.particles))
+        self._with_cloud_of(run, X)
+        means, stds = map(np.array, zip(*clouds, strict=True))
+        return means, stds
 
     @fit_context
     def fit_smooth(self, X, y=None, *, inputs=None):
@@ -346,8 +354,13 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         stds : ndarray of shape (n_timesteps, n_states)
             Standard deviations.
         """
-        run, rows = zip(*self._fitting(X, inputs), strict=True)
-        return smoothed(run, rows, self._called_model(), self._continued())
+        X, rows, run = self._started_run(X, inputs)
+        steps, learnt = [], []
+        for _, row in zip(self._tasks(len(X), "row", X), rows, strict=False):
+            steps.append(run.learn(row))
+            learnt.append(row)
+        self._with_cloud_of(run, X)
+        return smoothed(steps, learnt, self._called_model(), self._continued())
 
     @partial_fit_context
     def partial_fit(self, X, y=None, *, inputs=None):
@@ -695,8 +708,8 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
 
     # The steps of `fit` and of `partial_fit`.
 
-    def _fitting(self, X, inputs):
-        """Start a run, and yield the step of each row, and the row."""
+    def _started_run(self, X, inputs):
+        """Start a run; return the validated X, its rows, and the run."""
         X = self._rows(X, reset=True)
         inputs = self._checked_inputs(inputs, len(X), begin=True)
         self._begin()
@@ -704,19 +717,15 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             self._warn_of_far_values(X)
         if hasattr(self.model_, "observe"):
             self.model_ = self.model_.observe(X)
-        model, sampling = self._called_model(), self._sampling()
-        cloud, generator = None, self._continued()
-        rows = rows_of(X, inputs, self.model_)
-        collapses = Collapses()
-        for _, row in zip(self._tasks(len(X), "row", X), rows, strict=False):
-            step = self._learn_row(cloud, row, model, sampling, generator)
-            collapses.note(step, row, cloud)
-            cloud = step.cloud
-            yield step, row
-        self._cloud, self._random_state = cloud, generator.bit_generator.state
+        return X, rows_of(X, inputs, self.model_), Run(self)
+
+    def _with_cloud_of(self, run, X):
+        """Take the cloud after a run over the first rows of X, or all; return self."""
+        self._cloud, self._random_state = run.cloud, run.generator.bit_generator.state
         self._ends = first_and_last(X[: self.n_samples_seen_])  # a callback may stop it
-        collapses.warn()
-        self._has_warned_of_noise = warn_of_noise(cloud, sampling)
+        run.collapses.warn()
+        self._has_warned_of_noise = warn_of_noise(run.cloud, run.sampling)
+        return self
 
     def _warn_of_far_values(self, X):
         """Warn of codes for missing values, and of a row that decides the noise."""
@@ -759,26 +768,22 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
 
     def _learnt(self, X, inputs):
         """Filter rows, which the model may observe; return the new state."""
-        model, sampling = self._called_model(), self._sampling()
-        cloud, generator = self._cloud, self._continued()
-        observes = hasattr(model.model, "observe")
-        collapses = Collapses()
-        for i, row in enumerate(rows_of(X, inputs, model.model)):
-            first = cloud is None  # nothing to forecast the row from
+        run = Run(self)
+        observes = hasattr(run.model.model, "observe")
+        for i, row in enumerate(rows_of(X, inputs, run.model.model)):
+            first = run.cloud is None  # nothing to forecast the row from
             if observes and first:
-                model = self._called_model(model.model.observe(X[i : i + 1]))
-            step = self._learn_row(cloud, row, model, sampling, generator)
-            collapses.note(step, row, cloud)
-            cloud = step.cloud
+                run.model = self._called_model(run.model.model.observe(X[i : i + 1]))
+            run.learn(row)
             if observes and not first:
-                model = self._called_model(model.model.observe(X[i : i + 1]))
-        collapses.warn()
-        warned = warn_of_noise(cloud, sampling, self._has_warned_of_noise)
+                run.model = self._called_model(run.model.model.observe(X[i : i + 1]))
+        run.collapses.warn()
+        warned = warn_of_noise(run.cloud, run.sampling, self._has_warned_of_noise)
         return {
             "_has_warned_of_noise": warned,
-            "_cloud": cloud,
-            "model_": model.model,
-            "_random_state": generator.bit_generator.state,
+            "_cloud": run.cloud,
+            "model_": run.model.model,
+            "_random_state": run.generator.bit_generator.state,
         }
 
     # Interface for samplers of parameters, which have many filters.
@@ -807,22 +812,17 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         other.__dict__ = {**vars(self), **state}
         return other
 
-    def _learn_row(self, cloud, row, model, sampling, generator):
-        """Learn one row; check the model at the first two rows."""
-        if self._checks_moves and cloud is None:
+    def _check_before(self, cloud, row, model):
+        """Check the model before the first two rows."""
+        if cloud is None:
             check_initial(model, self._options["n_particles"], {"u": row.inputs})
-        if self._checks_moves and cloud is not None and cloud.time == 0:
+        elif cloud.time == 0:
             past = {"y_prev": cloud.row, "u": row.inputs}
             check_transition(model, cloud.particles, 1, past)
             check_log_transition(model, cloud.particles, 1, past)
-        step = advance(cloud, row, model, sampling, generator, self.underflow)
-        began = cloud is None or cloud.log_likelihood == 0.0  # no row observed so far
-        if self._checks_moves and began and not row.silent:
-            self._check_likelihood(cloud, step.cloud, row, model)
-        return step
 
     def _check_likelihood(self, before, cloud, row, model):
-        """Check the likelihood at the first observed row."""
+        """Check the likelihood at the first observed row, `row`, after its step."""
         y_prev = None if before is None else before.row
         x_prev = None if before is None else cloud.particles
         past = {"x_prev": x_prev, "y_prev": y_prev, "u": row.inputs}
@@ -839,17 +839,12 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         X = self._rows(X)
         inputs = self._checked_inputs(inputs, len(X))
         warn_of_seen_rows(self._ends, X, AS_FOLLOWING)
-        model, sampling = self._called_model(), self._sampling()
-        cloud, generator = self._cloud, self._continued(random_state)
-        rows = rows_of(X, inputs, model.model)
-        collapses = Collapses()
+        run = Run(self, random_state)
+        rows = rows_of(X, inputs, run.model.model)
         for _, row in zip(self._looks(X), rows, strict=False):
-            step = advance(cloud, row, model, sampling, generator, self.underflow)
-            collapses.note(step, row, cloud)
-            cloud = step.cloud
-            yield step, row
-        collapses.warn()
-        warn_of_noise(cloud, sampling, self._has_warned_of_noise)
+            yield run.advance(row), row
+        run.collapses.warn()
+        warn_of_noise(run.cloud, run.sampling, self._has_warned_of_noise)
 
     def _looks(self, X):
         """Yield the index of each row, as a task for callbacks."""
@@ -909,6 +904,50 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             seed = check_random_state(random_state).randint(2**31 - 1)
             return seeded(seed)
         return continued(self._random_state)
+
+
+class Run:
+    """The cloud of a filter as it moves from row to row, and what to warn of.
+
+    Parameters
+    ----------
+    tracker : ClusteredParticleFilter
+        The filter, which is not changed.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the noise. None: that of the filter.
+    """
+
+    def __init__(self, tracker, random_state=None):
+        self.tracker = tracker
+        self.model, self.sampling = tracker._called_model(), tracker._sampling()
+        self.cloud, self.generator = tracker._cloud, tracker._continued(random_state)
+        self.collapses = Collapses()
+
+    def learn(self, row):
+        """Advance by one row; check the model at the first two rows."""
+        tracker, before = self.tracker, self.cloud
+        if not tracker._checks_moves:
+            return self.advance(row)
+        tracker._check_before(before, row, self.model)
+        step = self.advance(row)
+        unseen = before is None or before.log_likelihood == 0.0  # no row observed
+        if unseen and not row.silent:
+            tracker._check_likelihood(before, step.cloud, row, self.model)
+        return step
+
+    def advance(self, row):
+        """Resample, move and weight the particles; return the `Step`."""
+        step = advance(
+            self.cloud,
+            row,
+            self.model,
+            self.sampling,
+            self.generator,
+            self.tracker.underflow,
+        )
+        self.collapses.note(step, row, self.cloud)
+        self.cloud = step.cloud
+        return step
 
 
 OPTIONS = (

@@ -7,7 +7,13 @@ import numpy as np
 
 from .._base import shown
 from .._kernels.mixture import linear_log_densities
-from ._family import ExponentialFamily, are_all, defines_last, n_components_of
+from ._family import (
+    ExponentialFamily,
+    PreparedFamily,
+    are_all,
+    defines_last,
+    n_components_of,
+)
 from ._gaussian_families import variances
 from ._rows import have_gaps
 from ._scorers import KernelScorer, contiguous, tabulated
@@ -18,7 +24,7 @@ FEWEST_VALUES = 2
 SCORED_BY = "statistics", "parts", "expected", "coefficients"
 
 
-class ColumnFamily(ExponentialFamily):
+class ColumnFamily(PreparedFamily):
     """A family whose columns are independent; missing values, NaN, are ignored.
 
     A subclass implements `parts(X)`, which returns the statistics of each value as
@@ -145,10 +151,6 @@ class ColumnFamily(ExponentialFamily):
             return (log_marginals(filled) * there[:, None]).sum(axis=2)
 
         return log_densities
-
-    def log_predictive(self, posterior, X):
-        """Log-density of each row under each component, (n_rows, n_components)."""
-        return self.predictive_density(posterior)(X)
 
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such statistics."""

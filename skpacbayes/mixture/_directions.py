@@ -11,7 +11,7 @@ from scipy.special import ive
 
 from .._base import warn_user
 from .._kernels.mixture import log_sums_of_polynomials
-from ._family import POSITIVE, ExponentialFamily
+from ._family import POSITIVE, PreparedFamily
 from ._gaussian_families import LOG_2_PI
 
 N_POWERS = 16  # coefficients of polynomials that approximate log densities
@@ -31,7 +31,7 @@ class Directions(NamedTuple):
     log_grid: np.ndarray
 
 
-class VonMisesFisher(ExponentialFamily):
+class VonMisesFisher(PreparedFamily):
     """Directions: rows of length one about a mean direction.
 
     The mean direction has a uniform prior and the concentration a uniform prior on a
@@ -183,10 +183,6 @@ class VonMisesFisher(ExponentialFamily):
         basis = [cheb2poly(row).tolist() for row in np.eye(N_POWERS)]
         basis = np.array([row + [0.0] * (N_POWERS - len(row)) for row in basis])
         return basis.T @ coefficients, last < ROUNDING * np.abs(values).max(axis=(1, 2))
-
-    def log_predictive(self, posterior, X):
-        """Log-density of each row under each component, (n_rows, n_components)."""
-        return self.predictive_density(posterior)(X)
 
     def draw(self, posterior, k, size, generator):
         """Rows of component k: a direction, then a row about it."""

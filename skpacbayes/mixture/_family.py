@@ -310,6 +310,17 @@ class ExponentialFamily(Family, BaseEstimator):
         return LinearScorer(log_weights + constants, coefficients, self.statistics)
 
 
+class PreparedFamily(ExponentialFamily):
+    """An exponential family that computes terms without rows once for many rows.
+
+    A subclass writes `predictive_density(posterior)` instead of `log_predictive`.
+    """
+
+    def log_predictive(self, posterior, X):
+        """Log-density of each row under each component, (n_rows, n_components)."""
+        return self.predictive_density(posterior)(X)
+
+
 def defines_last(family, name, *others):
     """Return whether the last class that defines one of the methods defines `name`."""
     names = {name, *others}

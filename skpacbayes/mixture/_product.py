@@ -10,7 +10,7 @@ from .._base import widened
 from .._compat import validate_parameter_constraints
 from ._categories import Binomial, Categorical
 from ._directions import VonMisesFisher
-from ._family import ExponentialFamily, defines_last
+from ._family import ExponentialFamily, PreparedFamily, defines_last
 from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._regression import Regression
@@ -19,7 +19,7 @@ from ._scorers import SumScorer
 from ._student import Student
 
 
-class ProductFamily(ExponentialFamily):
+class ProductFamily(PreparedFamily):
     """Columns of several kinds, independent within a component.
 
     Parameters
@@ -320,10 +320,6 @@ class ProductFamily(ExponentialFamily):
         ]
         parts = list(zip(densities, self.slices, strict=True))
         return lambda X: sum(density(X[:, columns]) for density, columns in parts)
-
-    def log_predictive(self, posterior, X):
-        """Log-density of each row under each component, (n_rows, n_components)."""
-        return self.predictive_density(posterior)(X)
 
     def check_statistics(self, statistics, posterior):
         """Raise a ValueError if no rows could have such statistics."""

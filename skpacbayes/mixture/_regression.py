@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln, ndtri
 from .._base import warn_user
 from .._kernels.mixture import line_log_densities
 from ._divergences import gamma_divergence
-from ._family import ExponentialFamily, defines_last
+from ._family import PreparedFamily, defines_last
 from ._gaussian_families import LOG_2_PI, covariance, variances
 from ._rows import product_pairs
 from ._scorers import FunctionScorer, KernelScorer
@@ -42,7 +42,7 @@ class Lines(NamedTuple):
     rate: np.ndarray
 
 
-class Regression(ExponentialFamily):
+class Regression(PreparedFamily):
     """Linear regression of the last column on the others, with normal errors.
 
     The density is that of the last column, given the others: in a mixture of
@@ -243,10 +243,6 @@ class Regression(ExponentialFamily):
         )
         parameters = tuple(np.array(each, order="C") for each in parameters)
         return KernelScorer(line_log_densities, parameters, len(scales))
-
-    def log_predictive(self, posterior, X):
-        """Log-density of the last column under each component, zero where missing."""
-        return self.predictive_density(posterior)(X)
 
     def spreads_of(self, posterior):
         """Return the variances of the means of lines, as a function of inputs.

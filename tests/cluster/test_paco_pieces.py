@@ -82,7 +82,7 @@ def test_merged_rows_are_no_modes():
     assert_allclose(weights.sum(), n_rows)
     squares = ((rows - points.points[which]) ** 2).sum()
     assert_allclose(squares, problem.scatter.trace(), rtol=0.1)
-    gaps = cdist(points.points, summary._in(places, 1))
+    gaps = cdist(points.points, summary.into(places))
     labels = gaps.argmin(axis=1)
     for common in (False, True):
         merged = points.points, points.weights, labels, 40, common

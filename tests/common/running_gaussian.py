@@ -7,7 +7,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skpacbayes import _stream as stream
-from skpacbayes._base import fit_context
+from skpacbayes._base import as_fitted, fit_context
 from skpacbayes._compat import Interval
 
 
@@ -17,8 +17,9 @@ class RunningGaussian(DensityMixin, stream.StreamingEstimator):
     _parameter_constraints: dict = {
         "smallest_variance": [Interval(Real, 0, None, closed="neither")]
     }
+    _refuses_large = True  # rows that have no squares
 
-    def __init__(self, smallest_variance=1e-12):
+    def __init__(self, smallest_variance=1e-7):
         self.smallest_variance = smallest_variance
 
     @fit_context
@@ -45,6 +46,7 @@ class RunningGaussian(DensityMixin, stream.StreamingEstimator):
     mean_ = property(lambda self: self._moments[1])
 
     @property
+    @as_fitted
     def variance_(self):
         """Variance of each column."""
         total, _, scatter = self._moments

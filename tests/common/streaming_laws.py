@@ -448,6 +448,10 @@ def interrupts(stream):
         assert not changes(after, state_of(other)), "tried again: not as after"
 
 
+# Modules with a part in an update, and that of the example of an estimator.
+TRACED = "skpacbayes", "sklearn.base", "sklearn.utils.valid", "running_gaussian"
+
+
 class Interrupt(BaseException):
     """What a user's Ctrl-C, or a time limit, raises."""
 
@@ -458,7 +462,7 @@ def interrupted_at(step, estimator, arguments, keywords):
 
     def trace(frame, event, argument):
         module = frame.f_globals.get("__name__", "")
-        if not module.startswith(("skpacbayes", "sklearn.base", "sklearn.utils.valid")):
+        if not module.startswith(TRACED):
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False

@@ -235,7 +235,9 @@ TAKES_ANY = [("ABCPosteriorKDE", "partial_fit")]
     [
         case
         for case in METHODS
-        if has_fit_parameter(cheap(case[0]), "sample_weight") and case not in TAKES_ANY
+        if has_fit_parameter(cheap(case[0]), "sample_weight")
+        and hasattr(ESTIMATORS[case[0]], "predict")
+        and case not in TAKES_ANY
     ],
 )
 def test_weights_that_leave_nothing_but_the_prior_are_named(name, method):

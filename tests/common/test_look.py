@@ -77,7 +77,7 @@ def test_a_fitted_estimator_can_be_looked_at(name, parameters, method):
         assert vars(estimator)
         documented = attributes_of(type(estimator))
         found = {a for a in dir(estimator) if a[0] != "_" and a[-1] == "_"}
-        assert found <= documented
+        assert found <= documented | {"n_features_in_"}  # test_docstrings asks for it
         if not parameters:
             missing = {a for a in documented if not hasattr(estimator, a)}
             of_fit = OF_FIT_ALONE.get(name, ()) if method == "partial_fit" else ()
