@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ._base import PacBayesEstimator, is_narrow, updates_state, widened_number
 from ._compat import check_sample_weight, n_samples_of
+from ._statistics import check_names
 from ._validation import (
     always_checks_finiteness,
     as_numbers,
@@ -63,6 +64,15 @@ class StreamingEstimator(PacBayesEstimator):
 
     def __sklearn_is_fitted__(self):
         return self._streaming()
+
+    def _check_names_of(self, statistics):
+        """Return the names that statistics carry; raise ValueError if others are known.
+
+        None if they carry none.
+        """
+        names = getattr(statistics, "feature_names", None)
+        check_names(names, vars(self).get("feature_names_in_"))
+        return names
 
     # Parameters of the stream.
 

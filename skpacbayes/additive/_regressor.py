@@ -13,6 +13,7 @@ from .._arguments import check_share
 from .._base import as_fitted, fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
 from .._kernels.standardize import LARGEST
+from .._statistics import named_as
 from .._stream import (
     CheckedScoreMixin,
     StreamingEstimator,
@@ -446,11 +447,12 @@ class SparseAdditiveGibbsRegressor(
         -------
         statistics : ndarray of shape (2 + n_functions, 2 + n_functions)
             The sums, with n_functions = n_features x max_order. The first entry is the
-            total weight.
+            total weight. The sums of frames carry the names of the columns.
         """
         check_is_fitted(self)
         rows = self._checked(X, y, sample_weight, reset=False, least=0)
-        return self._stream.summed(self._dictionary).sums.products(rows)
+        sums = self._stream.summed(self._dictionary).sums
+        return named_as(sums.products(rows), X)
 
     @available_if(sums_of("absorb"))
     @updates_state
@@ -473,12 +475,12 @@ class SparseAdditiveGibbsRegressor(
         Raises
         ------
         ValueError
-            If the statistics have another shape, cannot be sums of products of rows or
-            have no weight, or if `memory` is outside [0, 1]. A different order of
-            columns cannot be detected: give `sufficient_statistics` rows with feature
-            names, which it compares.
+            If the statistics have another shape, cannot be sums of products of rows,
+            have no weight or are of columns with other names, or if `memory` is outside
+            [0, 1]. A different order of columns without names cannot be detected.
         """
         check_is_fitted(self)
+        self._check_names_of(statistics)
         stream = self._stream.summed(self._dictionary)
         statistics = as_numbers("statistics", statistics, ensure_all_finite=False)
         stream.sums.check(statistics)

@@ -25,6 +25,7 @@ from .._sentinels import (
     warn_of_sentinels,
     warn_of_sentinels_in_stream,
 )
+from .._statistics import named_as
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -564,11 +565,11 @@ class PACOClusterer(
             squared distances from that mean. Where rows were merged, at most
             `n_features` rows follow, of weight 0, whose outer products add to the
             scatter of the merged rows about their means. Arrays of several partitions
-            may be stacked.
+            may be stacked. Those of frames carry the names of the columns.
         """
         self._validate_params()
         known = hasattr(self, "n_features_in_")
-        X = validate_data(
+        points = validate_data(
             self if known else clone(self),
             X,
             dtype=np.float64,
@@ -576,13 +577,13 @@ class PACOClusterer(
             reset=not known,
             ensure_min_samples=0,
         )
-        weights = checked_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, points)
         keep = weights > 0
-        rows = np.column_stack([X, weights, np.zeros(len(X))])[keep]
-        summary = StreamSummary(X.shape[1], self.summary_size, self._manhattan)
+        rows = np.column_stack([points, weights, np.zeros(len(points))])[keep]
+        summary = StreamSummary(points.shape[1], self.summary_size, self._manhattan)
         if len(rows):
             summary.absorb(rows)
-        return summary.statistics()
+        return named_as(summary.statistics(), X)
 
     @updates_state
     def absorb(self, statistics):
@@ -606,23 +607,25 @@ class PACOClusterer(
         ValueError
             If the shape does not fit the rows seen so far, a weight or a sum of squared
             distances is negative, all weights are 0 but the statistics are not, the
-            squares of the rows of weight 0 exceed the sums of squared distances, or
-            `forgetting` is not 0. A different order of columns cannot be detected, nor
-            rows that were summarised twice: give `sufficient_statistics` of an
-            estimator that has seen some rows the others with feature names, which it
-            compares.
+            squares of the rows of weight 0 exceed the sums of squared distances, the
+            statistics are of columns with other names, or `forgetting` is not 0. A
+            different order of columns without names cannot be detected, nor rows that
+            were summarised twice.
         """
         if self.forgetting != 0.0:
             raise ValueError(
                 "absorb needs forgetting=0.0, as summaries do not say how long ago "
                 f"their rows came; got forgetting={self.forgetting!r}."
             )
+        names = self._check_names_of(statistics)
         known = getattr(self, "n_features_in_", None)
         statistics = checked_statistics(statistics, known)
         if not statistics.any():
             return None
         if not self._streaming():
             self.n_features_in_ = statistics.shape[1] - 2
+            if names is not None:
+                self.feature_names_in_ = names
             self._open_stream()
         self._stream.absorb(statistics)
         outcome = self._refresh()

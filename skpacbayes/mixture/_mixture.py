@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_count, check_share
 from .._base import fit_context, updates_state
 from .._compat import HasMethods, Interval, StrOptions
+from .._statistics import named_as
 from .._stream import (
     StreamingEstimator,
     as_count,
@@ -670,14 +671,15 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Returns
         -------
         statistics : ndarray of shape (n_components, n_columns)
-            Counts, sums and, in the last column, entropies of the responsibilities.
+            Counts, sums and, in the last column, entropies of the responsibilities. The
+            statistics of frames carry the names of the columns.
         """
         answer = self._answer()
-        X, weight = self._present(X, sample_weight, reset=False, least=0)
-        if X.shape[0] == 0:
-            return np.zeros_like(answer.statistics)
-        statistics, _ = answer.mixture.e_step(answer.state, X, weight)
-        return answer.mixture.rounded(statistics)
+        rows, weight = self._present(X, sample_weight, reset=False, least=0)
+        if rows.shape[0] == 0:
+            return named_as(np.zeros_like(answer.statistics), X)
+        statistics, _ = answer.mixture.e_step(answer.state, rows, weight)
+        return named_as(answer.mixture.rounded(statistics), X)
 
     @updates_state
     def absorb(self, statistics, memory=1.0):
@@ -703,11 +705,13 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If the statistics have another shape, are not finite, or cannot be those of
             rows: negative counts, entropies or scatter, or entropies above
             log(n_components) per row (entropies are not checked with missing values or
-            outliers); or if `memory` is outside [0, 1]. It cannot be detected that rows
-            were counted twice, or that columns of an array were exchanged.
+            outliers); if they are of columns with other names; or if `memory` is
+            outside [0, 1]. It cannot be detected that rows were counted twice, or that
+            columns of an array were exchanged.
         """
         check_is_fitted(self)
         answer = self._answer()
+        self._check_names_of(statistics)
         statistics = as_numbers("statistics", statistics, ensure_all_finite=False)
         check_share("memory", memory, ends=True)
         same_shape = statistics.shape == answer.statistics.shape

@@ -420,6 +420,39 @@ def test_statistics_of_no_rows_are_zero_and_change_nothing(name):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SUMMED)
+def test_statistics_carry_the_names_of_the_columns(name):
+    """Sums, stacks and pickles too; columns in another order are refused."""
+    pd = pytest.importorskip("pandas")
+    names = [f"column {j}" for j in range(TABLE.shape[1])]
+    frame = pd.DataFrame(TABLE, columns=names)
+    estimator, plain = (learn(cheap(name), "fit", X, TARGETS) for X in (frame, TABLE))
+    own = (TARGETS,) if is_regressor(estimator) else ()
+    statistics = estimator.sufficient_statistics(frame, *own)
+    assert type(plain.sufficient_statistics(TABLE, *own)) is np.ndarray
+    merged = pickle.loads(pickle.dumps(statistics)), sum([statistics, statistics])
+    merged += np.vstack([statistics, statistics]), np.concatenate([statistics])
+    turned = plain.sufficient_statistics(frame[names[::-1]], *own)
+    saved = pickle.dumps(estimator)
+    for each in (statistics, *merged):
+        assert list(each.feature_names) == names
+        with pytest.raises(ValueError, match="have them in the order"):
+            np.vstack([each, turned])
+    for wrong in (turned, 2 * turned):
+        with pytest.raises(ValueError, match="the rows that were learnt have them in"):
+            estimator.absorb(wrong)
+    with pytest.raises(ValueError, match="have them in the order"):
+        statistics + turned
+    after = state_of(pickle.loads(saved).absorb(statistics))
+    assert not changes(after, state_of(estimator.absorb(np.asarray(statistics))))
+    try:
+        begun = cheap(name).absorb(statistics)
+    except NotFittedError:
+        return
+    assert list(begun.feature_names_in_) == names
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SUMMED)
 def test_absorb_refuses_what_is_not_the_sum_of_rows(name):
     estimator = learn(cheap(name), "fit", TABLE, TARGETS)
     data = (TABLE, TARGETS) if is_regressor(estimator) else (TABLE,)
