@@ -464,7 +464,11 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         try:
             for step in steps:
                 subtask = run.subcontext(name).call_on_fit_task_begin(estimator=self)
-                yield step
+                try:
+                    yield step
+                except GeneratorExit:  # the loop over the steps ended within this one
+                    subtask.call_on_fit_task_end(estimator=self)
+                    raise
                 if subtask.call_on_fit_task_end(estimator=self):
                     break
         finally:

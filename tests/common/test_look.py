@@ -3,12 +3,13 @@
 import contextlib
 import functools
 import inspect
+import pickle
 import re
 import warnings
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, X, cheap, fitted, learn, rows
+from cases import ESTIMATORS, X, Y, cheap, fitted, learn, rows
 from numpydoc.docscrape import ClassDoc
 from sklearn.utils._param_validation import StrOptions
 
@@ -118,3 +119,48 @@ def test_probabilities_are_between_zero_and_one(name):
             known.append(getattr(estimator, method)(X))
     for values in known:
         assert ((np.asarray(values) >= 0.0) & (np.asarray(values) <= 1.0)).all()
+
+
+class StopAtOnce:
+    """A callback that ends a fit after its first step."""
+
+    n_steps = 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **rest):
+        pass
+
+    def on_fit_task_end(self, estimator, context, **rest):
+        self.n_steps += context.parent is not None
+        return context.parent is not None
+
+    def teardown(self, estimator, context):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("callbacks")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_fit_that_a_callback_stops_can_be_used(name):
+    several = {"n_particles": 4} if name == "SSMCKMeansInit" else {}
+    stop = StopAtOnce()
+    estimator = learn(cheap(name, **several).set_callbacks(stop), "fit", X, Y)
+    if not stop.n_steps:
+        assert type(estimator).__module__.startswith("skpacbayes.online")
+        pytest.skip(f"{name} has no steps")
+    assert stop.n_steps == 1
+    again = pickle.loads(pickle.dumps(estimator.set_callbacks()))
+    for each in (estimator, again):
+        assert repr(each)
+        assert each._repr_html_()
+        for attribute in dir(each):
+            hasattr(each, attribute)
+        for question in ("predict", "predict_proba", "transform", "score_samples"):
+            if hasattr(each, question):
+                answer = getattr(each, question)(X)
+                assert np.isfinite(np.asarray(answer, dtype=float)).all(), question
+        if hasattr(each, "partial_fit"):
+            learn(each, "partial_fit", X, Y)
