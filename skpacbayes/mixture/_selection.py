@@ -164,7 +164,8 @@ class Choice:
                 other = followed(other, *rows, None, self.options, fit.criterion)
                 fit = best_fit([fit, other])
             fit = with_best_prior(fit, *rows, **self.options)
-            fit = best_fit([fit, self.with_prior_again(fit, mixture, *rows)])
+            if fit.mixture.family.prior_choice != mixture.family.prior_choice:
+                fit = best_fit([fit, self.with_prior_again(fit, mixture, *rows)])
             moves = {"seed": self.seed, "known": {}}
             fit, _ = exchange_components(fit, *rows, options=self.options, **moves)
             fits[K] = fit
