@@ -250,27 +250,29 @@ def forgetting_the_steps_onward(monkeypatch):
 
 
 # What each does is seen with so many copies and sweeps. What a sweep draws anew
-# shows in one of them, and parameters that stray step by step in several.
+# shows in one of them, and parameters that stray step by step in several. The scores
+# grow with the root of the number of copies: here they are about 9, where the bounds
+# are 5, as processors round differently, and draws then differ.
 MISTAKES = [
-    (ignoring_first_states, "short sequences", 1000, 1),
-    (ignoring_the_bound, "shared", 400, 6),
-    (looking_forward_only, "per state", 3200, 2),
-    (forgetting_the_step, "one atom", 600, 6),
-    (other_prior(shape=3.6), "two features, missing", 110, 6),
-    (other_prior(mean_count=1.2), "two features, missing", 150, 6),
+    (ignoring_first_states, "short sequences", 2400, 1),
+    (ignoring_the_bound, "shared", 1500, 6),
+    (looking_forward_only, "per state", 10_500, 2),
+    (forgetting_the_step, "one atom", 1800, 6),
+    (other_prior(shape=3.6), "two features, missing", 280, 6),
+    (other_prior(mean_count=1.2), "two features, missing", 380, 6),
     *[
         (mixtures_of_other_prior(place, factor), "per state", n_copies, 6)
-        for place, factor, n_copies in ((0, 6.0, 140), (3, 2.0, 110), (5, 2.0, 400))
+        for place, factor, n_copies in ((0, 6.0, 450), (3, 2.0, 240), (5, 2.0, 850))
     ],
     *[
         (mixtures_of_other_prior(*change), "full, per state, missing", n_copies, 6)
-        for change, n_copies in (((1, 1.5), 170), ((3, 2.0), 100), ((5, 2.0), 270))
+        for change, n_copies in (((1, 1.5), 680), ((3, 2.0), 240), ((5, 2.0), 1080))
     ],
-    (filling_in_means, "full, missing", 180, 6),
-    (swapping_at_another_price, "shared", 250, 6),
-    (base_of_other_prior, "two features, missing", 180, 6),
-    (ignoring_the_volume, "durations, start apart", 270, 6),
-    (forgetting_the_steps_onward, "durations, start apart", 270, 6),
+    (filling_in_means, "full, missing", 300, 6),
+    (swapping_at_another_price, "shared", 1100, 6),
+    (base_of_other_prior, "two features, missing", 450, 6),
+    (ignoring_the_volume, "durations, start apart", 720, 6),
+    (forgetting_the_steps_onward, "durations, start apart", 860, 6),
 ]
 RIGHT = {(name, 6): 200 for name in JOINT}  # right sweeps, with as many copies
 for _, name, n_copies, n_sweeps in MISTAKES:
