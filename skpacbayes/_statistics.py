@@ -1,7 +1,8 @@
 """Statistics of rows that carry the names of the columns of these rows.
 
 A frame may have its columns in another order on another machine. Sums and stacks of
-statistics keep the names, and differences between names are errors.
+statistics keep the names, and differences between names are errors. NumPy turns a list
+of arrays into a plain array before `numpy.sum` sees their names.
 """
 
 import numpy as np
@@ -19,16 +20,22 @@ class NamedStatistics(np.ndarray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
         names = common_names(inputs)
+        options = {key: _plain(option) for key, option in options.items()}
         if out is not None:
             options["out"] = tuple(map(_plain, out))
         found = getattr(ufunc, method)(*map(_plain, inputs), **options)
-        return _named(found, names) if out is None else out[0]
+        if out is None:
+            return _named(found, names)
+        for array in out:
+            if isinstance(array, NamedStatistics):
+                array.feature_names = names
+        return found if len(out) > 1 else out[0]
 
     def __array_function__(self, function, types, args, kwargs):
-        if function not in (np.concatenate, np.vstack):
-            return super().__array_function__(function, types, args, kwargs)
-        (parts, *others), names = args, common_names(args[0])
-        return _named(function([*map(_plain, parts)], *others, **kwargs), names)
+        found = super().__array_function__(function, types, args, kwargs)
+        if function is not np.concatenate:  # which all functions that stack call
+            return found
+        return _named(found, common_names(args[0]))
 
     def __reduce__(self):
         return _named, (np.array(self), self.feature_names)
@@ -66,9 +73,9 @@ def check_names(names, known, of="the rows that were learnt"):
 
 
 def _named(found, names):
-    if names is None or not isinstance(found, np.ndarray) or found.ndim != 2:
+    if names is None or not isinstance(found, np.ndarray) or found.ndim < 2:
         return found
-    named = found.view(NamedStatistics)
+    named = found if isinstance(found, NamedStatistics) else found.view(NamedStatistics)
     named.feature_names = names
     return named
 

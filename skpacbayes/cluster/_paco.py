@@ -625,7 +625,7 @@ class PACOClusterer(
         if not self._streaming():
             self.n_features_in_ = statistics.shape[1] - 2
             if names is not None:
-                self.feature_names_in_ = names
+                self.feature_names_in_ = np.array(names, dtype=object)
             self._open_stream()
         self._stream.absorb(statistics)
         outcome = self._refresh()

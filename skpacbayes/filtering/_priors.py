@@ -176,7 +176,7 @@ def check_priors(estimator, priors, argument="priors"):
             )
         if not all(hasattr(prior, f) for f in ("logpdf", "rvs", "support")):
             got = repr(prior)
-            if hasattr(prior, "pmf"):
+            if hasattr(prior, "pmf") and not hasattr(prior, "pdf"):
                 own = getattr(prior, "dist", prior)
                 name_of = getattr(own, "name", type(own).__name__)
                 got = f"{name_of}, which is discrete: fit once with each value"

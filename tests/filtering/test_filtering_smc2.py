@@ -254,6 +254,10 @@ def test_too_few_particles_warn():
             {NAME: stats.multinomial(1, [0.5, 0.5])},
             "should be a continuous .* discrete",
         ),
+        (
+            {NAME: type("Normal", (), {"pdf": abs, "pmf": abs})},  # as of SciPy 1.15
+            r"a continuous distribution such as scipy.stats.norm\(0, 1\), got <class",
+        ),
         ({NAME: stats.uniform(0.5, 0)}, "of one number, with a positive scale, .* nan"),
         ({NAME: stats.norm(np.nan, 1)}, "of one number, with a positive scale, .* nan"),
         ({NAME: stats.expon([0, 1], 1)}, "of one number, with .* from .0.*, 1.*. to"),
