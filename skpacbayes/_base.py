@@ -153,9 +153,9 @@ def named(columns, names):
 
 
 def shown(value):
-    """Return a number for a message, in a few digits unless these are another number.
+    """Return a number for a message: six digits if these are exact, or else all.
 
-    1.0000001 is no count, and a message that shows 1 would be a riddle.
+    A message that refuses 1.0000001 as a count should not show it as 1.
     """
     few = f"{value:g}"
     return few if float(few) == value else repr(float(value))

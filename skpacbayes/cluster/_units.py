@@ -24,7 +24,7 @@ def scaled(value, exponent):
 
 
 class Scaled:
-    """Base class of what keeps lengths in units of 2^`exponent`.
+    """Base class of objects that keep lengths in units of 2^`exponent`.
 
     power : of the lengths in a value; 2 for squares.
     """

@@ -82,7 +82,8 @@ def simulated(particles, time, row, inputs, model, generator, draws):
                 _refuse_without_observation(model)
             if time_ahead == time + 1:
                 check_observation(model, particles, n_features, time_ahead, past)
-                if not _features_without_noise(model.model):
+                # The density of LocalLevel leaves out features without a scale.
+                if np.all(getattr(model.model, "weighed_", True)):
                     check_density_of_rows(
                         model, particles, n_features, time_ahead, past
                     )
@@ -99,9 +100,10 @@ def warn_of_features_without_noise(model):
     if found := _features_without_noise(model):
         name = type(model).__name__
         warn_user(
-            f"The features {found} have not varied, so that {name} estimates their "
-            "noise as 0, and their forecasts have no spread: learn more rows, or give "
-            "observation_variance and transition_variance."
+            f"The features {found} have not varied, or all their values are missing, "
+            f"so that {name} estimates their noise as 0, and their forecasts have no "
+            "spread: learn more rows, or give observation_variance and "
+            "transition_variance."
         )
 
 

@@ -182,7 +182,7 @@ class LocalLevel(BaseEstimator):
             self.normaliser_ = -0.5 * (LOG_2_PI + np.log(self.noise_))
 
     def _features_without_noise(self):
-        return np.flatnonzero(self.seen_ & (self.noise_ == 0)).tolist()
+        return np.flatnonzero(self.noise_ == 0).tolist()
 
     def _given(self, name, estimate):
         value = getattr(self, name)

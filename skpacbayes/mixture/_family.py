@@ -311,7 +311,7 @@ class ExponentialFamily(Family, BaseEstimator):
 
 
 class PreparedFamily(ExponentialFamily):
-    """An exponential family that computes terms without rows once for many rows.
+    """An exponential family that computes the terms of its density once for all rows.
 
     A subclass writes `predictive_density(posterior)` instead of `log_predictive`.
     """

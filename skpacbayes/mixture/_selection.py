@@ -184,9 +184,9 @@ class Choice:
     def with_prior_again(self, fit, mixture, X, sample_weight):
         """Return the fit after another choice of its prior, from the first one.
 
-        The prior of a path is chosen where there are more components. That which is
-        best for fewer may not be reached from it: priors of similar components, for
-        instance, keep one of few rows broad.
+        The prior of a path is chosen for a larger number of components. Steps from that
+        prior may not reach the best one for fewer components. A prior of similar
+        components, for instance, keeps a component of few rows broad.
         """
         rows, to = (X, sample_weight), limited(self.options, START_SWEEPS)
         begun = mixture.ascend(fit.state, *rows, **to)

@@ -103,12 +103,15 @@ def test_features_that_have_not_varied_are_named(of):
     """The default model knows no scale of theirs, and says so whatever is forecast."""
     X = np.column_stack([np.full(20, 5.0), np.arange(20.0), np.full(20, -1.0)])
     some, one = tracker(None).fit(X), tracker(None).partial_fit(X[:1])
-    with pytest.warns(UserWarning, match=r"features \[0, 2\] have not varied, so that"):
+    with pytest.warns(UserWarning, match=r"features \[0, 2\] have not varied, or"):
         found = some.forecast(2, of=of)
     assert_array_equal(found.stds[:, [0, 2]], 0)
     assert found.stds[:, 1].min() > 0
     with pytest.warns(UserWarning, match=r"features \[0, 1, 2\] have not varied"):
         one.forecast(2, of=of)
+    X[:, 0] = np.nan
+    with pytest.warns(UserWarning, match=r"features \[0, 2\] .* values are missing"):
+        tracker(None).fit(X).forecast(2, of=of)
     known = LocalLevel(observation_variance=1, transition_variance=1)
     known.set_params(initial_variance=1)
     tracker(known).fit(X[:1]).forecast(2, of=of)

@@ -55,9 +55,9 @@ def state_of(n_experts, n_joint):
 @pytest.mark.parametrize("weighted", [False, True])
 @twin_of(online_labels.learn_labels)
 def test_learn_labels(kernel, weighted):
-    """Diagonal experts as those of `learn_natural` to the last bit, the joint one not.
+    """Diagonal experts learn as those of `learn_natural` do, up to rounding.
 
-    One row of the joint one solves the equations of `online_joint`.
+    After one row, the joint expert solves the equations of `online_joint`.
     """
     X, y, weights = rows()
     weights = weights if weighted else np.empty(0)
