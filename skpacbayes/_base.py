@@ -466,7 +466,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
                 subtask = run.subcontext(name).call_on_fit_task_begin(estimator=self)
                 try:
                     yield step
-                except GeneratorExit:  # the loop over the steps ended within this one
+                except GeneratorExit:  # the loop ended within this step, or it failed
                     subtask.call_on_fit_task_end(estimator=self)
                     raise
                 if subtask.call_on_fit_task_end(estimator=self):

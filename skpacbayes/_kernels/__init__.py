@@ -146,6 +146,7 @@ def _for_types(compile_for):
 
 
 @functools.cache
+@functools.cache
 def _content():
     """Return a digest of all files of kernels."""
     files = sorted(Path(__file__).parent.glob("*.py"))
@@ -189,7 +190,8 @@ def _refuse_changed_files(cache):
 
 
 def _digest(content):
-    return hashlib.blake2b(content, digest_size=_DIGEST).digest()
+    """Return a digest of code, and of the sources that it was compiled from."""
+    return hashlib.blake2b(content, digest_size=_DIGEST, key=_content()).digest()
 
 
 _warned = set()

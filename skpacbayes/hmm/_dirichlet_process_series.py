@@ -36,9 +36,12 @@ def sequence_bounds(n_rows, lengths=None, groups=None):
     if lengths.shape == (n_rows,):
         advice = " Give the label of the sequence of each row as groups."
     if not (whole and (lengths >= 1).all() and (lengths == np.floor(lengths)).all()):
+        given = lengths.tolist()
+        if lengths.size > 10:  # those of a long series would fill the screen
+            given = f"{lengths.ravel()[:10].tolist()} and {lengths.size - 10} more"
         raise ValueError(
             "lengths should be positive integers, one for each sequence as in "
-            f"[{n_rows}], got {lengths.tolist()!r}.{advice}"
+            f"[{n_rows}], got {given}.{advice}"
         )
     if lengths.sum() != n_rows:
         raise ValueError(
