@@ -20,6 +20,8 @@ from ._regressor import OnlineVIRegressor
 try:
     from river import base
 except ImportError as error:
+    if (error.name or "").partition(".")[0] != "river":
+        raise  # it is installed, but cannot import what it needs
     raise ImportError(
         "skpacbayes.online.river needs river: pip install river"
     ) from error
