@@ -148,8 +148,7 @@ def test_a_fit_that_a_callback_stops_can_be_used(name):
     several = {"n_particles": 4} if name == "SSMCKMeansInit" else {}
     stop = StopAtOnce()
     estimator = learn(cheap(name, **several).set_callbacks(stop), "fit", X, Y)
-    if not stop.n_steps:
-        assert type(estimator).__module__.startswith("skpacbayes.online")
+    if not stop.n_steps:  # test_reference says who has some
         pytest.skip(f"{name} has no steps")
     assert stop.n_steps == 1
     again = pickle.loads(pickle.dumps(estimator.set_callbacks()))
