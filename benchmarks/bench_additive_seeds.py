@@ -64,9 +64,9 @@ def selected(model):
 def main():
     options = arguments(__doc__)
     report = Report("additive_seeds", quick=options.quick)
+    n_seeds = 3 if options.quick else 100
 
-    def study(kind, tables, n_seeds):
-        n_seeds = 3 if options.quick else n_seeds
+    def study(kind, tables):
         rows = []
         for name, load in tables.items():
             make = lambda seed: kind(random_state=seed)  # noqa: E731
@@ -78,10 +78,10 @@ def main():
             )
         report.table(f"{kind.__name__}, {n_seeds} seeds", COLUMNS, rows)
 
-    study(SparseAdditiveGibbsRegressor, NUMBERS, 20)
-    study(SparseAdditiveGibbsClassifier, CLASSES, 10)
+    study(SparseAdditiveGibbsRegressor, NUMBERS)
+    study(SparseAdditiveGibbsClassifier, CLASSES)
     few = {name: CLASSES[name] for name in ("Pima", "two irises")}
-    study(SparseAdditiveGibbsRanker, few, 5)
+    study(SparseAdditiveGibbsRanker, few)
     report.save()
 
 

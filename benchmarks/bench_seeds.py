@@ -89,7 +89,7 @@ def states_row(name, X, n_states, n_seeds):
 
 def main():
     options = arguments(__doc__)
-    n_seeds = 5 if options.quick else 20
+    n_seeds = 5 if options.quick else 100
     report = Report("seeds", quick=options.quick)
 
     def study(title, make, answer, names=None):

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 from scipy.special import softmax
 
 from .._arguments import check_count
@@ -14,7 +15,8 @@ from ._dirichlet_process_selection import CandidatesOf
 
 _N_LOWER = 2  # successive improbable numbers that end the search
 _IMPROBABLE = np.log(1000.0)  # nats below the most probable number
-_DOUBTFUL = 2.0  # standard errors of a lead from which there is no warning
+_CONFIDENCE = 0.95  # of the intervals of leads by which numbers are told apart
+_TOLERATED = 2.0  # half of the width of an interval, in nats, up to which none is needed
 
 
 class NumberOfStates(NamedTuple):
@@ -134,7 +136,7 @@ def number_of_states(numbers, given):
     found = NumberOfStates(
         np.array(given), softmax(means), means, errors, numbers.isolated
     )
-    _warn_of_errors(found, best)
+    _warn_of_errors(found, best, n_repeats)
     return found
 
 
@@ -164,12 +166,15 @@ def _warn_of_isolated_rows(rows, isolated):
         )
 
 
-def _warn_of_errors(found, best):
-    """Warn if another number may be the most probable one, by the standard errors."""
+def _warn_of_errors(found, best, n_repeats):
+    """Warn if another number may be the most probable one, by the standard errors.
+
+    Intervals are those of Student's distribution: few repetitions can be alike by
+    chance.
+    """
     leads = found.log_evidence[best] - found.log_evidence
-    unclear = (leads < _DOUBTFUL * found.log_evidence_std) & (
-        found.log_evidence_std > 1
-    )
+    halves = found.log_evidence_std * stats.t.ppf((1 + _CONFIDENCE) / 2, n_repeats - 1)
+    unclear = (leads < halves) & (halves > _TOLERATED)
     unclear[best] = False
     if unclear.any():
         rival = int(np.flatnonzero(unclear)[leads[unclear].argmin()])
