@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import bdtrc
+from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from .._sentinels import column_of, ends_of, warn_of_far_rows
@@ -85,6 +86,7 @@ def warn_of_atoms(fit, X, weight, names, chose_number=False):
         "add noise of the width of its unit, describe it by a family of discrete "
         "values in TemperedVBMixture, or give there NaN for the value and a column of "
         'the family "bernoulli" that says where it was.',
+        ConvergenceWarning if chose_number else UserWarning,
     )
     return True
 

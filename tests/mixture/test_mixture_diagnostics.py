@@ -74,6 +74,17 @@ def test_a_value_that_many_rows_share_is_named(number):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [11, 28, 34, 48])
+def test_a_number_that_depends_on_shared_values_may_be_another(seed):
+    """Also where the searches agree: other seeds find narrow components of more values.
+
+    A promise of all seeds, kept by a warning: these four warned of the value alone.
+    """
+    with pytest.warns(ConvergenceWarning, match="may choose another number of them"):
+        TemperedVBGaussianMixture("auto", random_state=seed).fit(load_diabetes().data)
+
+
+@pytest.mark.slow
 def test_a_component_without_width_is_named():
     """As on coded columns; by the name of the column where there is one."""
     pd = pytest.importorskip("pandas")
@@ -84,7 +95,8 @@ def test_a_component_without_width_is_named():
     assert "which has no width" in message
     unsure = "another random_state may choose another number"
     assert unsure not in message
-    assert unsure in said(TemperedVBGaussianMixture("auto", random_state=0), frame)[0]
+    with pytest.warns(ConvergenceWarning, match=unsure):
+        TemperedVBGaussianMixture("auto", random_state=0).fit(frame)
     families = [("numbers", "normal", ["age", "bmi"]), ("sex", "categorical", ["sex"])]
     frame["sex"] -= 1
     assert said(TemperedVBMixture(families, 2, random_state=0), frame) == []
