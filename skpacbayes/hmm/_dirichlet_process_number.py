@@ -16,7 +16,7 @@ from ._dirichlet_process_selection import CandidatesOf
 _N_LOWER = 2  # successive improbable numbers that end the search
 _IMPROBABLE = np.log(1000.0)  # nats below the most probable number
 _CONFIDENCE = 0.95  # of the intervals of leads by which numbers are told apart
-_TOLERATED = 2.0  # half of the width of an interval, in nats, up to which none is needed
+_TOLERATED = 2.0  # half widths of these, in nats, that need no warning
 
 
 class NumberOfStates(NamedTuple):
