@@ -348,6 +348,13 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             shape = problem.values.shape[:2]
             return Posterior([chain], shape).inclusion()[:, 0]
 
+        return self._with_candidates(problem, probabilities)
+
+    def _with_candidates(self, problem, probabilities):
+        """Return the problem with functions of the candidate pairs.
+
+        `probabilities`, a callable, returns those of the variables without pairs.
+        """
         pairs = self._candidates(problem.functions.orders, probabilities)
         found, values, ranks = with_pairs(
             pairs,

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
+from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._stream import CheckedScoreMixin
 from .._validation import validate_data
@@ -20,7 +21,8 @@ from ._base import POSITIVE, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_fit
 from ._logistic_chains import LogisticChain, SoftmaxChain, most_probable_slab
 from ._rated_chain import INTERCEPT_VARIANCE
-from ._selection import _Interactions
+from ._residuals import Structure, structure_left, warn_of_structure
+from ._selection import DETECT, _Interactions
 
 SMALLEST = 1e-290  # least sum of probabilities with an accurate logarithm
 PILOT_SWEEPS = 150  # of the short run that finds the slab's scale, at most `n_iter`
@@ -81,6 +83,10 @@ class _AdditiveGibbsClassifier(CheckedScoreMixin, ClassifierMixin, _DrawnAdditiv
         """Return log odds of the mean probability of the draws, or of one function."""
         if self.prediction != "mean":
             return self._bounded(self._decision(X))
+        return self._mean_log_odds(X)
+
+    def _mean_log_odds(self, X):
+        """Return log odds of the mean probability of the draws."""
         log_odds = np.empty(len(X))
         for rows, scores in self._answer().scores_of_draws(X):
             log_odds[rows] = log_odds_of_mean(self._bounded(scores))
@@ -153,12 +159,16 @@ class SparseAdditiveGibbsClassifier(
         Number of chains, each with its own start.
     max_active : int, default=None
         Largest number of variables in a model, including pairs. None: 50.
-    interactions : None, "auto" or list of pairs of int or str, default=None
+    interactions : "detect", "auto", None or list of pairs of int or str, \
+            default="detect"
         Pairs of variables whose joint effect may differ from the sum of their own, by
         column or name. A pair is in a model only if both variables are. "auto": all
         pairs of up to 20 variables; with more variables, the pairs of the 20 most
-        probable ones in a run without interactions. All chains start at the pairs with
-        the largest gains. There is no certificate with interactions.
+        probable ones in a run without interactions. "detect": the same, if a random
+        forest predicts residuals of a fit without interactions, in rows that its trees
+        have not seen; otherwise none. All chains start at the pairs with the largest
+        gains. Under "pac", "detect" finds none, as there is no certificate with
+        interactions.
     prediction : {"mean", "randomized", "map"}, default="mean"
         Predict by the posterior mean, by one draw from the posterior, or by the mean
         within the model that was drawn most often.
@@ -200,7 +210,7 @@ class SparseAdditiveGibbsClassifier(
     model_weights_ : ndarray of shape (n_models,)
         Relative frequency of each model among the draws.
     pairs_ : ndarray of int of shape (n_pairs, 2)
-        Pairs of variables that may interact; none unless `interactions` is given.
+        Pairs of variables that may interact; empty if there are none.
     pair_probabilities_ : ndarray of shape (n_pairs,)
         Probability that each of `pairs_` is in the model; with more than two classes,
         that it is in the score of at least one of them.
@@ -300,7 +310,7 @@ class SparseAdditiveGibbsClassifier(
 
     _parameter_constraints: dict = {
         **_AdditiveGibbsClassifier._parameter_constraints,
-        **_Interactions._parameter_constraints,
+        "interactions": [None, StrOptions({"auto", DETECT}), "array-like"],
         "slab_scale": [StrOptions({"auto"}), SCALE],
         "inverse_temperature": [StrOptions({"likelihood", "pac"}), SCALE],
         "gamma": [POSITIVE],
@@ -325,7 +335,7 @@ class SparseAdditiveGibbsClassifier(
         burn_in=100,
         n_chains=2,
         max_active=None,
-        interactions=None,
+        interactions=DETECT,
         prediction="mean",
         random_state=None,
         n_jobs=None,
@@ -387,11 +397,22 @@ class SparseAdditiveGibbsClassifier(
             variance = self._slab_variance(problem, exponents, rng)
             return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 
-        problem = self._paired(problem, first)
-        variance = self._slab_variance(problem, exponents, rng)
-        chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
-        self._run(chains)
-        self._computed = self._fitted(problem, chains, temperature, rng)
+        def run(problem, seeds):
+            variance = self._slab_variance(problem, exponents, rng)
+            chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
+            self._run(chains)
+            self._computed = self._fitted(problem, chains, temperature, rng)
+            return chains
+
+        if not self._detects:
+            problem = self._paired(problem, first)
+        chains = run(problem, seeds)
+        left = self._structure_left(rows)
+        if self._detects and left.suggests_pairs:
+            inclusion = self.inclusion_probabilities_
+            problem = self._with_candidates(problem, lambda: inclusion)
+            chains = run(problem, rng.spawn(self.n_chains))
+            left = self._structure_left(rows)
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
@@ -400,6 +421,7 @@ class SparseAdditiveGibbsClassifier(
         predict = self._targets_predicted if usual else None
         products = problem.among
         warn_of_fit(self, rows, sample_weight, products, predict, bernoulli_variances)
+        warn_of_structure(left)
         return self
 
     def predict(self, X):
@@ -515,6 +537,11 @@ class SparseAdditiveGibbsClassifier(
         return float(self._answer().slab_scale)
 
     @property
+    def _detects(self):
+        """Whether a fit without interactions decides whether there are any."""
+        return isinstance(self.interactions, str) and self.interactions == DETECT
+
+    @property
     def _several(self):
         """Whether there are more than two classes."""
         return bool(self._answer().classes)
@@ -542,11 +569,36 @@ class SparseAdditiveGibbsClassifier(
             return log_expit(np.column_stack([-log_odds, log_odds]))
         if self.prediction != "mean":
             return log_softmax(self._decision(X), axis=1)
+        return self._mean_log_probabilities(X)
+
+    def _mean_log_probabilities(self, X):
+        """Return log probabilities of several classes: of the mean over the draws."""
         result = np.empty((len(X), len(self.classes_)))
         for rows, scores in self._answer().scores_of_draws(X):
             sums = logsumexp(log_softmax(scores, axis=0), axis=1)
             result[rows] = (sums - math.log(scores.shape[1])).T
         return result
+
+    def _structure_left(self, rows):
+        """Return what the effects leave in the residuals of the rows of the fit.
+
+        Nothing where the chains disagree or were stopped, or where a given scale or
+        temperature leaves structure by itself.
+        """
+        found = self._answer()
+        given = self.inverse_temperature, self.slab_scale
+        usual = given in (("likelihood", "auto"), ("likelihood", 1.0))
+        usual &= found.r_hat <= R_HAT_LIMIT and not found.full and self.max_order > 1
+        drawn = len(found.intercepts) == self.n_chains * self.n_iter
+        if not (usual and drawn and rows.X.shape[1] > 1):
+            return Structure()
+
+        def predict(X):
+            if self._several:
+                return np.exp(self._mean_log_probabilities(X))
+            return expit(self._mean_log_odds(X))
+
+        return structure_left(*rows, predict, found, self._categorical())
 
     def _projected(self, X):
         return expit(self._log_odds(X)), True
@@ -560,7 +612,7 @@ class SparseAdditiveGibbsClassifier(
                 "inverse_temperature='pac' needs two classes, got "
                 f"{len(rows.targets)}: use 'likelihood', or OneVsRestClassifier."
             )
-        if self.interactions is not None:
+        if self.interactions is not None and not self._detects:
             raise ValueError(
                 "interactions needs inverse_temperature='likelihood' or a number, got "
                 "'pac', under which the prior must not depend on the rows."

@@ -81,7 +81,7 @@ def warn_of_fit(
             estimator._categorical(),
             noise=noise,
             variances=variances,
-            additive=estimator.interactions is None,
+            additive=found.pairs is None,
             classes=isinstance(estimator, ClassifierMixin),
         )
     warn_of_copied_rows(X, y)

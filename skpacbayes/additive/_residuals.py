@@ -14,6 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 from scipy.stats import norm, rankdata, spearmanr
 from scipy.stats import t as student
+from sklearn.ensemble import RandomForestRegressor
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT
@@ -31,6 +32,10 @@ PER_LEVEL = 3  # least rows per value of a variable that may be a category
 LEAST_GAIN = 0.01  # least share of the variance of y explained by the dependence
 ROWS_PER_NEIGHBOR = 20  # least rows of the table for each neighbor of a row
 NORMAL_RATIO = 1.0  # of a sum of terms of random signs: below, nearly normal
+FOREST_ROWS, FOREST_FEATURES = 1000, 20  # that are shown to a forest, at most
+N_TREES, LEAST_LEAF = 60, 5  # of the forest, and rows of its leaves
+# Standard errors of its gain, or level of a product, from which pairs are tried.
+SUGGESTIVE, SUGGESTIVE_LEVEL = 2.0, 0.02
 # Of noise.
 NOISELESS = 1e-5  # share of the variance below which residuals are not noise
 LIMIT = 4.0  # standard errors from which rows are dependent
@@ -367,6 +372,86 @@ def sign_level(terms):
     inverse = 1 / (point * np.sqrt(max(spread, 1e-300))) - 1 / root
     tail = norm.sf(root) + norm.pdf(root) * inverse
     return float(2 * max(tail, 0.0))
+
+
+class Structure(NamedTuple):
+    """What residuals depend on: nothing, unless the model lacks effects."""
+
+    gain: float = 0.0  # of a forest: decrease of their squares, over its standard error
+    share: float = 0.0  # this decrease as a share
+    product: tuple | None = None  # two variables whose product they depend on
+
+    @property
+    def suggests_pairs(self):
+        """Whether interactions are worth a second fit."""
+        return self.gain > SUGGESTIVE or self.product is not None
+
+
+def structure_left(X, y, weights, predict, found, categorical):
+    """Return what residuals of classes depend on: on products, or what a forest finds.
+
+    Each tree of the forest predicts the rows that are not in its bootstrap sample.
+    Where residuals are noise, these predictions only increase their squares. Ranks
+    replace values, so that units do not matter.
+
+    Parameters
+    ----------
+    X, y, weights, predict, found, categorical
+        See :func:`warn_of_residuals`.
+    """
+    y = np.atleast_2d(y).T.astype(float)
+    step = -(-len(X) // FOREST_ROWS)
+    part = X[::step], y[::step], weights[::step]
+    rows = Tested.of(*part, predict, classes=True)
+    if rows is None:
+        return Structure()
+    residuals, widths = rows.y - rows.means, rows.y.std(axis=0)
+    level = SUGGESTIVE_LEVEL / len(widths)
+    products = (
+        closest_product(rows.X, *one, level, categorical, found.selected)
+        for one in zip(residuals.T, widths, strict=True)
+    )
+    gain, share = gain_of_forest(rows.X, residuals, rows.weights, found)
+    if (
+        not share * np.square(residuals).mean(axis=0).sum()
+        > LEAST_GAIN * widths @ widths
+    ):
+        gain = share = 0.0
+    return Structure(gain, share, next(filter(None, products), None))
+
+
+def gain_of_forest(X, residuals, weights, found):
+    """Return the decrease of squared residuals: over its error, and as a share."""
+    n_features = X.shape[1]
+    inclusion = found.posterior.inclusion()[:n_features, 0]
+    features = np.sort(np.argsort(-inclusion, kind="stable")[:FOREST_FEATURES])
+    ranks = rankdata(X[:, features], axis=0, nan_policy="omit")
+    largest = abs(residuals).max()
+    if not largest > 0:
+        return 0.0, 0.0
+    residuals = residuals / largest
+    forest = RandomForestRegressor(
+        N_TREES, min_samples_leaf=LEAST_LEAF, oob_score=True, random_state=0
+    )
+    forest.fit(ranks, np.squeeze(residuals), sample_weight=weights)
+    predicted = forest.oob_prediction_.reshape(residuals.shape)
+    before = np.square(residuals).sum(axis=1)
+    decrease = before - np.square(residuals - predicted).sum(axis=1)
+    weights = weights / weights.sum()
+    mean = weights @ decrease
+    error = np.sqrt(np.square(weights) @ np.square(decrease - mean))
+    return float(mean / max(error, 1e-300)), float(mean / (weights @ before))
+
+
+def warn_of_structure(left):
+    """Warn if a forest clearly predicts residuals that depend on no product."""
+    if left.gain > LIMIT and left.product is None:
+        warn_user(
+            f"A random forest predicts {left.share:.0%} of the squared residuals of "
+            "rows that its trees have not seen: effects depend on more variables than "
+            "the model allows, or are rougher than its functions. Compare with "
+            "gradient boosting."
+        )
 
 
 # Noise that rows share, or that is larger in rows of large influence.

@@ -28,6 +28,7 @@ STEPS = np.array([0.25, 0.5, 0.75, 1.0])  # from an end, as shares of a range
 RIDGE = 1e-6  # relative to the number of rows: functions may be linearly dependent
 N_NEWTON = 50
 MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
+DETECT = "detect"  # value of `interactions`: pairs only if residuals ask for them
 
 
 def has_one_sum(estimator):
@@ -36,6 +37,8 @@ def has_one_sum(estimator):
     if found is not None and found.classes:
         raise AttributeError("projected_support needs at most two classes.")
     given = getattr(estimator, "interactions", None)
+    if isinstance(given, str) and given == DETECT:
+        given = None  # the fit decides
     if (given if found is None else found.pairs) is not None:
         raise AttributeError(
             "projected_support needs interactions=None: it projects predictions on "
