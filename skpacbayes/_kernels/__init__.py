@@ -30,7 +30,11 @@ class Kernel:
         Options of Numba's compiler. References to arrays are not counted: the caller
         holds the arrays. Numba refuses to compile a function that allocates one, or
         that returns one it made.
+    shared : bool
+        Whether a fit calls the function from Python and from other kernels.
     """
+
+    shared = False
 
     options = {
         "nogil": True,
@@ -86,9 +90,11 @@ class Kernel:
     def _numba_type_(self):
         """Numba type of the kernel, when another kernel calls it.
 
-        A function that was called from Python is compiled already.
+        A function that was called from Python is compiled already; one that will be
+        called is compiled for both.
         """
-        called = "dispatcher" in vars(self) and self.dispatcher is not self.py_func
+        called = self.shared or "dispatcher" in vars(self)
+        called = called and self.dispatcher is not self.py_func
         return (self.dispatcher if called else self.callee)._numba_type_
 
 
@@ -99,6 +105,17 @@ def allocating(function):
     """Decorate a kernel that allocates arrays, which takes longer to compile."""
     made = Kernel(function)
     made.options = {**Kernel.options, "_nrt": True}
+    return made
+
+
+def shared(function):
+    """Decorate a kernel that the same fit calls from Python and from other kernels.
+
+    It is compiled once for both, also if another kernel calls it first. It takes longer
+    to compile than a kernel that is called in one of these ways only.
+    """
+    made = Kernel(function)
+    made.shared = True
     return made
 
 

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from . import allocating, kernel, part
+from . import allocating, kernel, part, shared
 
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 LOWEST = -600.0  # exponents of densities are raised to it
@@ -126,7 +126,7 @@ def _draw_atoms(sums, uniforms, thresholds, passed, atoms):
         atoms[t] = np.int64(passed[t])
 
 
-@kernel
+@shared
 def emission_densities(
     columns,
     factors,
@@ -135,6 +135,7 @@ def emission_densities(
     log_weights,
     rounding,
     full,
+    chosen,
     uniforms,
     highest,
     densities,
@@ -149,17 +150,19 @@ def emission_densities(
     ``locations[j] + means[g, a]``. The shape g is j, or 0 if all states share one:
     `factors` (n_shapes, n_atoms, n_features, n_features), `means` (n_shapes, n_atoms,
     n_features), `locations` (n_states, n_features), `log_weights` (n_shapes, n_atoms).
+    Mixtures consist of the atoms ``chosen`` (n_chosen,), which components number.
     A value that was rounded by an unknown error has the geometric mean of its density
     over the error, whose variance is `rounding` (n_features,). `highest` (n_rows,)
     receives the largest log density of a row, `densities` (n_states, n_rows) the
     density in each state divided by the exponential of that; none is below exp(-600).
-    If `atoms` (n_states, n_rows) is not empty it receives, for each state, the atom at
-    the quantile `uniforms` (n_rows,) of its distribution given the row and the state.
-    `work` (n_components + 2, any) is work space.
+    If `atoms` (n_states, n_rows) is not empty it receives, for each state, the place in
+    `chosen` of the atom at the quantile `uniforms` (n_rows,) of its distribution given
+    the row and the state. `work` (at least n_components + 2, any) is work space. The
+    arrays of rows may be longer than `highest`.
     """
-    n_features, n_rows = columns.shape
+    n_features, n_rows = columns.shape[0], highest.shape[0]
     n_states, block = densities.shape[0], work.shape[1]
-    n_shapes, n_atoms = log_weights.shape
+    n_shapes, n_atoms = log_weights.shape[0], chosen.shape[0]
     for first in range(0, n_rows, block):
         size = block if n_rows - first > block else n_rows - first
         # An index into these slices is not negative, which costs no test.
@@ -170,7 +173,7 @@ def emission_densities(
         for c in range(n_shapes * n_atoms):
             shape, a = c // n_atoms, c % n_atoms
             start, stop = (0, n_states) if n_shapes == 1 else (shape, shape + 1)
-            factor, mean = factors[shape, a], means[shape, a]
+            factor, mean = factors[shape, chosen[a]], means[shape, chosen[a]]
             if full and n_features > 1:
                 _squares_by_covariances(
                     own, factor, mean, locations, start, stop, a, n_atoms, work
@@ -179,7 +182,7 @@ def emission_densities(
                 _squares_by_variances(
                     own, factor, mean, locations, start, stop, a, n_atoms, work
                 )
-            constant = log_weights[shape, a] - n_features * _HALF_LOG_2_PI
+            constant = log_weights[shape, chosen[a]] - n_features * _HALF_LOG_2_PI
             for f in range(n_features):
                 constant += math.log(factor[f, f])
                 for g in range(0 if full else f, f + 1):
