@@ -55,7 +55,8 @@ def _squares_by_variances(
     for j in range(start, stop):
         squares = work[j * n_atoms + a]
         for f in range(n_features):
-            own, shift = factor[f, f], factor[f, f] * (locations[j, f] + mean[f])
+            own = factor[f, f]
+            shift = own * (locations[j, f] + mean[f])
             for t in range(size):
                 value = own * columns[f, t] - shift
                 squares[t] = value * value + (squares[t] if f > 0 else 0.0)
@@ -75,14 +76,15 @@ def _squares_by_covariances(
     for f in range(0, n_features, 2):
         next_f = f if f + 1 == n_features else f + 1
         share = 1.0 if next_f > f else 0.0
-        own, below, beside = factor[f, f], factor[next_f, f], factor[next_f, next_f]
+        row, next_row = factor[f], factor[next_f]
+        own, below, beside = row[f], next_row[f], next_row[next_f]
         for t in range(size):
             value = columns[f, t]
             ahead[t] = own * value
             next_ahead[t] = below * value + beside * columns[next_f, t]
         for g in range(0, f, 2):
-            own, other = factor[f, g], factor[f, g + 1]
-            below, beside = factor[next_f, g], factor[next_f, g + 1]
+            own, other = row[g], row[g + 1]
+            below, beside = next_row[g], next_row[g + 1]
             for t in range(size):
                 value, next_value = columns[g, t], columns[g + 1, t]
                 ahead[t] += own * value + other * next_value
@@ -91,8 +93,8 @@ def _squares_by_covariances(
             squares, shift, next_shift = work[j * n_atoms + a], 0.0, 0.0
             for g in range(next_f + 1):  # the entry above the diagonal is zero
                 center = locations[j, g] + mean[g]
-                shift += factor[f, g] * center
-                next_shift += factor[next_f, g] * center
+                shift += row[g] * center
+                next_shift += next_row[g] * center
             for t in range(size):
                 value, next_value = ahead[t] - shift, next_ahead[t] - next_shift
                 square = value * value + share * (next_value * next_value)
@@ -102,28 +104,25 @@ def _squares_by_covariances(
 @part
 def _add_up_densities(log_densities, highest, total):
     """Fill in densities over exp(highest), and their partial sums over the atoms."""
-    for t in range(total.shape[0]):
-        total[t] = 0.0
     for a in range(log_densities.shape[0]):
+        own = log_densities[a]
         for t in range(total.shape[0]):
-            exponent = log_densities[a, t] - highest[t]
-            exponent = exponent if exponent > LOWEST else LOWEST
-            total[t] += _exp(exponent)
-            log_densities[a, t] = total[t]
+            exponent = own[t] - highest[t]
+            density = _exp(exponent if exponent > LOWEST else LOWEST)
+            total[t] = own[t] = density + (total[t] if a > 0 else 0.0)
 
 
 @part
-def _draw_atoms(sums, uniforms, thresholds, passed, atoms):
+def _draw_atoms(sums, uniforms, atoms):
     """Draw the atom of each row, by the partial sums of their densities."""
-    n_atoms, size = sums.shape[0], atoms.shape[0]
-    for t in range(size):
-        thresholds[t] = sums[n_atoms - 1, t] * uniforms[t]
-        passed[t] = 0.0
-    for a in range(n_atoms - 1):
-        for t in range(size):
-            passed[t] += 1.0 if sums[a, t] <= thresholds[t] else 0.0
-    for t in range(size):
-        atoms[t] = np.int64(passed[t])
+    last = sums.shape[0] - 1
+    total = sums[last]
+    for t in range(atoms.shape[0]):
+        atoms[t] = 0
+    for a in range(last):
+        own = sums[a]
+        for t in range(atoms.shape[0]):
+            atoms[t] += 1 if own[t] <= total[t] * uniforms[t] else 0
 
 
 @shared
@@ -197,13 +196,7 @@ def emission_densities(
             of_state = work[j * n_atoms : (j + 1) * n_atoms]
             _add_up_densities(of_state, best, densities[j, of_rows])
             if atoms.shape[1] > 0:
-                _draw_atoms(
-                    of_state,
-                    uniforms[of_rows],
-                    work[-2],
-                    work[-1],
-                    atoms[j, of_rows],
-                )
+                _draw_atoms(of_state, uniforms[of_rows], atoms[j, of_rows])
 
 
 @kernel
