@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 from .compiling import without_repetition
-from .linking import optimised_once
+from .linking import keep_apart, optimised_once
 
 
 class Kernel:
@@ -71,6 +71,8 @@ class Kernel:
             )
         if compiled is not self.py_func:  # False with NUMBA_DISABLE_JIT
             compiled.compile = _compile_faster(_for_types(compiled.compile))
+            if self.shared:
+                compiled.compile = _compile_apart(compiled, compiled.compile)
             _depend_on_all_files(compiled._cache)
             _refuse_changed_files(compiled._cache)
             _forgive(compiled._cache)
@@ -162,7 +164,18 @@ def _for_types(compile_for):
     return wrapper
 
 
-@functools.cache
+def _compile_apart(compiled, compile_for):
+    """Compile a function that other kernels call, and do not inline."""
+
+    @functools.wraps(compile_for)
+    def wrapper(signature):
+        entry_point = compile_for(signature)
+        keep_apart(compiled)
+        return entry_point
+
+    return wrapper
+
+
 @functools.cache
 def _content():
     """Return a digest of all files of kernels."""

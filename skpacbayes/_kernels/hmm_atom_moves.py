@@ -26,9 +26,7 @@ _ROUNDING = 1e-14  # least share of a scatter that the other features do not exp
 
 
 @part
-def _log_predictive(
-    row, mean_count, shape, size, count, mean, factor, constant, work
-):
+def _log_predictive(row, mean_count, shape, size, count, mean, factor, constant, work):
     """Return the log density of a row given a group, without a constant of the row.
 
     `constant` holds the terms that do not depend on the row.
