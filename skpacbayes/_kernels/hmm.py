@@ -51,7 +51,7 @@ def _squares_by_variances(
 
     Component c receives ``work[c]``.
     """
-    n_features, size = columns.shape
+    n_features, size = mean.shape[0], columns.shape[1]
     for j in range(start, stop):
         squares = work[j * n_atoms + a]
         for f in range(n_features):
@@ -71,7 +71,7 @@ def _squares_by_covariances(
     F y is computed once for all of them. Features are taken two by two, as most of the
     time is that of loads and stores; an odd last one is taken twice, and counted once.
     """
-    n_features, size = columns.shape
+    n_features, size = mean.shape[0], columns.shape[1]
     ahead, next_ahead = work[-2], work[-1]  # two entries of F y
     for f in range(0, n_features, 2):
         next_f = f if f + 1 == n_features else f + 1
@@ -156,10 +156,10 @@ def emission_densities(
     density in each state divided by the exponential of that; none is below exp(-600).
     If `atoms` (n_states, n_rows) is not empty it receives, for each state, the place in
     `chosen` of the atom at the quantile `uniforms` (n_rows,) of its distribution given
-    the row and the state. `work` (at least n_components + 2, any) is work space. The
-    arrays of rows may be longer than `highest`.
+    the row and the state. `work` (at least n_components + 2, any) is work space.
+    `columns` may have more rows, and all arrays but `uniforms` more columns.
     """
-    n_features, n_rows = columns.shape[0], highest.shape[0]
+    n_features, n_rows = means.shape[2], uniforms.shape[0]
     n_states, block = densities.shape[0], work.shape[1]
     n_shapes, n_atoms = log_weights.shape[0], chosen.shape[0]
     for first in range(0, n_rows, block):

@@ -112,15 +112,15 @@ def _log_ratio_of_parts(
         root = factors[4, f, f]
         log_ratio += degrees * math.log(root)
         log_ratio -= math.lgamma(0.5 * (degrees - f % size))
-        for part in range(2, 5):
-            factors[part, f, f] = root * root
+        for which in range(2, 5):
+            factors[which, f, f] = root * root
     for t in range(rows.shape[0]):
         row = rows[t]
         for step in range(2):
-            part = 4 if step == 1 else (2 if to_first[t] else 3)
-            count, mean = counts[part], means[part]
+            which = 4 if step == 1 else (2 if to_first[t] else 3)
+            count, mean = counts[which], means[which]
             for f in range(rows.shape[1]):
-                gap, own = row[f] - mean[f], factors[part, f]
+                gap, own = row[f] - mean[f], factors[which, f]
                 if math.isnan(gap):
                     continue
                 count[f] += 1.0
@@ -130,10 +130,10 @@ def _log_ratio_of_parts(
                 own[f] += rounding[f]
                 for h in range(f - f % size, f + 1):
                     own[h] += (1.0 - share) * gap * gaps[h]
-    for part in range(2, 5):
-        factor = factors[part]
+    for which in range(2, 5):
+        factor = factors[which]
         for f in range(rows.shape[1]):
-            own, n = factor[f], counts[part, f]
+            own, n = factor[f], counts[which, f]
             least = _ROUNDING * own[f]
             for h in range(f - f % size, f + 1):
                 value = own[h]
@@ -146,7 +146,7 @@ def _log_ratio_of_parts(
             log_density = math.lgamma(0.5 * (degrees - f % size + n))
             log_density -= (degrees + n) * math.log(own[f])
             log_density -= 0.5 * math.log(1.0 + n / mean_count)
-            log_ratio += -log_density if part == 4 else log_density
+            log_ratio += -log_density if which == 4 else log_density
     return log_ratio
 
 

@@ -106,7 +106,8 @@ def draw_gaussians(
 def _draw_label_without_rows(
     t,
     columns,
-    empty,
+    order,
+    n_known,
     full,
     chance,
     constants,
@@ -119,13 +120,13 @@ def _draw_label_without_rows(
 ):
     """Give row t one of the atoms without rows if `chance` is below their share.
 
-    These are `empty`. `density` is that of the row by the other atoms, over
+    These are ``order[n_known:]``. `density` is that of the row by the other atoms, over
     exp(highest); `constants` are the log densities of the atoms at their means, and
     `passed` (n_atoms,) is work space.
     """
     total = 0.0
-    for i in range(empty.shape[0]):
-        a, square = empty[i], 0.0
+    for i in range(n_known, means.shape[1]):
+        a, square = order[i], 0.0
         factor, mean = factors[0, a], means[0, a]
         for f in range(mean.shape[0]):
             value = 0.0
@@ -137,10 +138,10 @@ def _draw_label_without_rows(
         passed[i] = total
     threshold = chance * (density + total)
     if threshold < total:
-        i = 0
+        i = n_known
         while passed[i] <= threshold:
             i += 1
-        atoms[0, t] = empty[i]
+        atoms[0, t] = order[i]
 
 
 @part
@@ -158,7 +159,8 @@ def _draw_labels(
     densities,
     atoms,
     order,
-    of_atoms,
+    constants,
+    passed,
     nowhere,
     work,
     state,
@@ -169,12 +171,12 @@ def _draw_labels(
     process, whose rate is a bound of their odds at a row, is at least one with at least
     the probability of these atoms: only at such rows their densities are computed. The
     other atoms are drawn by `uniforms` (n_rows,). `sizes` (1, n_atoms): rows of each
-    atom; `nowhere` (1, n_features): zeros; `atoms` (1, n_rows) is overwritten. The rest
-    is work space: `highest` and `rates` (n_rows,), `densities` (1, n_rows), `order`
-    (n_atoms,), `of_atoms` (2, n_atoms), and `work` (n_atoms + 2, any).
+    atom; `nowhere` (1, n_features): zeros; `atoms` (1, at least n_rows) is overwritten.
+    The rest is work space: `highest` and `rates` (at least n_rows,), `densities` (1, at
+    least n_rows), `order`, `constants` and `passed` (at least n_atoms,), and `work`
+    (n_atoms + 2, any).
     """
-    n_features, n_atoms = means.shape[2], sizes.shape[1]
-    constants, passed = of_atoms[0], of_atoms[1]
+    n_features, n_atoms, n_rows = means.shape[2], means.shape[1], uniforms.shape[0]
     n_known, bound = 0, 0.0
     for a in range(n_atoms):
         if sizes[0, a] > 0.0:
@@ -206,25 +208,26 @@ def _draw_labels(
         atoms,
         work,
     )
-    for t in range(highest.shape[0]):
+    for t in range(n_rows):
         atoms[0, t] = order[atoms[0, t]]
     if n_known == n_atoms:
         return
     log_bound = math.log(bound + _LEAST)
-    for t in range(highest.shape[0]):
+    for t in range(n_rows):
         # The density of the atoms with rows is at least exp(highest).
         exponent = log_bound - highest[t] - _LOG_CERTAIN
         exponent = exponent if exponent < 0.0 else 0.0
         rates[t] = _CERTAIN * _exp(exponent if exponent > LOWEST else LOWEST)
     wait = -math.log(1.0 - uniform(state))
-    for t in range(highest.shape[0]):
+    for t in range(n_rows):
         wait -= rates[t]
         if wait < 0.0:
             wait = -math.log(1.0 - uniform(state))
             _draw_label_without_rows(
                 t,
                 columns,
-                order[n_known:],
+                order,
+                n_known,
                 full,
                 uniform(state) * (1.0 - math.exp(-rates[t])),
                 constants,
@@ -292,11 +295,15 @@ def update_mixture(
     origins,
     scales,
     state,
+    known,
     integers,
     of_rows,
-    moments,
+    densities,
+    counts,
+    sums,
     products,
     of_factors,
+    nowhere,
     work,
 ):
     """Draw the parameters of a mixture and the atoms of its rows, in turn.
@@ -319,45 +326,43 @@ def update_mixture(
 
     The other arrays are overwritten: `sizes` (1, n_atoms), by the numbers of rows;
     `log_weights` (1, n_atoms), `factors` (1, n_atoms, n_features, n_features), `means`
-    (1, n_atoms, n_features), `origins` and `scales` (1, n_features). The last six are
-    work space: `integers` (3, n) and `of_rows` (n_features + 5, n), with n the larger
-    of n_rows and n_atoms; `moments` (2, 1, n_atoms, n_features); `products`, of the
-    shape of `factors`; `of_factors` (n_features + 4, n_features); and `work` (n_atoms +
-    2, any). Returns the number of rows of the mixture.
+    (1, n_atoms, n_features), `origins` and `scales` (1, n_features). The rest is work
+    space, with n the larger of n_rows and n_atoms: `known` (1, n), `integers` (2, n),
+    `of_rows` (n_features + 4, n), `densities` (1, n), `counts`, `sums` and `products`,
+    of the shapes of means and of `factors`, `of_factors` (n_features + 3, n_features),
+    `nowhere` (1, n_features), which is zero, and `work` (n_atoms + 2, any). Returns the
+    number of rows of the mixture.
     """
     n_features, n_atoms = rows.shape[1], sizes.shape[1]
     mean_count, shape, _, _, concentration, _ = prior
-    known, members, order = integers[:1], integers[1], integers[2, :n_atoms]
-    columns, of_atoms = of_rows[:n_features], of_rows[n_features : n_features + 2]
-    counts, sums = moments[0], moments[1]
-    gaps, nowhere = of_factors[0], of_factors[n_features + 3 :]
+    members, order = integers[0], integers[1]
+    gaps = of_factors[0]
     n_rows = 0
     for t in range(rows.shape[0]):
         if atoms[t] >= 0 and (own_state < 0 or states[t] == own_state):
             known[0, n_rows] = atoms[t]
             members[n_rows] = t
             for f in range(n_features):
-                columns[f, n_rows] = rows[t, f] - locations[states[t], f]
+                of_rows[f, n_rows] = rows[t, f] - locations[states[t], f]
             n_rows += 1
-    for f in range(n_features):
-        nowhere[0, f] = 0.0
     for u in range(noise.shape[0]):
         if u > 0:
             _draw_labels(
-                columns,
+                of_rows,  # the first of them are columns
                 sizes,
                 rounding,
                 full,
-                uniforms[u - 1, start:],
+                uniforms[u - 1, start : start + n_rows],
                 log_weights,
                 factors,
                 means,
-                of_rows[n_features + 2, :n_rows],
-                of_rows[n_features + 3],
-                of_rows[n_features + 4 :],
+                of_rows[n_features],
+                of_rows[n_features + 1],
+                densities,
                 known,
                 order,
-                of_atoms,
+                of_rows[n_features + 2],
+                of_rows[n_features + 3],
                 nowhere,
                 work,
                 state,
@@ -387,7 +392,7 @@ def update_mixture(
             for t in range(n_rows):
                 total = sums[0, known[0, t]]
                 for f in range(n_features):
-                    total[f] += columns[f, t]
+                    total[f] += of_rows[f, t]
             for a in range(n_atoms):
                 for f in range(n_features):
                     if sizes[0, a] > 0.0:
@@ -398,7 +403,7 @@ def update_mixture(
             a = known[0, t]
             total, product, mean = sums[0, a], products[0, a], means[0, a]
             for f in range(n_features):
-                gap = columns[f, t] - mean[f]
+                gap = of_rows[f, t] - mean[f]
                 gaps[f] = gap
                 total[f] += gap
                 for g in range(0 if full else f, f + 1):

@@ -134,11 +134,14 @@ class Chain(GibbsChain):
         triangles = rng.standard_normal(size if model.full else (n_shapes, *[0] * 4))
         state, start, n = state_of(rng), 0, max(len(atoms), n_atoms)
         work = (
-            np.empty((3, n), dtype=np.int64),
-            np.empty((d + 5, n)),
-            np.empty((2, 1, n_atoms, d)),
+            np.empty((1, n), dtype=np.int64),
+            np.empty((2, n), dtype=np.int64),
+            np.empty((d + 4, n)),
+            np.empty((1, n)),
+            *np.empty((2, 1, n_atoms, d)),
             np.empty((1, n_atoms, d, d)),
-            np.empty((d + 4, d)),
+            np.empty((d + 3, d)),
+            np.zeros((1, d)),
             np.empty((n_atoms + 2, BLOCK)),
         )
         for g in range(n_shapes):

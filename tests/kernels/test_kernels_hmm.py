@@ -81,16 +81,16 @@ def test_emission_densities_of_chosen_atoms(kernel, full):
     parameters, log_density = mixture(full, 2, False, rng)
     X = rng.normal(size=(7, 2))
     expected = log_density(X)[:, chosen]
-    highest, densities = np.empty(7), np.empty((N_STATES, 9))
+    highest, densities = np.empty(9), np.empty((N_STATES, 9))
     atoms = np.full((N_STATES, 9), -5)
-    uniforms, work = rng.random(9), np.empty((N_STATES * 2 + 2, 4))
-    columns = np.zeros((2, 9))
-    columns[:, :7] = X.T
+    uniforms, work = rng.random(7), np.empty((N_STATES * 2 + 2, 4))
+    columns = np.zeros((3, 9))
+    columns[:2, :7] = X.T
     kernel(columns, *parameters, chosen, uniforms, highest, densities, atoms, work)
-    actual = np.log(densities[:, :7]) + highest
+    actual = np.log(densities[:, :7]) + highest[:7]
     assert_allclose(actual, logsumexp(expected, axis=1), rtol=1e-12)
     shares = np.exp(expected - logsumexp(expected, axis=1, keepdims=True))
-    assert_array_equal(atoms[:, :7], shares[:, 0] <= uniforms[:7])
+    assert_array_equal(atoms[:, :7], shares[:, 0] <= uniforms)
     assert_array_equal(atoms[:, 7:], -5)
 
 
