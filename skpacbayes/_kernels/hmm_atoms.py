@@ -58,7 +58,8 @@ def draw_gaussians(
     """Draw means and factors of atoms given their rows; factors are full or diagonal.
 
     The moments `counts`, `sums` (n_shapes, n_atoms, n_features) and `products`, of
-    which the lower triangles are read, are about `means`, which the draws replace;
+    which the lower triangles are read, are about `means`, which the draws replace; with
+    `full` factors, the features of an atom have the same count.
     `origins` and `scales` (n_shapes, n_features): the prior. `noise` (n_shapes,
     n_atoms, n_features): normal variables. `factors` (n_shapes, n_atoms, n_features,
     n_features): Bartlett's lower triangles, of normal variables under roots of
@@ -70,9 +71,9 @@ def draw_gaussians(
     step, gaps, move = work[n_features], work[n_features + 1], work[n_features + 2]
     for shape in range(n_shapes):
         for a in range(n_atoms):
-            factor, n = factors[shape, a], counts[shape, a, 0]
+            factor, count, mean = factors[shape, a], counts[shape, a], means[shape, a]
             for f in range(n_features):
-                total, gap = sums[shape, a, f], means[shape, a, f] - origins[shape, f]
+                n, total, gap = count[f], sums[shape, a, f], mean[f] - origins[shape, f]
                 step[f] = (total - mean_count * gap) / (mean_count + n)
                 gaps[f] = gap + step[f]
                 move[f] = noise[shape, a, f]
@@ -99,7 +100,7 @@ def draw_gaussians(
                 for g in range(0 if full else f, f):
                     move[f] -= factor[f, g] * move[g]
                 move[f] /= factor[f, f]
-                means[shape, a, f] += step[f] + move[f] / math.sqrt(mean_count + n)
+                mean[f] += step[f] + move[f] / math.sqrt(mean_count + count[f])
 
 
 @part

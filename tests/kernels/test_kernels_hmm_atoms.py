@@ -70,6 +70,33 @@ def test_draw_atoms(kernel, full, monkeypatch):
     assert_allclose(means[0, 0], best + moved, rtol=1e-8)
 
 
+@twin_of(hmm_atoms.draw_gaussians)
+def test_draw_atoms_of_rows_with_missing_values(kernel, monkeypatch):
+    """With variances, a feature is drawn given its own values: as if it were alone."""
+    monkeypatch.setattr(_atoms, "draw_gaussians", kernel)
+    rng, d = np.random.default_rng(4), 3
+    rows = rng.normal(size=(9, d)) + 1.0
+    rows[:8, 0] = rows[:4, 1] = np.nan
+    center, origin, scale = rng.normal(size=(3, d)) ** 2
+    gaps = rows - center
+    counts, sums = (~np.isnan(gaps)).sum(axis=0) * 1.0, np.nansum(gaps, axis=0)
+    squares = np.diag(np.nansum(gaps**2, axis=0))
+    moments = np.full((1, 1), 9.0), counts[None, None], sums[None, None]
+    model = SimpleNamespace(mean_count=MEAN_COUNT, shape=SHAPE, full=False)
+    given = (*moments, squares[None, None]), center[None, None], origin[None]
+    draws = np.random.default_rng(5)
+    means, factors = _atoms.draw_atoms(*given, scale[None], model, draws)
+    draws = np.random.default_rng(5)
+    noise = draws.standard_normal(d)
+    total = MEAN_COUNT + counts
+    best = (MEAN_COUNT * origin + np.nansum(rows, axis=0)) / total
+    rate = scale + 0.5 * np.nansum((rows - best) ** 2, axis=0)
+    rate += 0.5 * MEAN_COUNT * (origin - best) ** 2
+    roots = np.sqrt(draws.standard_gamma(SHAPE + 0.5 * counts) / rate)
+    assert_allclose(factors[0, 0], np.diag(roots), rtol=1e-8)
+    assert_allclose(means[0, 0], best + noise / roots / np.sqrt(total), rtol=1e-8)
+
+
 def of_base(precisions, means, noise, prior_precision):
     """Return the origin by normal equations of atoms, and a draw's own noise."""
     d = len(noise)
