@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 from .compiling import without_repetition
-from .linking import optimised_once
+from .linking import keep_apart, optimised_once
 
 
 class Kernel:
@@ -30,7 +30,11 @@ class Kernel:
         Options of Numba's compiler. References to arrays are not counted: the caller
         holds the arrays. Numba refuses to compile a function that allocates one, or
         that returns one it made.
+    shared : bool
+        Whether a fit calls the function from Python and from other kernels.
     """
+
+    shared = False
 
     options = {
         "nogil": True,
@@ -67,6 +71,8 @@ class Kernel:
             )
         if compiled is not self.py_func:  # False with NUMBA_DISABLE_JIT
             compiled.compile = _compile_faster(_for_types(compiled.compile))
+            if self.shared:
+                compiled.compile = _compile_apart(compiled, compiled.compile)
             _depend_on_all_files(compiled._cache)
             _refuse_changed_files(compiled._cache)
             _forgive(compiled._cache)
@@ -86,9 +92,11 @@ class Kernel:
     def _numba_type_(self):
         """Numba type of the kernel, when another kernel calls it.
 
-        A function that was called from Python is compiled already.
+        A function that was called from Python is compiled already; one that will be
+        called is compiled for both.
         """
-        called = "dispatcher" in vars(self) and self.dispatcher is not self.py_func
+        called = self.shared or "dispatcher" in vars(self)
+        called = called and self.dispatcher is not self.py_func
         return (self.dispatcher if called else self.callee)._numba_type_
 
 
@@ -99,6 +107,17 @@ def allocating(function):
     """Decorate a kernel that allocates arrays, which takes longer to compile."""
     made = Kernel(function)
     made.options = {**Kernel.options, "_nrt": True}
+    return made
+
+
+def shared(function):
+    """Decorate a kernel that the same fit calls from Python and from other kernels.
+
+    It is compiled once for both, also if another kernel calls it first. It takes longer
+    to compile than a kernel that is called in one of these ways only.
+    """
+    made = Kernel(function)
+    made.shared = True
     return made
 
 
@@ -145,7 +164,18 @@ def _for_types(compile_for):
     return wrapper
 
 
-@functools.cache
+def _compile_apart(compiled, compile_for):
+    """Compile a function that other kernels call, and do not inline."""
+
+    @functools.wraps(compile_for)
+    def wrapper(signature):
+        entry_point = compile_for(signature)
+        keep_apart(compiled)
+        return entry_point
+
+    return wrapper
+
+
 @functools.cache
 def _content():
     """Return a digest of all files of kernels."""

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from . import allocating, kernel, part
+from . import allocating, kernel, part, shared
 
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 LOWEST = -600.0  # exponents of densities are raised to it
@@ -51,11 +51,12 @@ def _squares_by_variances(
 
     Component c receives ``work[c]``.
     """
-    n_features, size = columns.shape
+    n_features, size = mean.shape[0], columns.shape[1]
     for j in range(start, stop):
         squares = work[j * n_atoms + a]
         for f in range(n_features):
-            own, shift = factor[f, f], factor[f, f] * (locations[j, f] + mean[f])
+            own = factor[f, f]
+            shift = own * (locations[j, f] + mean[f])
             for t in range(size):
                 value = own * columns[f, t] - shift
                 squares[t] = value * value + (squares[t] if f > 0 else 0.0)
@@ -70,19 +71,20 @@ def _squares_by_covariances(
     F y is computed once for all of them. Features are taken two by two, as most of the
     time is that of loads and stores; an odd last one is taken twice, and counted once.
     """
-    n_features, size = columns.shape
+    n_features, size = mean.shape[0], columns.shape[1]
     ahead, next_ahead = work[-2], work[-1]  # two entries of F y
     for f in range(0, n_features, 2):
         next_f = f if f + 1 == n_features else f + 1
         share = 1.0 if next_f > f else 0.0
-        own, below, beside = factor[f, f], factor[next_f, f], factor[next_f, next_f]
+        row, next_row = factor[f], factor[next_f]
+        own, below, beside = row[f], next_row[f], next_row[next_f]
         for t in range(size):
             value = columns[f, t]
             ahead[t] = own * value
             next_ahead[t] = below * value + beside * columns[next_f, t]
         for g in range(0, f, 2):
-            own, other = factor[f, g], factor[f, g + 1]
-            below, beside = factor[next_f, g], factor[next_f, g + 1]
+            own, other = row[g], row[g + 1]
+            below, beside = next_row[g], next_row[g + 1]
             for t in range(size):
                 value, next_value = columns[g, t], columns[g + 1, t]
                 ahead[t] += own * value + other * next_value
@@ -91,8 +93,8 @@ def _squares_by_covariances(
             squares, shift, next_shift = work[j * n_atoms + a], 0.0, 0.0
             for g in range(next_f + 1):  # the entry above the diagonal is zero
                 center = locations[j, g] + mean[g]
-                shift += factor[f, g] * center
-                next_shift += factor[next_f, g] * center
+                shift += row[g] * center
+                next_shift += next_row[g] * center
             for t in range(size):
                 value, next_value = ahead[t] - shift, next_ahead[t] - next_shift
                 square = value * value + share * (next_value * next_value)
@@ -102,31 +104,28 @@ def _squares_by_covariances(
 @part
 def _add_up_densities(log_densities, highest, total):
     """Fill in densities over exp(highest), and their partial sums over the atoms."""
-    for t in range(total.shape[0]):
-        total[t] = 0.0
     for a in range(log_densities.shape[0]):
+        own = log_densities[a]
         for t in range(total.shape[0]):
-            exponent = log_densities[a, t] - highest[t]
-            exponent = exponent if exponent > LOWEST else LOWEST
-            total[t] += _exp(exponent)
-            log_densities[a, t] = total[t]
+            exponent = own[t] - highest[t]
+            density = _exp(exponent if exponent > LOWEST else LOWEST)
+            total[t] = own[t] = density + (total[t] if a > 0 else 0.0)
 
 
 @part
-def _draw_atoms(sums, uniforms, thresholds, passed, atoms):
+def _draw_atoms(sums, uniforms, atoms):
     """Draw the atom of each row, by the partial sums of their densities."""
-    n_atoms, size = sums.shape[0], atoms.shape[0]
-    for t in range(size):
-        thresholds[t] = sums[n_atoms - 1, t] * uniforms[t]
-        passed[t] = 0.0
-    for a in range(n_atoms - 1):
-        for t in range(size):
-            passed[t] += 1.0 if sums[a, t] <= thresholds[t] else 0.0
-    for t in range(size):
-        atoms[t] = np.int64(passed[t])
+    last = sums.shape[0] - 1
+    total = sums[last]
+    for t in range(atoms.shape[0]):
+        atoms[t] = 0
+    for a in range(last):
+        own = sums[a]
+        for t in range(atoms.shape[0]):
+            atoms[t] += 1 if own[t] <= total[t] * uniforms[t] else 0
 
 
-@kernel
+@shared
 def emission_densities(
     columns,
     factors,
@@ -135,6 +134,7 @@ def emission_densities(
     log_weights,
     rounding,
     full,
+    chosen,
     uniforms,
     highest,
     densities,
@@ -149,17 +149,19 @@ def emission_densities(
     ``locations[j] + means[g, a]``. The shape g is j, or 0 if all states share one:
     `factors` (n_shapes, n_atoms, n_features, n_features), `means` (n_shapes, n_atoms,
     n_features), `locations` (n_states, n_features), `log_weights` (n_shapes, n_atoms).
+    Mixtures consist of the atoms ``chosen`` (n_chosen,), which components number.
     A value that was rounded by an unknown error has the geometric mean of its density
     over the error, whose variance is `rounding` (n_features,). `highest` (n_rows,)
     receives the largest log density of a row, `densities` (n_states, n_rows) the
     density in each state divided by the exponential of that; none is below exp(-600).
-    If `atoms` (n_states, n_rows) is not empty it receives, for each state, the atom at
-    the quantile `uniforms` (n_rows,) of its distribution given the row and the state.
-    `work` (n_components + 2, any) is work space.
+    If `atoms` (n_states, n_rows) is not empty it receives, for each state, the place in
+    `chosen` of the atom at the quantile `uniforms` (n_rows,) of its distribution given
+    the row and the state. `work` (at least n_components + 2, any) is work space.
+    `columns` may have more rows, and all arrays but `uniforms` more columns.
     """
-    n_features, n_rows = columns.shape
+    n_features, n_rows = means.shape[2], uniforms.shape[0]
     n_states, block = densities.shape[0], work.shape[1]
-    n_shapes, n_atoms = log_weights.shape
+    n_shapes, n_atoms = log_weights.shape[0], chosen.shape[0]
     for first in range(0, n_rows, block):
         size = block if n_rows - first > block else n_rows - first
         # An index into these slices is not negative, which costs no test.
@@ -170,7 +172,7 @@ def emission_densities(
         for c in range(n_shapes * n_atoms):
             shape, a = c // n_atoms, c % n_atoms
             start, stop = (0, n_states) if n_shapes == 1 else (shape, shape + 1)
-            factor, mean = factors[shape, a], means[shape, a]
+            factor, mean = factors[shape, chosen[a]], means[shape, chosen[a]]
             if full and n_features > 1:
                 _squares_by_covariances(
                     own, factor, mean, locations, start, stop, a, n_atoms, work
@@ -179,7 +181,7 @@ def emission_densities(
                 _squares_by_variances(
                     own, factor, mean, locations, start, stop, a, n_atoms, work
                 )
-            constant = log_weights[shape, a] - n_features * _HALF_LOG_2_PI
+            constant = log_weights[shape, chosen[a]] - n_features * _HALF_LOG_2_PI
             for f in range(n_features):
                 constant += math.log(factor[f, f])
                 for g in range(0 if full else f, f + 1):
@@ -194,13 +196,7 @@ def emission_densities(
             of_state = work[j * n_atoms : (j + 1) * n_atoms]
             _add_up_densities(of_state, best, densities[j, of_rows])
             if atoms.shape[1] > 0:
-                _draw_atoms(
-                    of_state,
-                    uniforms[of_rows],
-                    work[-2],
-                    work[-1],
-                    atoms[j, of_rows],
-                )
+                _draw_atoms(of_state, uniforms[of_rows], atoms[j, of_rows])
 
 
 @kernel

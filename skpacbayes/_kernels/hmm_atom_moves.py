@@ -26,27 +26,25 @@ _ROUNDING = 1e-14  # least share of a scatter that the other features do not exp
 
 
 @part
-def _log_predictive(
-    row, which, mean_count, shape, size, counts, means, factors, constants, work
-):
+def _log_predictive(row, mean_count, shape, size, count, mean, factor, constant, work):
     """Return the log density of a row given a group, without a constant of the row.
 
-    `constants` holds the terms that do not depend on the row.
+    `constant` holds the terms that do not depend on the row.
     """
     total = 0.0
     for start in range(0, row.shape[0], size):
-        n = counts[which, start]
+        n = count[start]
         weight = (mean_count + n) / (mean_count + n + 1.0)
         square = 0.0
         for f in range(start, start + size):
-            value = row[f] - means[which, f]
+            value, own = row[f] - mean[f], factor[f]
             for g in range(start, f):
-                value -= factors[which, f, g] * work[g]
-            value /= factors[which, f, f]
+                value -= own[g] * work[g]
+            value /= own[f]
             work[f] = value
             square += value * value
         if not math.isnan(square):
-            total += constants[which, start]
+            total += constant[start]
             total -= (shape + 0.5 * (n + size)) * math.log1p(weight * square)
     return total
 
@@ -54,42 +52,40 @@ def _log_predictive(
 @part
 def _join(
     row,
-    which,
     mean_count,
     rounding,
     table,
     size,
-    counts,
-    means,
-    factors,
-    constants,
+    count,
+    mean,
+    factor,
+    constant,
     work,
 ):
-    """Add a row to one of the first two groups."""
+    """Add a row to a group."""
     for start in range(0, row.shape[0], size):
         if math.isnan(row[start]):
             continue
         stop = start + size
-        total = mean_count + counts[which, start] + 1.0
+        total = mean_count + count[start] + 1.0
         for f in range(start, stop):
-            gap = row[f] - means[which, f]
-            means[which, f] += gap / total
-            counts[which, f] += 1.0
+            gap = row[f] - mean[f]
+            mean[f] += gap / total
+            count[f] += 1.0
             work[f] = math.sqrt((total - 1.0) / total) * gap
-        for f in range(start, stop):
-            before, value = factors[which, f, f], work[f]
-            square = before * before + value * value
-            root = math.sqrt(square + (rounding[f] if size == 1 else 0.0))
-            factors[which, f, f] = root
-            cosine, sine = root / before, value / before
-            for g in range(f + 1, stop):
-                below = (factors[which, g, f] + sine * work[g]) / cosine
-                factors[which, g, f] = below
-                work[g] = cosine * work[g] - sine * below
         log_scale = 0.5 * size * math.log(total / (total + 1.0))
         for f in range(start, stop):
-            log_scale -= math.log(factors[which, f, f])
-        constants[which, start] = table[np.int64(counts[which, start])] + log_scale
+            before, value = factor[f, f], work[f]
+            square = before * before + value * value
+            root = math.sqrt(square + (rounding[f] if size == 1 else 0.0))
+            factor[f, f] = root
+            log_scale -= math.log(root)
+            cosine, sine = root / before, value / before
+            for g in range(f + 1, stop):
+                below = (factor[g, f] + sine * work[g]) / cosine
+                factor[g, f] = below
+                work[g] = cosine * work[g] - sine * below
+        constant[start] = table[np.int64(count[start])] + log_scale
 
 
 @part
@@ -107,46 +103,50 @@ def _log_ratio_of_parts(
 ):
     """Return the log density ratio of the two parts over both, and summarise them.
 
-    The groups are the first part, the second part, and both. They have the prior mean
-    and, as diagonals of `factors`, the roots of the prior scatters, before. Scatters
-    are updated row by row. `gaps` (n_features,) is work space.
+    They are the last three groups: the first part, the second part, and both. They have
+    the prior mean and, as diagonals of `factors`, the roots of the prior scatters,
+    before. Scatters are updated row by row. `gaps` (n_features,) is work space.
     """
     degrees, log_ratio = 2.0 * shape + size - 1.0, 0.0
     for f in range(rows.shape[1]):
-        log_ratio += degrees * math.log(factors[2, f, f])
+        root = factors[4, f, f]
+        log_ratio += degrees * math.log(root)
         log_ratio -= math.lgamma(0.5 * (degrees - f % size))
-        for g in range(3):
-            factors[g, f, f] *= factors[g, f, f]
+        for which in range(2, 5):
+            factors[which, f, f] = root * root
     for t in range(rows.shape[0]):
+        row = rows[t]
         for step in range(2):
-            g = 2 if step == 1 else (0 if to_first[t] else 1)
+            which = 4 if step == 1 else (2 if to_first[t] else 3)
+            count, mean = counts[which], means[which]
             for f in range(rows.shape[1]):
-                gap = rows[t, f] - means[g, f]
+                gap, own = row[f] - mean[f], factors[which, f]
                 if math.isnan(gap):
                     continue
-                counts[g, f] += 1.0
-                share = 1.0 / (mean_count + counts[g, f])
-                means[g, f] += share * gap
+                count[f] += 1.0
+                share = 1.0 / (mean_count + count[f])
+                mean[f] += share * gap
                 gaps[f] = gap
-                factors[g, f, f] += rounding[f]
+                own[f] += rounding[f]
                 for h in range(f - f % size, f + 1):
-                    factors[g, f, h] += (1.0 - share) * gap * gaps[h]
-    for g in range(3):
+                    own[h] += (1.0 - share) * gap * gaps[h]
+    for which in range(2, 5):
+        factor = factors[which]
         for f in range(rows.shape[1]):
-            least = _ROUNDING * factors[g, f, f]
+            own, n = factor[f], counts[which, f]
+            least = _ROUNDING * own[f]
             for h in range(f - f % size, f + 1):
-                value = factors[g, f, h]
+                value = own[h]
                 for i in range(f - f % size, h):
-                    value -= factors[g, f, i] * factors[g, h, i]
+                    value -= own[i] * factor[h, i]
                 if h < f:
-                    factors[g, f, h] = value / factors[g, h, h]
+                    own[h] = value / factor[h, h]
                 else:
-                    factors[g, f, f] = math.sqrt(value if value > least else least)
-            n = counts[g, f]
+                    own[f] = math.sqrt(value if value > least else least)
             log_density = math.lgamma(0.5 * (degrees - f % size + n))
-            log_density -= (degrees + n) * math.log(factors[g, f, f])
+            log_density -= (degrees + n) * math.log(own[f])
             log_density -= 0.5 * math.log(1.0 + n / mean_count)
-            log_ratio += -log_density if g == 2 else log_density
+            log_ratio += -log_density if which == 4 else log_density
     return log_ratio
 
 
@@ -194,9 +194,9 @@ def share_out(
                 shape,
                 rounding,
                 size,
-                counts[2:],
-                means[2:],
-                factors[2:],
+                counts,
+                means,
+                factors,
                 work,
             )
             continue
@@ -213,34 +213,33 @@ def share_out(
                 for g in range(2):
                     work[last + g] = _log_predictive(
                         row,
-                        g,
                         mean_count,
                         shape,
                         size,
-                        counts,
-                        means,
-                        factors,
-                        constants,
+                        counts[g],
+                        means[g],
+                        factors[g],
+                        constants[g],
                         work,
                     )
                 odds = math.log((t - n_first) / n_first) + work[last + 1] - work[last]
-                chance = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
+                chance = 1.0 / (1.0 + math.exp(odds if odds < 700.0 else 700.0))
                 if split:
                     here = uniforms[t] < chance
                     to_first[t] = here
                 log_ratio -= math.log((chance if here else 1.0 - chance) + 1e-300)
             n_first += 1.0 if here else 0.0
+            g = 0 if here else 1
             _join(
                 row,
-                0 if here else 1,
                 mean_count,
                 rounding,
                 table,
                 size,
-                counts,
-                means,
-                factors,
-                constants,
+                counts[g],
+                means[g],
+                factors[g],
+                constants[g],
                 work,
             )
     return log_ratio
@@ -258,33 +257,31 @@ def exchange_neighbors(shapes, atoms, sizes, thresholds, concentration, places):
     last = sizes.shape[1] - 1
     moved = False
     for shape in range(sizes.shape[0]):
-        for a in range(last + 1):
-            places[shape, a] = a
-    for shape in range(sizes.shape[0]):
-        n_rows = 0.0
+        n_rows, current = 0.0, 0  # the atom in place a: later atoms are in their own
         for a in range(last + 1):
             n_rows += sizes[shape, a]
         for a in range(last):
             own, other = sizes[shape, a], sizes[shape, a + 1]
-            if own == 0.0 and other == 0.0:
-                continue
-            log_ratio = math.log(concentration + (n_rows - own))
-            log_ratio -= math.log(concentration + (n_rows - other))
-            if a + 1 == last:
-                log_ratio = math.lgamma(concentration + own) - math.lgamma(1.0 + own)
-                log_ratio -= math.lgamma(concentration + other)
-                log_ratio += math.lgamma(1.0 + other)
+            log_ratio = -math.inf
+            if own > 0.0 or other > 0.0:
+                log_ratio = math.log(concentration + (n_rows - own))
+                log_ratio -= math.log(concentration + (n_rows - other))
+                if a + 1 == last:
+                    log_ratio = math.lgamma(concentration + own)
+                    log_ratio -= math.lgamma(1.0 + own)
+                    log_ratio -= math.lgamma(concentration + other)
+                    log_ratio += math.lgamma(1.0 + other)
             if thresholds[shape, a] < log_ratio:
                 sizes[shape, a], sizes[shape, a + 1] = other, own
-                for before in range(last + 1):
-                    if places[shape, before] == a:
-                        places[shape, before] = a + 1
-                    elif places[shape, before] == a + 1:
-                        places[shape, before] = a
+                places[shape, a + 1] = a
                 moved = True
+            else:
+                places[shape, current] = a
+                current = a + 1
             n_rows -= sizes[shape, a]
             if n_rows == 0.0:  # the other atoms are all empty
                 break
+        places[shape, current] = last
     if moved:
         for t in range(atoms.shape[0]):
             if atoms[t] >= 0:

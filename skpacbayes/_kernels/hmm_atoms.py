@@ -1,14 +1,12 @@
 """Hidden Markov models: weights, means and covariances of the atoms, and their rows.
 
-The atoms are those of the emission mixtures. `update_mixtures` draws the parameters of
+The atoms are those of the emission mixtures. `update_mixture` draws the parameters of
 atoms and the atoms of rows in turn; the other kernels draw parameters once.
 """
 
 import math
 
-import numpy as np
-
-from . import allocating, kernel, part
+from . import kernel, part, shared
 from .hmm import _HALF_LOG_2_PI, LOWEST, _exp, emission_densities
 from .random import gamma, uniform
 
@@ -43,7 +41,7 @@ def draw_sticks(sizes, concentration, state, log_weights):
         log_weights[shape, n_atoms - 1] = passed
 
 
-@kernel
+@shared
 def draw_gaussians(
     counts,
     sums,
@@ -60,7 +58,8 @@ def draw_gaussians(
     """Draw means and factors of atoms given their rows; factors are full or diagonal.
 
     The moments `counts`, `sums` (n_shapes, n_atoms, n_features) and `products`, of
-    which the lower triangles are read, are about `means`, which the draws replace;
+    which the lower triangles are read, are about `means`, which the draws replace; with
+    `full` factors, the features of an atom have the same count.
     `origins` and `scales` (n_shapes, n_features): the prior. `noise` (n_shapes,
     n_atoms, n_features): normal variables. `factors` (n_shapes, n_atoms, n_features,
     n_features): Bartlett's lower triangles, of normal variables under roots of
@@ -72,9 +71,9 @@ def draw_gaussians(
     step, gaps, move = work[n_features], work[n_features + 1], work[n_features + 2]
     for shape in range(n_shapes):
         for a in range(n_atoms):
-            factor, n = factors[shape, a], counts[shape, a, 0]
+            factor, count, mean = factors[shape, a], counts[shape, a], means[shape, a]
             for f in range(n_features):
-                total, gap = sums[shape, a, f], means[shape, a, f] - origins[shape, f]
+                n, total, gap = count[f], sums[shape, a, f], mean[f] - origins[shape, f]
                 step[f] = (total - mean_count * gap) / (mean_count + n)
                 gaps[f] = gap + step[f]
                 move[f] = noise[shape, a, f]
@@ -101,7 +100,7 @@ def draw_gaussians(
                 for g in range(0 if full else f, f):
                     move[f] -= factor[f, g] * move[g]
                 move[f] /= factor[f, f]
-                means[shape, a, f] += step[f] + move[f] / math.sqrt(mean_count + n)
+                mean[f] += step[f] + move[f] / math.sqrt(mean_count + count[f])
 
 
 @part
@@ -126,13 +125,14 @@ def _draw_label_without_rows(
     exp(highest); `constants` are the log densities of the atoms at their means, and
     `passed` (n_atoms,) is work space.
     """
-    n_features, total = columns.shape[0], 0.0
-    for i in range(n_known, order.shape[0]):
+    total = 0.0
+    for i in range(n_known, means.shape[1]):
         a, square = order[i], 0.0
-        for f in range(n_features):
+        factor, mean = factors[0, a], means[0, a]
+        for f in range(mean.shape[0]):
             value = 0.0
             for g in range(0 if full else f, f + 1):
-                value += factors[0, a, f, g] * (columns[g, t] - means[0, a, g])
+                value += factor[f, g] * (columns[g, t] - mean[g])
             square += value * value
         exponent = constants[a] - 0.5 * square - highest
         total += math.exp(exponent if exponent < _HIGHEST else _HIGHEST)
@@ -148,14 +148,22 @@ def _draw_label_without_rows(
 @part
 def _draw_labels(
     columns,
-    counts,
+    sizes,
     rounding,
     full,
     uniforms,
     log_weights,
     factors,
     means,
+    highest,
+    rates,
+    densities,
     atoms,
+    order,
+    constants,
+    passed,
+    nowhere,
+    work,
     state,
 ):
     """Draw the atoms of rows given the parameters of the atoms.
@@ -163,48 +171,38 @@ def _draw_labels(
     Atoms without rows usually have small weights. The number of events of a Poisson
     process, whose rate is a bound of their odds at a row, is at least one with at least
     the probability of these atoms: only at such rows their densities are computed. The
-    other atoms are drawn by `uniforms` (n_rows,). `counts` (1, n_atoms, n_features):
-    rows of each atom; `atoms` (1, n_rows) is overwritten.
+    other atoms are drawn by `uniforms` (n_rows,). `sizes` (1, n_atoms): rows of each
+    atom; `nowhere` (1, n_features): zeros; `atoms` (1, at least n_rows) is overwritten.
+    The rest is work space: `highest` and `rates` (at least n_rows,), `densities` (1, at
+    least n_rows), `order`, `constants` and `passed` (at least n_atoms,), and `work`
+    (n_atoms + 2, any).
     """
-    n_features, n_rows = columns.shape
-    n_atoms, n_known, bound = log_weights.shape[1], 0, 0.0
-    order, of_atoms = np.empty(n_atoms, np.int64), np.empty((2, n_atoms))
-    constants, passed = of_atoms[0], of_atoms[1]
+    n_features, n_atoms, n_rows = means.shape[2], means.shape[1], uniforms.shape[0]
+    n_known, bound = 0, 0.0
     for a in range(n_atoms):
-        if counts[0, a, 0] > 0.0:
+        if sizes[0, a] > 0.0:
             order[n_known] = a
             n_known += 1
             continue
         order[n_atoms - 1 - (a - n_known)] = a
-        constants[a] = log_weights[0, a] - n_features * _HALF_LOG_2_PI
+        factor = factors[0, a]
+        constant = log_weights[0, a] - n_features * _HALF_LOG_2_PI
         for f in range(n_features):
-            constants[a] += math.log(factors[0, a, f, f])
+            constant += math.log(factor[f, f])
             for g in range(0 if full else f, f + 1):
-                entry = factors[0, a, f, g]
-                constants[a] -= 0.5 * entry * entry * rounding[g]
-        bound += math.exp(constants[a] if constants[a] < _HIGHEST else _HIGHEST)
-    few_factors = np.empty((1, n_known, n_features, n_features))
-    few_means, few_weights = np.empty((1, n_known, n_features)), np.empty((1, n_known))
-    for i in range(n_known):
-        a = order[i]
-        few_weights[0, i] = log_weights[0, a]
-        for f in range(n_features):
-            few_means[0, i, f] = means[0, a, f]
-            for g in range(n_features):
-                few_factors[0, i, f, g] = factors[0, a, f, g]
-    of_rows, densities = np.empty((2, n_rows)), np.empty((1, n_rows))
-    highest, rates = of_rows[0], of_rows[1]
-    nowhere, work = np.empty((1, n_features)), np.empty((n_known + 2, 256))
-    for f in range(n_features):
-        nowhere[0, f] = 0.0
+                entry = factor[f, g]
+                constant -= 0.5 * entry * entry * rounding[g]
+        bound += math.exp(constant if constant < _HIGHEST else _HIGHEST)
+        constants[a] = constant
     emission_densities(
         columns,
-        few_factors,
-        few_means,
+        factors,
+        means,
         nowhere,
-        few_weights,
+        log_weights,
         rounding,
         full,
+        order[:n_known],
         uniforms,
         highest,
         densities,
@@ -244,39 +242,44 @@ def _draw_labels(
 
 
 @part
-def _draw_scales(counts, full, prior, noise, factors, means, origin, scale, state):
+def _draw_scales(sizes, full, prior, noise, factors, means, origins, scales, state):
     """Draw the scale of a mixture and, with a prior precision, its origin.
 
     The atoms with rows determine them, by `factors` and `means`; the others are
-    integrated out. Each feature of the origin is drawn given the others. `counts`: rows
-    of each atom; `noise`, `origin`, `scale` (n_features,).
+    integrated out. Each feature of the origin is drawn given the others. `sizes` (1,
+    n_atoms): rows of each atom; `noise` (n_features,); `origins` and `scales` (1,
+    n_features).
     """
     n_atoms, n_features = means.shape[1:]
     mean_count, shape, scale_shape, scale_rate, _, rigidity = prior
+    origin = origins[0]
     # A Wishart distribution counts half its degrees of freedom for each feature.
     per_atom = shape + (0.5 * (n_features - 1) if full else 0.0)
     for f in range(n_features):
         degrees, total, pull = scale_shape, 0.0, 0.0
         for a in range(n_atoms):
-            if counts[0, a, 0] == 0.0:
+            if sizes[0, a] == 0.0:
                 continue
             degrees += per_atom
+            factor, mean = factors[0, a], means[0, a]
             for h in range(f, n_features if full else f + 1):
-                residual, factor = 0.0, factors[0, a, h, f]
+                residual, entry = 0.0, factor[h, f]
                 for g in range(0 if full else f, h + 1):
-                    residual += factors[0, a, h, g] * (means[0, a, g] - origin[g])
-                total += factor * factor
-                pull += factor * residual
-        scale[f] = gamma(degrees, state) / (scale_rate + total)
+                    residual += factor[h, g] * (mean[g] - origin[g])
+                total += entry * entry
+                pull += entry * residual
+        scales[0, f] = gamma(degrees, state) / (scale_rate + total)
         if rigidity > 0.0:
             precision = rigidity + mean_count * total
             step = (mean_count * pull - rigidity * origin[f]) / precision
             origin[f] += step + noise[f] / math.sqrt(precision)
 
 
-@part
-def _update_mixture(
-    columns,
+@kernel
+def update_mixture(
+    rows,
+    states,
+    own_state,
     atoms,
     rounding,
     prior,
@@ -285,6 +288,7 @@ def _update_mixture(
     start,
     noise,
     triangles,
+    locations,
     sizes,
     log_weights,
     factors,
@@ -292,78 +296,129 @@ def _update_mixture(
     origins,
     scales,
     state,
+    known,
+    integers,
+    of_rows,
+    densities,
+    counts,
+    sums,
+    products,
+    of_factors,
+    nowhere,
+    work,
 ):
-    """Update one mixture, see `update_mixtures`; its `uniforms` begin at `start`."""
-    n_features, n_rows = columns.shape
-    n_atoms = log_weights.shape[1]
+    """Draw the parameters of a mixture and the atoms of its rows, in turn.
+
+    The first update draws weights, means and factors given the atoms. Each further
+    update begins with the atoms of the rows, the scales and the origin; with one atom
+    the first draws these, too. Conditionals are those of `_dirichlet_process_atoms`.
+
+    `rows` (n_rows, n_features), of which those without missing values have an atom;
+    `states` (n_rows,); `atoms` (n_rows,), which is changed, is negative for a row to
+    leave out. The mixture is that of the rows about the `locations` (n_states,
+    n_features) of their states: those of `own_state`, or all rows if it is negative.
+    `rounding` (n_features,): variances of rounding errors. `prior`: mean count, shape,
+    shape and rate of the scales, concentration, and the precision of the origin, which
+    is not drawn if that is 0. Each further update uses a uniform variable of a row, of
+    `uniforms` (n_updates - 1, n_rows) from column `start`. Each update uses normal
+    variables, `noise` (n_updates, 1, n_atoms + 1, n_features) and, if `full`,
+    `triangles` (n_updates, n_atoms, n_features, n_features). `state` (1,): of the
+    generator of all others.
+
+    The other arrays are overwritten: `sizes` (1, n_atoms), by the numbers of rows;
+    `log_weights` (1, n_atoms), `factors` (1, n_atoms, n_features, n_features), `means`
+    (1, n_atoms, n_features), `origins` and `scales` (1, n_features). The rest is work
+    space, with n the larger of n_rows and n_atoms: `known` (1, n), `integers` (2, n),
+    `of_rows` (n_features + 4, n), `densities` (1, n), `counts`, `sums` and `products`,
+    of the shapes of means and of `factors`, `of_factors` (n_features + 3, n_features),
+    `nowhere` (1, n_features), which is zero, and `work` (n_atoms + 2, any). Returns the
+    number of rows of the mixture.
+    """
+    n_features, n_atoms = rows.shape[1], sizes.shape[1]
     mean_count, shape, _, _, concentration, _ = prior
-    of_factors, gaps = np.empty((n_features + 3, n_features)), np.empty(n_features)
-    moments = np.empty((2, 1, n_atoms, n_features))
-    counts, sums = moments[0], moments[1]
-    products = np.empty((1, n_atoms, n_features, n_features))
+    members, order = integers[0], integers[1]
+    gaps = of_factors[0]
+    n_rows = 0
+    for t in range(rows.shape[0]):
+        if atoms[t] >= 0 and (own_state < 0 or states[t] == own_state):
+            known[0, n_rows] = atoms[t]
+            members[n_rows] = t
+            for f in range(n_features):
+                of_rows[f, n_rows] = rows[t, f] - locations[states[t], f]
+            n_rows += 1
     for u in range(noise.shape[0]):
         if u > 0:
             _draw_labels(
-                columns,
-                counts,
+                of_rows,  # the first of them are columns
+                sizes,
                 rounding,
                 full,
                 uniforms[u - 1, start : start + n_rows],
                 log_weights,
                 factors,
                 means,
-                atoms,
+                of_rows[n_features],
+                of_rows[n_features + 1],
+                densities,
+                known,
+                order,
+                of_rows[n_features + 2],
+                of_rows[n_features + 3],
+                nowhere,
+                work,
                 state,
             )
         for a in range(n_atoms):
             sizes[0, a] = 0.0
-        for t in range(n_rows):
-            sizes[0, atoms[0, t]] += 1.0
-        for a in range(n_atoms):
             for f in range(n_features):
-                counts[0, a, f], sums[0, a, f] = sizes[0, a], 0.0
+                sums[0, a, f] = 0.0
                 for g in range(n_features):
                     products[0, a, f, g] = 0.0
+        for t in range(n_rows):
+            sizes[0, known[0, t]] += 1.0
         if u > 0 or n_atoms == 1:
             _draw_scales(
-                counts,
+                sizes,
                 full,
                 prior,
                 noise[u, 0, n_atoms],
                 factors,
                 means,
-                origins[0],
-                scales[0],
+                origins,
+                scales,
                 state,
             )
         if u == 0:
             # Labels that were moved: moments are about the means of the rows.
             for t in range(n_rows):
+                total = sums[0, known[0, t]]
                 for f in range(n_features):
-                    sums[0, atoms[0, t], f] += columns[f, t]
+                    total[f] += of_rows[f, t]
             for a in range(n_atoms):
                 for f in range(n_features):
-                    if counts[0, a, 0] > 0.0:
-                        means[0, a, f] = sums[0, a, f] / counts[0, a, 0]
+                    if sizes[0, a] > 0.0:
+                        means[0, a, f] = sums[0, a, f] / sizes[0, a]
                     sums[0, a, f] = 0.0
         # Rows are near the means by which their labels were drawn.
         for t in range(n_rows):
-            a = atoms[0, t]
+            a = known[0, t]
+            total, product, mean = sums[0, a], products[0, a], means[0, a]
             for f in range(n_features):
-                gap = columns[f, t] - means[0, a, f]
+                gap = of_rows[f, t] - mean[f]
                 gaps[f] = gap
-                sums[0, a, f] += gap
+                total[f] += gap
                 for g in range(0 if full else f, f + 1):
-                    products[0, a, f, g] += gap * gaps[g]
+                    product[f, g] += gap * gaps[g]
         draw_sticks(sizes, concentration, state, log_weights)
         for a in range(n_atoms):
+            n, factor = sizes[0, a], factors[0, a]
             for f in range(n_features):
-                n = counts[0, a, f]
+                counts[0, a, f] = n
                 products[0, a, f, f] += n * rounding[f]
                 chi = gamma(shape + 0.5 * (n + (f if full else 0.0)), state)
                 for g in range(f if full else 0):
-                    factors[0, a, f, g] = triangles[u, 0, a, f, g]
-                factors[0, a, f, f] = math.sqrt(2.0 * chi)
+                    factor[f, g] = triangles[u, a, f, g]
+                factor[f, f] = math.sqrt(2.0 * chi)
         draw_gaussians(
             counts,
             sums,
@@ -377,83 +432,6 @@ def _update_mixture(
             factors,
             of_factors,
         )
-
-
-@allocating
-def update_mixtures(
-    rows,
-    states,
-    atoms,
-    rounding,
-    prior,
-    full,
-    uniforms,
-    noise,
-    triangles,
-    locations,
-    sizes,
-    log_weights,
-    factors,
-    means,
-    origins,
-    scales,
-    state,
-):
-    """Draw the parameters of mixtures and the atoms of rows, in turn.
-
-    The first update draws weights, means and factors given the atoms. Each further
-    update begins with the atoms of the rows, the scales and the origin; with one atom
-    the first draws these, too. Conditionals are those of `_dirichlet_process_atoms`.
-
-    `rows` (n_rows, n_features), of which those without missing values have an atom;
-    `states` (n_rows,); `atoms` (n_rows,), which is changed, is negative for a row to
-    leave out. Mixtures are those of the rows about the `locations` (n_states,
-    n_features) of their states: one for all states, or one for each.
-    `rounding` (n_features,): variances of rounding errors. `prior`: mean count, shape,
-    shape and rate of the scales, concentration, and the precision of the origin, which
-    is not drawn if that is 0. Each further update uses a uniform variable of a row,
-    `uniforms` (n_updates - 1, n_rows). Each update uses normal variables, `noise`
-    (n_shapes, n_updates, 1, n_atoms + 1, n_features) and, if `full`, `triangles`
-    (n_shapes, n_updates, 1, n_atoms, n_features, n_features). `state` (1,):
-    of the generator of all others.
-
-    The other arrays are overwritten: `sizes` (n_shapes, n_atoms), by the numbers of
-    rows; `log_weights` (n_shapes, n_atoms), `factors` (n_shapes, n_atoms, n_features,
-    n_features), `means` (n_shapes, n_atoms, n_features), `origins` and `scales`
-    (n_shapes, n_features).
-    """
-    n_shapes, n_features = origins.shape
-    members, start = np.empty(rows.shape[0], np.int64), 0
-    for g in range(n_shapes):
-        n_rows = 0
-        for t in range(rows.shape[0]):
-            if atoms[t] >= 0 and (n_shapes == 1 or states[t] == g):
-                members[n_rows] = t
-                n_rows += 1
-        own, known = np.empty((n_features, n_rows)), np.empty((1, n_rows), np.int64)
-        for i in range(n_rows):
-            t = members[i]
-            known[0, i] = atoms[t]
-            for f in range(n_features):
-                own[f, i] = rows[t, f] - locations[states[t], f]
-        _update_mixture(
-            own,
-            known,
-            rounding,
-            prior,
-            full,
-            uniforms,
-            start,
-            noise[g],
-            triangles[g],
-            sizes[g : g + 1],
-            log_weights[g : g + 1],
-            factors[g : g + 1],
-            means[g : g + 1],
-            origins[g : g + 1],
-            scales[g : g + 1],
-            state,
-        )
-        for i in range(n_rows):
-            atoms[members[i]] = known[0, i]
-        start += n_rows
+    for i in range(n_rows):
+        atoms[members[i]] = known[0, i]
+    return n_rows

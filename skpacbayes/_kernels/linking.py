@@ -48,6 +48,15 @@ def optimised_once():
         yield
 
 
+def keep_apart(compiled):
+    """Let kernels call a compiled function, where LLVM would inline it.
+
+    Inlined into its only caller, a long function takes twice as long to optimise.
+    """
+    for overload in compiled.overloads.values():
+        overload.library.apart = overload.fndesc.llvm_func_name
+
+
 def _simplifying(function_pass_manager):
     """Simplify a function before it is linked; the kernel is optimised as a whole."""
     return functools.partialmethod(function_pass_manager, opt=1)
@@ -90,6 +99,7 @@ def _linked_library():
 
     class LinkedLibrary(JITCodeLibrary):
         _emitted = False
+        apart = None  # name of the function, if callers call it rather than inline it
 
         def _optimize_final_module(self):
             """Wait for `_emit`."""
@@ -111,9 +121,13 @@ def _linked_library():
 
         def _emit(self):
             module = self._final_module
+            callees = self._linking_libraries
+            apart = {getattr(library, "apart", None) for library in callees}
             for function in self.get_defined_functions():
                 if function.linkage == Linkage.linkonce_odr:  # of a callee
                     function.linkage = Linkage.internal  # can be discarded
+                if function.name in apart:
+                    function.add_function_attribute("noinline")
             super()._optimize_final_module()
             module.verify()
             super()._finalize_final_module()

@@ -32,7 +32,7 @@ class Moments(NamedTuple):
         `rows` (n_rows, n_features), NaN where missing; `states` and `atoms` (n_rows,);
         `locations` (n_states, n_features). The means (n_shapes, n_atoms, n_features)
         are those of the rows of an atom, in all states if they share a shape. Products
-        are squares only: `update_mixtures` draws covariances.
+        are squares only: `update_mixture` draws covariances.
         """
         shape = model.n_states, model.n_atoms, model.n_features
         near = np.zeros((model.n_shapes, *shape[1:]))

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import gammaln, ndtri
 from scipy.stats import rankdata
 
-from .._kernels.hmm_atoms import update_mixtures
+from .._kernels.hmm_atoms import update_mixture
 from ._dirichlet_process_atoms import (
     Moments,
     draw_atoms,
@@ -16,7 +16,7 @@ from ._dirichlet_process_atoms import (
     swap_neighbors,
 )
 from ._dirichlet_process_gibbs import GibbsChain
-from ._dirichlet_process_model import Parameters, densities_of, hidden_first
+from ._dirichlet_process_model import BLOCK, Parameters, densities_of, hidden_first
 from ._dirichlet_process_random import state_of
 from ._dirichlet_process_start import groups
 from ._dirichlet_process_transitions import draw_transitions, mean_transitions
@@ -125,24 +125,43 @@ class Chain(GibbsChain):
             float(model.concentration),
             0.0 if model.shared else 1.0 / model.location_variance,
         )
-        size = n_shapes, n_updates, 1, n_atoms, d, d
         mixtures = old.log_weights, old.factors, old.means, origins, scales
         mixtures = tuple(part.copy() for part in mixtures)
-        update_mixtures(
-            self._complete,
-            self.states,
-            atoms,
-            self.rows.rounding,
-            prior,
-            model.full,
-            rng.random((n_updates - 1, len(atoms))),
-            rng.standard_normal((n_shapes, n_updates, 1, n_atoms + 1, d)),
-            rng.standard_normal(size if model.full else (n_shapes, *[0] * 5)),
-            old.locations,
-            sizes,
-            *mixtures,
-            state_of(rng),
+        overwritten = sizes, *mixtures
+        uniforms = rng.random((n_updates - 1, len(atoms)))
+        noise = rng.standard_normal((n_shapes, n_updates, 1, n_atoms + 1, d))
+        size = n_shapes, n_updates, n_atoms, d, d
+        triangles = rng.standard_normal(size if model.full else (n_shapes, *[0] * 4))
+        state, start, n = state_of(rng), 0, max(len(atoms), n_atoms)
+        work = (
+            np.empty((1, n), dtype=np.int64),
+            np.empty((2, n), dtype=np.int64),
+            np.empty((d + 4, n)),
+            np.empty((1, n)),
+            *np.empty((2, 1, n_atoms, d)),
+            np.empty((1, n_atoms, d, d)),
+            np.empty((d + 3, d)),
+            np.zeros((1, d)),
+            np.empty((n_atoms + 2, BLOCK)),
         )
+        for g in range(n_shapes):
+            start += update_mixture(
+                self._complete,
+                self.states,
+                g if n_shapes > 1 else -1,
+                atoms,
+                self.rows.rounding,
+                prior,
+                model.full,
+                uniforms,
+                start,
+                noise[g],
+                triangles[g],
+                old.locations,
+                *(part[g : g + 1] for part in overwritten),
+                state,
+                *work,
+            )
         return mixtures
 
     def _move_between_atoms(self, atoms, sizes, base):

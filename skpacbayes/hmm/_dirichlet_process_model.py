@@ -200,16 +200,16 @@ def densities_of(rows, parameters, model, uniforms=None):
         highest[:], densities[:], atoms[:] = 0.0, 1.0, -1
     uniforms = highest if uniforms is None else uniforms
     work = np.empty((k * model.n_atoms + 2, BLOCK))
+    chosen = np.arange(model.n_atoms)
     for index, features, columns in rows.groups:
         mixture = mixture_of(parameters, model, features, rows.rounding)
         if index is None:
-            emission_densities(
-                columns, *mixture, uniforms, highest, densities, atoms, work
-            )
+            found = highest, densities, atoms
+            emission_densities(columns, *mixture, chosen, uniforms, *found, work)
             continue
         n = len(index)
         few = np.empty(n), np.empty((k, n)), np.empty((k, atoms.size and n), np.int64)
-        emission_densities(columns, *mixture, uniforms[index], *few, work)
+        emission_densities(columns, *mixture, chosen, uniforms[index], *few, work)
         highest[index], densities[:, index] = few[:2]
         if atoms.size:
             atoms[:, index] = few[2]

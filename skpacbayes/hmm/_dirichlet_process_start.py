@@ -238,6 +238,7 @@ class Covariances:
         n, d = values.shape
         self._columns = np.ascontiguousarray(values.T)
         self._one, self._zeros = np.zeros(n, dtype=np.int64), np.zeros((n_states, d))
+        self._only = np.zeros(1, dtype=np.int64)  # each state has one atom
         self._neutral = np.zeros((n_states, 1)), np.zeros(d)  # log weights, rounding
         # Outputs of the emission kernel, without atoms.
         self._highest, self._densities = np.empty(n), np.empty((n_states, n))
@@ -262,6 +263,6 @@ class Covariances:
         draw_gaussians(*moments, *self._prior, *drawn)
         mixture = factors, means, self._zeros, *self._neutral
         found = self._highest, self._densities, self._atoms
-        given = *mixture, True, self._highest
+        given = *mixture, True, self._only, self._highest
         emission_densities(self._columns, *given, *found, self._work)
         return self._highest, self._densities

@@ -24,6 +24,33 @@ MOST_COMPILED = {
 }
 
 
+# Print the kernels that a first fit compiles twice for the same types.
+TWICE = """
+import collections, sys, warnings
+import numpy as np
+from numba.core import event
+from skpacbayes.compile import estimators
+
+compiled = collections.Counter()
+
+class Compilations(event.Listener):
+    def on_start(self, event):
+        kernel = event.data["dispatcher"].py_func
+        if kernel.__module__.startswith("skpacbayes"):
+            compiled[kernel.__name__, event.data["args"]] += 1
+
+    def on_end(self, event):
+        pass
+
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).exponential(size=(150, 3))
+estimator = estimators()[sys.argv[1]]()
+with event.install_listener("numba:compile", Compilations()):
+    getattr(estimator, sys.argv[2])(X, (X[:, 0] > 1).astype(int))
+assert compiled
+print(*(name for (name, _), n in compiled.items() if n > 1 and name[0] != "_"))
+"""
+
 compiling = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
 
@@ -68,6 +95,14 @@ def test_first_fits_compile_few_functions(name):
     learn(ESTIMATORS[name](), method, X, Y)
     compiled = sum(map(len, signatures().values()))
     assert 0 < compiled <= MOST_COMPILED[f"{name}.{method}"]
+
+
+@pytest.mark.slow
+@compiling
+@pytest.mark.parametrize("name", [name for name, n in MOST_COMPILED.items() if n > 4])
+def test_no_kernel_is_compiled_twice_in_a_first_fit(name, tmp_path):
+    """For Python and for another kernel: its decorator is `shared`."""
+    assert python("-c", TWICE, *name.split("."), cache=tmp_path).split() == []
 
 
 @pytest.mark.slow

@@ -183,14 +183,14 @@ def mixtures_of_other_prior(place, factor):
     """Mixtures updated under a prior one of whose numbers is multiplied."""
 
     def wrong(monkeypatch):
-        right = _chain.update_mixtures
+        right = _chain.update_mixture
 
         def changed(*given):
-            prior = list(given[4])
+            prior = list(given[5])
             prior[place] *= factor
-            right(*given[:4], tuple(prior), *given[5:])
+            return right(*given[:5], tuple(prior), *given[6:])
 
-        monkeypatch.setattr(_chain, "update_mixtures", changed)
+        monkeypatch.setattr(_chain, "update_mixture", changed)
 
     return wrong
 

@@ -58,7 +58,8 @@ def test_emission_densities(kernel, n_features, shared, full):
     uniforms, work = rng.random(11), np.empty((N_STATES * N_ATOMS + 2, 4))
     columns = np.ascontiguousarray(X.T)
     found = highest, densities, atoms
-    kernel(columns, *parameters, uniforms, *found, work)
+    every = np.arange(N_ATOMS)
+    kernel(columns, *parameters, every, uniforms, *found, work)
     assert_allclose(highest, expected.max(axis=(0, 1)), rtol=1e-12)
     actual = np.log(densities) + highest
     assert_allclose(actual, logsumexp(expected, axis=1), rtol=1e-12)
@@ -68,8 +69,29 @@ def test_emission_densities(kernel, n_features, shared, full):
     assert len(np.unique(atoms)) > 1
     again = np.empty((N_STATES, 11))
     nothing = np.empty((N_STATES, 0), dtype=np.int64)
-    kernel(columns, *parameters, highest, highest.copy(), again, nothing, work)
+    kernel(columns, *parameters, every, highest, highest.copy(), again, nothing, work)
     assert_array_equal(again, densities)
+
+
+@both
+@twin_of(hmm.emission_densities)
+def test_emission_densities_of_chosen_atoms(kernel, full):
+    """As those of mixtures of these atoms only; arrays of rows may be longer."""
+    rng, chosen = np.random.default_rng(3), np.array([3, 1])
+    parameters, log_density = mixture(full, 2, False, rng)
+    X = rng.normal(size=(7, 2))
+    expected = log_density(X)[:, chosen]
+    highest, densities = np.empty(9), np.empty((N_STATES, 9))
+    atoms = np.full((N_STATES, 9), -5)
+    uniforms, work = rng.random(7), np.empty((N_STATES * 2 + 2, 4))
+    columns = np.zeros((3, 9))
+    columns[:2, :7] = X.T
+    kernel(columns, *parameters, chosen, uniforms, highest, densities, atoms, work)
+    actual = np.log(densities[:, :7]) + highest[:7]
+    assert_allclose(actual, logsumexp(expected, axis=1), rtol=1e-12)
+    shares = np.exp(expected - logsumexp(expected, axis=1, keepdims=True))
+    assert_array_equal(atoms[:, :7], shares[:, 0] <= uniforms)
+    assert_array_equal(atoms[:, 7:], -5)
 
 
 @twin_of(hmm.emission_densities)
@@ -81,7 +103,8 @@ def test_emission_densities_of_rows_far_away(kernel):
     nothing = np.empty((2, 0), dtype=np.int64)
     law = factors, means, np.zeros((2, 1)), np.zeros((2, 1)), np.zeros(1), False
     work = np.empty((4, 8))
-    kernel(columns, *law, highest, highest, densities, nothing, work)
+    one = np.zeros(1, dtype=np.int64)
+    kernel(columns, *law, one, highest, highest, densities, nothing, work)
     squares = np.array([999.0**2, 1e6]) + math.log(2 * math.pi)
     assert_allclose(highest[:2], -0.5 * squares)
     smallest = math.exp(-600)

@@ -70,6 +70,33 @@ def test_draw_atoms(kernel, full, monkeypatch):
     assert_allclose(means[0, 0], best + moved, rtol=1e-8)
 
 
+@twin_of(hmm_atoms.draw_gaussians)
+def test_draw_atoms_of_rows_with_missing_values(kernel, monkeypatch):
+    """With variances, a feature is drawn given its own values: as if it were alone."""
+    monkeypatch.setattr(_atoms, "draw_gaussians", kernel)
+    rng, d = np.random.default_rng(4), 3
+    rows = rng.normal(size=(9, d)) + 1.0
+    rows[:8, 0] = rows[:4, 1] = np.nan
+    center, origin, scale = rng.normal(size=(3, d)) ** 2
+    gaps = rows - center
+    counts, sums = (~np.isnan(gaps)).sum(axis=0) * 1.0, np.nansum(gaps, axis=0)
+    squares = np.diag(np.nansum(gaps**2, axis=0))
+    moments = np.full((1, 1), 9.0), counts[None, None], sums[None, None]
+    model = SimpleNamespace(mean_count=MEAN_COUNT, shape=SHAPE, full=False)
+    given = (*moments, squares[None, None]), center[None, None], origin[None]
+    draws = np.random.default_rng(5)
+    means, factors = _atoms.draw_atoms(*given, scale[None], model, draws)
+    draws = np.random.default_rng(5)
+    noise = draws.standard_normal(d)
+    total = MEAN_COUNT + counts
+    best = (MEAN_COUNT * origin + np.nansum(rows, axis=0)) / total
+    rate = scale + 0.5 * np.nansum((rows - best) ** 2, axis=0)
+    rate += 0.5 * MEAN_COUNT * (origin - best) ** 2
+    roots = np.sqrt(draws.standard_gamma(SHAPE + 0.5 * counts) / rate)
+    assert_allclose(factors[0, 0], np.diag(roots), rtol=1e-8)
+    assert_allclose(means[0, 0], best + noise / roots / np.sqrt(total), rtol=1e-8)
+
+
 def of_base(precisions, means, noise, prior_precision):
     """Return the origin by normal equations of atoms, and a draw's own noise."""
     d = len(noise)
@@ -88,8 +115,7 @@ def test_draw_scales(kernel, full):
     With probability 1e-4 a right kernel fails, were the seed new.
     """
     rng, d, n_atoms = np.random.default_rng(4), 3, 4
-    means, counts = rng.normal(size=(1, n_atoms, d)), np.zeros((1, n_atoms, d))
-    counts[0, [0, 3]] = [[2.0], [1.0]]
+    means, sizes = rng.normal(size=(1, n_atoms, d)), np.array([[2.0, 0.0, 0.0, 1.0]])
     factors = np.tril(rng.normal(size=(1, n_atoms, d, d))) + 2 * np.eye(d)
     factors = factors if full else factors * np.eye(d)
     precisions = [factors[0, a].T @ factors[0, a] for a in (0, 3)]
@@ -101,7 +127,8 @@ def test_draw_scales(kernel, full):
     for _ in range(300):
         noise, origin, scale = rng.normal(size=d), rng.normal(size=d), np.empty(d)
         expected = origin.copy()
-        kernel(counts, full, prior, noise, factors, means, origin, scale, state)
+        base = origin[None], scale[None]
+        kernel(sizes, full, prior, noise, factors, means, *base, state)
         for f in range(d):
             gap = pull[f] - precision[f] @ expected
             expected[f] += gap / precision[f, f] + noise[f] / np.sqrt(precision[f, f])
@@ -110,7 +137,8 @@ def test_draw_scales(kernel, full):
     shape = 0.5 + 2 * (SHAPE + full * 0.5 * (d - 1))
     assert kstest(drawn, gamma(shape).cdf).pvalue > 1e-4
     origin = np.full(d, 7.0)
-    kernel(counts, full, (*prior[:5], 0.0), noise, factors, means, origin, scale, state)
+    base = origin[None], scale[None]
+    kernel(sizes, full, (*prior[:5], 0.0), noise, factors, means, *base, state)
     assert_array_equal(origin, 7.0)
 
 
@@ -169,7 +197,7 @@ def test_draw_labels(kernel, full):
         factors += rng.uniform(0.5, 2.0, size=(5, d))[..., None] * np.eye(d)
         log_weights = np.log(rng.dirichlet(np.ones(5)))
         log_weights[[1, 4]] += log_weight
-        counts = np.repeat([3.0, 0.0, 2.0, 1.0, 0.0], d).reshape(1, 5, d)
+        sizes = np.array([[3.0, 0.0, 2.0, 1.0, 0.0]])
         rounding = np.array([0.0, 0.02])
         logs = np.empty((n, 5))
         for a in range(5):
@@ -186,14 +214,20 @@ def test_draw_labels(kernel, full):
         atoms = np.zeros((1, n), dtype=np.int64)
         kernel(
             np.ascontiguousarray(rows.T),
-            counts,
+            sizes,
             rounding,
             full,
             uniforms,
             log_weights[None],
             factors[None],
             means[None],
+            *np.empty((2, n)),
+            np.empty((1, n)),
             atoms,
+            np.empty(5, dtype=np.int64),
+            *np.empty((2, 5)),
+            np.zeros((1, d)),
+            np.empty((7, 256)),
             state,
         )
         without = np.isin(atoms[0], empty)
@@ -206,8 +240,8 @@ def test_draw_labels(kernel, full):
 
 
 @both
-@twin_of(hmm_atoms.update_mixtures)
-def test_update_mixtures(kernel, full):
+@twin_of(hmm_atoms.update_mixture)
+def test_update_mixture(kernel, full):
     """Many rows determine the mixtures: means, covariances, weights and labels.
 
     Two mixtures of two atoms, the second of which begins with its labels exchanged.
@@ -222,20 +256,36 @@ def test_update_mixtures(kernel, full):
     factors = np.broadcast_to(np.eye(d), (2, 2, d, d)).copy()
     log_weights, means = np.full((2, 2), np.log(0.5)), np.zeros((2, 2, d))
     base, sizes = (np.zeros((2, d)), np.full((2, d), 0.5)), np.zeros((2, 2))
-    kernel(
-        rows.reshape(-1, d),
-        np.repeat([0, 1], n),
-        atoms,
-        np.zeros(d),
-        (0.05, 2.0, 0.5, 2.0, 1.0, 0.1),
-        full,
-        rng.random((2, 2 * n)),
-        rng.normal(size=(2, 3, 1, 3, d)),
-        rng.normal(size=(2, 3, 1, 2, d, d)),
-        np.zeros((2, d)),
-        *(sizes, log_weights, factors, means, *base),
-        np.array([8], dtype=np.uint64),
-    )
+    uniforms, more_noise = rng.random((2, 2 * n)), rng.normal(size=(2, 3, 1, 3, d))
+    triangles, state = rng.normal(size=(2, 3, 2, d, d)), np.array([8], dtype=np.uint64)
+    drawn = sizes, log_weights, factors, means, *base
+    for g in range(2):
+        found = kernel(
+            rows.reshape(-1, d),
+            np.repeat([0, 1], n),
+            g,
+            atoms,
+            np.zeros(d),
+            (0.05, 2.0, 0.5, 2.0, 1.0, 0.1),
+            full,
+            uniforms,
+            g * n,
+            more_noise[g],
+            triangles[g],
+            np.zeros((2, d)),
+            *(part[g : g + 1] for part in drawn),
+            state,
+            np.empty((1, 2 * n), dtype=np.int64),
+            np.empty((2, 2 * n), dtype=np.int64),
+            np.empty((d + 4, 2 * n)),
+            np.empty((1, 2 * n)),
+            *np.empty((2, 1, 2, d)),
+            np.empty((1, 2, d, d)),
+            np.empty((d + 3, d)),
+            np.zeros((1, d)),
+            np.empty((4, 256)),
+        )
+        assert found == n
     assert_array_equal(sizes, [np.bincount(own) for own in atoms.reshape(2, n)])
     # The atoms of a mixture may have been exchanged.
     found = atoms.reshape(2, n)
