@@ -35,6 +35,7 @@ from .online_state import (
     COUNT,
     FORGETTING,
     MEAN,
+    N_WORK,
     RESIDUALS,
     SIZE,
     SMALLEST,
@@ -108,13 +109,14 @@ def learn_labels(
     stream,
     losses,
     totals,
+    work,
     predictions,
 ):
     """Learn by implicit NGVI, the first experts with joint posteriors.
 
     As `online.learn_natural`; the covariances of the other experts are diagonal.
     """
-    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
+    kept, Z = work[N_WORK:, : 1 + X.shape[1]], work[N_WORK + X.shape[0] :]
     if not enter(X, y, sample_weight, moments, None, waves, stream, Z, kept):
         return False
     n_experts, follows = models.shape[0], moments.shape[1] > 0
@@ -133,6 +135,5 @@ def learn_labels(
                 Z, kept, y, sample_weight, models[k], numbers[k], stream, own
             )
     if losses is not None:
-        work = np.empty((2, n_experts))
         aggregate_labels(y, sample_weight, predictions, losses[0], totals[0], work)
     return True
