@@ -7,19 +7,16 @@ is that of `online_state`.
 
 import numpy as np
 
-from . import allocating, kernel
+from . import kernel
 from .aggregation import aggregate_labels, log_loss
 from .online_joint import (
-    SCORES,
-    SPREAD,
-    joint_moments,
-    meet_columns,
-    move,
-    rounding_of,
+    _follow_columns,
+    move_single,
+    single_moments,
+    single_rounding_of,
     solve_single,
     start_at,
     tell_marginals,
-    workspace,
 )
 from .online_losses import implicit_logistic
 from .online_parts import (
@@ -36,11 +33,13 @@ from .online_state import (
     FORGETTING,
     MEAN,
     N_WORK,
+    PRIOR_SCALE,
     RESIDUALS,
     SIZE,
     SMALLEST,
     TEMPERATURE,
     VARIANCE,
+    WEIGHT,
 )
 
 
@@ -74,28 +73,40 @@ def _learn_diagonal(Z, kept, y, sample_weight, model, numbers, stream, predictio
             variance[j] /= 1.0 + curve * spread * z[j]
 
 
-@allocating
+@kernel
 def _learn_jointly(
-    X, y, sample_weight, origin, follows, posterior, model, numbers, stream, predictions
+    X,
+    y,
+    sample_weight,
+    origin,
+    follows,
+    posterior,
+    model,
+    numbers,
+    stream,
+    work,
+    predictions,
 ):
     """As `_learn_diagonal`, with the full covariance of `posterior`."""
-    work = workspace(1, 1 + origin.shape[0])
+    z, gains = work[0, : 1 + origin.shape[0]], work[1:]
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        joint_moments(posterior, X[i], origin, work)
-        a, v = work[0][SCORES, 0], work[1][SPREAD, 0, 0]
+        a, v = single_moments(posterior, X[i], origin, z, gains)
         predictions[i] = moderate(a, v)
         if follows:
-            meet_columns(X[i], weight, origin, posterior, numbers, work)
+            before, scale = numbers[WEIGHT], numbers[PRIOR_SCALE]
+            if _follow_columns(posterior, X[i], origin, weight, before, scale, gains):
+                a, v = single_moments(posterior, X[i], origin, z, gains)
         suffer(model, log_loss(y[i], predictions[i]), weight, numbers, stream)
-        rounding = rounding_of(posterior, work)
-        solve_single(y[i], numbers[TEMPERATURE] * weight, rounding, work)
-        move(posterior, rounding, work)
+        rounding = single_rounding_of(posterior, z)
+        strength = numbers[TEMPERATURE] * weight
+        shift, B, C = solve_single(y[i], strength, rounding, a, v)
+        move_single(posterior, gains, shift, B, C, rounding)
 
 
-@allocating
+@kernel
 def learn_labels(
     X,
     y,
@@ -127,7 +138,7 @@ def learn_labels(
             posterior, model, counts = covariances[k], models[k], numbers[k]
             _learn_jointly(
                 *(X, y, sample_weight, origin, follows),
-                *(posterior, model, counts, stream, own),
+                *(posterior, model, counts, stream, work, own),
             )
             tell_marginals(posterior, origin, moments, k, models, stream)
         else:

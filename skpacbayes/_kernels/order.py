@@ -117,11 +117,10 @@ def _note_ends(x, y, order):
 @kernel
 def _differ(x, y, order, p):
     """Return whether a row or its target differs from the row kept at place p."""
-    d = x.shape[0]
-    differs = y != order[p + d]
-    for j in range(d):
-        differs |= x[j] != order[p + j]
-    return differs
+    for j in range(x.shape[0]):
+        if x[j] != order[p + j]:
+            return True
+    return y != order[p + x.shape[0]]
 
 
 @part
@@ -144,14 +143,12 @@ def _note_repeats(x, y, order):
                 order[RETURNS] += 1.0
                 order[p + d] = math.nan  # it has returned
                 break
+        first = own  # the first rows stay
     else:
-        p = first + n_rows * width
-        order[p + d] = y
-        for j in range(d):
-            order[p + j] = x[j]
-    order[own + d] = y
+        first += n_rows * width
+    order[first + d] = order[own + d] = y
     for j in range(d):
-        order[own + j] = x[j]
+        order[first + j] = order[own + j] = x[j]
 
 
 @kernel
