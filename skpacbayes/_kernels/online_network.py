@@ -210,7 +210,8 @@ def _variance_along(z, hidden, output, moments):
     n_hidden, n_inputs = hidden.shape[1:]
     along = output[VARIANCE, n_hidden]
     for k in range(n_hidden):
-        along += output[VARIANCE, k] * moments[FIRST, k] ** 2
+        first = moments[FIRST, k]
+        along += output[VARIANCE, k] * (first * first)
         slope = output[MEAN, k] * moments[ACTIVE, k]
         var = 0.0
         for j in range(n_inputs):
@@ -373,7 +374,8 @@ def _meet_target(y, a, weight, numbers):
         unit = math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
     prediction = numbers[TARGET_MEAN] + unit * a
     numbers[STEPS] += 1.0
-    numbers[LOSS] += weight * (y - numbers[TARGET_MEAN] - unit * a) ** 2
+    error = y - numbers[TARGET_MEAN] - unit * a
+    numbers[LOSS] += weight * (error * error)
     return prediction, _observe_target(y, weight, numbers)
 
 
