@@ -162,8 +162,8 @@ def _decay(excess):
 def weigh(losses, totals, shares):
     """Write the weights of the experts for the next row, which sum to one.
 
-    Returns their inverse temperature, and the sum of the weights relative to the
-    largest.
+    Returns their inverse temperature, the sum of the weights relative to the largest,
+    and the smallest loss.
     """
     rate = aggregation_rate(losses, totals)
     lowest = math.inf
@@ -175,7 +175,7 @@ def weigh(losses, totals, shares):
         total += shares[k]
     for k in range(losses.shape[0]):
         shares[k] /= total
-    return rate, total
+    return rate, total, lowest
 
 
 @allocating
@@ -217,11 +217,8 @@ def soft_minimum(losses, rate):
 @part
 def weigh_next(losses, totals, shares):
     """Run `weigh` for the next row, and count the term of an increase of the rate."""
-    rate, total = weigh(losses, totals, shares)
+    rate, total, lowest = weigh(losses, totals, shares)
     if rate > totals[RATE]:
-        lowest = math.inf
-        for k in range(losses.shape[0]):
-            lowest = losses[k] if losses[k] < lowest else lowest
         soft = lowest - math.log(total / losses.shape[0]) / rate
         totals[RISES] += soft_minimum(losses, totals[RATE]) - soft
     totals[RATE] = rate
@@ -236,10 +233,10 @@ def _rise_by_dropped(soft, own, weight, losses, shares, rate, lowest):
     almost all of the soft minimum.
     """
     least, share, found = math.inf, 0.0, soft
-    for k in range(own.shape[0]):
+    for k in range(losses.shape[0]):
         least = losses[k] if losses[k] < least else least
         share = shares[k] if shares[k] > share else share
-    for k in range(own.shape[0]):
+    for k in range(losses.shape[0]):
         if shares[k] <= SMALLEST:
             other = weight * (lowest - own[k]) - (losses[k] - least)
             other += math.log(share) / rate
@@ -260,10 +257,10 @@ def mixability_gap(own, weight, losses, shares, rate):
     if rate == 0.0:
         return 0.0
     lowest, highest, mean, square, total = math.inf, 0.0, 0.0, 0.0, 0.0
-    for k in range(own.shape[0]):
+    for k in range(losses.shape[0]):
         if shares[k] > SMALLEST and own[k] < lowest:
             lowest = own[k]
-    for k in range(own.shape[0]):
+    for k in range(losses.shape[0]):
         if shares[k] > SMALLEST:
             excess = weight * (own[k] - lowest)
             highest = excess if excess > highest else highest
@@ -288,11 +285,11 @@ def pool(own, weight, losses, shares, rate):
     `shares`.
     """
     lowest, mean, total = math.inf, 0.0, 0.0
-    for k in range(own.shape[0]):
+    for k in range(losses.shape[0]):
         if shares[k] > SMALLEST and own[k] < lowest:
             lowest = own[k]
     strength = rate * weight
-    for k in range(own.shape[0]):
+    for k in range(losses.shape[0]):
         if shares[k] > SMALLEST:
             likely = _decay(own[k] - lowest)
             mean += shares[k] * likely
@@ -369,7 +366,7 @@ def aggregate(
     `losses` (n_experts,) and `totals` (N_TOTALS,) are updated. y : targets, or numbers
     of classes where `output` is one of them, and not negative. up, down : see
     `point_loss`. The logistic loss is that of the mean of the experts' probabilities,
-    not of their mean prediction. work : (2, n_experts).
+    not of their mean prediction. work : two rows of n_experts or more, scratch.
     """
     n_experts = losses.shape[0]
     shares, own = work[0], work[1]
@@ -393,6 +390,35 @@ def aggregate(
             gap = mixability_gap(own, weight, losses, shares, totals[RATE])
             if suffered > mean:  # only by rounding, as the loss is convex
                 gap += weight * (suffered - mean)
+        count_losses(suffered, gap, own, weight, losses, totals)
+        predictions[0, i] = prediction
+
+
+@kernel
+def aggregate_squares(y, sample_weight, predictions, losses, totals, work):
+    """Run `aggregate` for targets that are numbers and the squared loss.
+
+    The code of other losses is not compiled.
+    """
+    shares, own = work[0], work[1]
+    for i in range(predictions.shape[1]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight == 0.0:
+            continue
+        if totals[IN_RANGE] == 1.0:
+            _keep_in_range(SQUARED, y[i], predictions, i, totals)
+        weigh_next(losses, totals, shares)
+        prediction, mean = 0.0, 0.0
+        for k in range(losses.shape[0]):
+            error = y[i] - predictions[k, i]
+            prediction += shares[k] * predictions[k, i]
+            own[k] = error * error
+            mean += shares[k] * own[k]
+        error = y[i] - prediction
+        suffered = error * error
+        gap = mixability_gap(own, weight, losses, shares, totals[RATE])
+        if suffered > mean:  # only by rounding, as the loss is convex
+            gap += weight * (suffered - mean)
         count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction
 

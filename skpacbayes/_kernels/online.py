@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from . import allocating, kernel, part
+from . import kernel, part
 from .aggregation import LOG, SQUARED, aggregate, point_loss, target_of
 from .online_errors import note_cell
 from .online_losses import expected_gradients, implicit_gradients
@@ -38,6 +38,7 @@ from .online_state import (
     LOSS_KIND,
     MEAN,
     METHOD,
+    N_WORK,
     NGVI_EXPLICIT,
     OGA,
     PRIOR,
@@ -143,7 +144,7 @@ def _learn_natural(
         project(model, stream)
 
 
-@allocating
+@kernel
 def learn_natural(
     X,
     y,
@@ -157,6 +158,7 @@ def learn_natural(
     stream,
     losses,
     totals,
+    work,
     predictions,
 ):
     """Learn by implicit NGVI: equation (8), the loss exact in the mean.
@@ -165,11 +167,11 @@ def learn_natural(
     learns it, and the experts of an output are aggregated. Returns whether the rows
     were learnt. If a row is refused, returns False and changes nothing.
 
-    moments, ..., totals : see `online_state`.
+    moments, ..., work : see `online_state`.
     predictions : (n_experts, n_rows), receives the predictions of the last output,
     made before the row was learnt; with several experts, row 0 the aggregate's.
     """
-    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
+    kept, Z = work[N_WORK:, : 1 + X.shape[1]], work[N_WORK + X.shape[0] :]
     if not enter(X, y, sample_weight, moments, None, waves, stream, Z, kept):
         return False
     n_experts = predictions.shape[0]
@@ -190,7 +192,7 @@ def learn_natural(
                 predictions,
                 own_losses,
                 own_totals,
-                np.empty((2, n_experts)),
+                work,
                 up,
                 down,
             )
@@ -281,7 +283,7 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        z, target = Z[i], target_of(y[i], output)
+        z, target = Z[i, : model.shape[1]], target_of(y[i], output)
         a, v = score_moments(mean, variance, z)
         suffered = point_loss(loss, target, a, up, down)
         suffer(model, suffered, weight, numbers, stream)
@@ -310,7 +312,7 @@ def _learn_published(Z, y, output, sample_weight, model, numbers, stream, predic
         project(model, stream)
 
 
-@allocating
+@kernel
 def learn_published(
     X,
     y,
@@ -324,13 +326,14 @@ def learn_published(
     stream,
     losses,
     totals,
+    work,
     predictions,
 ):
     """Learn by the paper's methods as published, or by gradient descent.
 
     As `learn_natural`, with one expert.
     """
-    Z = np.empty((X.shape[0], models.shape[2]))
+    Z = work[N_WORK + X.shape[0] :]
     if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, None):
         return False
     for k in range(models.shape[0]):

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from . import allocating, kernel, part
+from . import kernel, part
 from .aggregation import COUNTS, aggregate, point_loss
 from .online_covariance import (
     MEMORIES,
@@ -39,6 +39,7 @@ from .online_parts import (
 from .online_state import (
     FORGETTING,
     MEAN,
+    N_WORK,
     PANEL,
     PRIOR,
     SIZE,
@@ -92,12 +93,12 @@ def implicit_log_rate(y, a, v, strength, spread):
     return x, after
 
 
-@allocating
-def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, predictions):
+@kernel
+def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, work, predictions):
     """Predict, then learn each row with one model; add up its losses."""
     n_parameters = np.int64(numbers[SIZE])
     mean, variance = model[MEAN], model[VARIANCE]
-    spread = np.empty(n_parameters)
+    spread = work[0, :n_parameters]
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -142,19 +143,29 @@ def _widest(model, z):
     return math.exp(MEMORIES) * widest
 
 
-@allocating
+@kernel
 def _learn_counts_full(
-    Z, y, sample_weight, origin, model, covariances, k, numbers, stream, predictions
+    Z,
+    y,
+    sample_weight,
+    origin,
+    model,
+    covariances,
+    k,
+    numbers,
+    stream,
+    work,
+    predictions,
 ):
     """Predict, then learn each row with model k, of full covariance; add up losses.
 
     origin : where it is not empty, the prior follows the spread of the features.
     """
     width, covariance = np.int64(numbers[SIZE]), covariances[k]
-    spread = np.empty(1)
-    work = np.empty((4, width))
-    work[:] = 0.0
-    gain, axis, owed, scratch = work[0], work[1], work[2], work[3]
+    gain, axis, owed = work[0, :width], work[1, :width], work[2, :width]
+    scratch, spread = work[3, :width], work[4, :1]
+    for j in range(width):
+        axis[j] = owed[j] = 0.0
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -188,7 +199,7 @@ def _learn_counts_full(
         model[VARIANCE, j] = covariance[j // PANEL, PANEL * j + j % PANEL]
 
 
-@allocating
+@kernel
 def learn_counts(
     X,
     y,
@@ -202,6 +213,7 @@ def learn_counts(
     stream,
     losses,
     totals,
+    work,
     predictions,
 ):
     """Learn by implicit NGVI on half the Poisson deviance, V full or diagonal.
@@ -213,18 +225,19 @@ def learn_counts(
     for i in range(y.shape[0]):
         if y[i] < 0.0:
             return False
-    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
+    kept, Z = work[N_WORK:, : 1 + X.shape[1]], work[N_WORK + X.shape[0] :]
     if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, kept):
         return False
     for k in range(models.shape[0]):
         model, counts, own = models[k], numbers[k], predictions[k]
         if covariances is None:
-            _learn_counts(Z, kept, y, sample_weight, model, counts, stream, own)
+            _learn_counts(Z, kept, y, sample_weight, model, counts, stream, work, own)
         else:
             _learn_counts_full(
-                Z, y, sample_weight, origin, model, covariances, k, counts, stream, own
+                *(Z, y, sample_weight, origin, model, covariances, k),
+                *(counts, stream, work, own),
             )
     if losses is not None:
-        work, own = np.empty((2, losses.shape[1])), (losses[0], totals[0])
+        own = losses[0], totals[0]
         aggregate(y, -1, sample_weight, COUNTS, predictions, *own, work)
     return True

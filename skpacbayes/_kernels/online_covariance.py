@@ -190,11 +190,14 @@ def forget_covariance(model, covariance, owed, gain, axis, numbers, stream):
     """
     start, keep = 1 if stream[FLAT] == 1.0 else 0, 1.0 - numbers[FORGETTING]
     settle(covariance, owed, 1.0 / keep)
-    n_returning = min(stream[START] + stream[N_COEFFICIENTS], numbers[SIZE]) - start
-    n_memories = -n_returning * math.log(keep)
-    n_back = np.int64(min(1.0 + n_memories // MEMORIES, n_returning))
+    n_parameters = stream[START] + stream[N_COEFFICIENTS]
+    n_parameters = numbers[SIZE] if numbers[SIZE] < n_parameters else n_parameters
+    n_returning = np.int64(n_parameters) - start
+    n_memories = -n_returning * math.log(keep) / MEMORIES
+    n_back = np.int64(n_memories) + 1 if n_memories < n_returning else n_returning
+    first = np.int64(numbers[STEPS]) * n_back
     for k in range(n_back):
-        j = start + np.int64((numbers[STEPS] * n_back + k) % n_returning)
+        j = start + (first + k) % n_returning
         more = (1.0 - keep) * n_returning / n_back * model[PRIOR, j]
         if more > 0.0:
             axis[j] = 1.0

@@ -45,7 +45,6 @@ def change_unit(deviation, numbers):
 
     Errors in the first and the last cell of a direction stay there.
     """
-    middle = N_NUMBERS + N_SIDE
     octaves = math.log2(deviation / numbers[ERROR_UNIT])
     n_cells = math.floor(PER_OCTAVE * octaves + 0.5)
     numbers[ERROR_UNIT] *= 2.0 ** (n_cells / PER_OCTAVE)
@@ -53,14 +52,13 @@ def change_unit(deviation, numbers):
     numbers[HALF_LOG_SIZES] -= n_cells * numbers[HALF_N_SIZES]
     for i in range(1, N_SIDE - 1):
         cell = i if n_cells > 0 else N_SIDE - 1 - i
-        moved = min(max(cell - n_cells, 0), N_SIDE - 1)
-        for p, q in (
-            (middle + cell, middle + moved),
-            (middle - 1 - cell, middle - 1 - moved),
-        ):
-            count = numbers[p]
-            numbers[p] = 0.0
-            numbers[q] += count
+        moved = cell - n_cells if cell > n_cells else 0
+        moved = moved if moved < N_SIDE else N_SIDE - 1
+        for side in range(2):
+            first, sign = N_NUMBERS + N_SIDE - side, 1 - 2 * side
+            count = numbers[first + sign * cell]
+            numbers[first + sign * cell] = 0.0
+            numbers[first + sign * moved] += count
 
 
 @part
@@ -112,7 +110,8 @@ def note_cell(residual, v, weight, numbers):
         place, cell = N_SIDE - 2.0, N_SIDE - 1
     elif size > LOWEST:
         place = PER_OCTAVE * math.log2(size / LOWEST)
-        cell = min(1 + int(place), N_SIDE - 1)
+        cell = 1 + np.int64(place)
+        cell = cell if cell < N_SIDE else N_SIDE - 1
     if numbers[FORGETTING] == 0.0:
         _note_size(place, size * numbers[ERROR_UNIT] > deviation, numbers)
     middle, count = N_NUMBERS + N_SIDE, weight * numbers[WEIGHT]

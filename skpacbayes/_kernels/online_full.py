@@ -6,8 +6,8 @@ posterior is relative to the noise where that is estimated.
 
 import numpy as np
 
-from . import allocating, part
-from .aggregation import SQUARED, aggregate
+from . import kernel, part
+from .aggregation import aggregate_squares
 from .online_change import note_error
 from .online_covariance import (
     beyond_range,
@@ -26,6 +26,7 @@ from .online_state import (
     FORGETTING,
     LOSS,
     MEAN,
+    N_WORK,
     PANEL,
     RESIDUALS,
     SIZE,
@@ -44,7 +45,8 @@ def _start_flat(model, covariance, z, y, weight, precision):
     """Fit the first row exactly, under a flat prior of the intercept."""
     model[MEAN, 0] = y
     model[AVERAGE, 0] = weight * y  # the mean before this row has no value
-    covariance[0, 0] = 1.0 / max(precision, LEAST_PRECISION)
+    slight = precision < LEAST_PRECISION
+    covariance[0, 0] = 1.0 / (LEAST_PRECISION if slight else precision)
     for j in range(1, z.shape[0]):
         p, k = j // PANEL, j % PANEL
         shared = z[j] * covariance[p, PANEL * j + k]
@@ -52,9 +54,9 @@ def _start_flat(model, covariance, z, y, weight, precision):
         covariance[0, 0] += z[j] * shared
 
 
-@allocating
+@kernel
 def _learn_full(
-    Z, y, sample_weight, origin, model, covariance, numbers, stream, predictions
+    Z, y, sample_weight, origin, model, covariance, numbers, stream, work, predictions
 ):
     """Predict, then learn each row with one model; add up its losses.
 
@@ -65,10 +67,10 @@ def _learn_full(
     mean = model[MEAN]
     start = 1 if stream[FLAT] == 1.0 else 0
     keep = 1.0 - numbers[FORGETTING]
-    work = np.empty((4, width))
-    work[:] = 0.0
-    gain, axis, growth = work[0], work[1], work[2]
-    owed = work[3]  # the pending downdate, applied with the next product
+    gain, axis, growth = work[0, :width], work[1, :width], work[2, :width]
+    owed = work[3, :width]  # the pending downdate, applied with the next product
+    for j in range(width):
+        axis[j] = owed[j] = 0.0
     for i in range(Z.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
@@ -109,7 +111,7 @@ def _learn_full(
         model[VARIANCE, k] = covariance[k // PANEL, PANEL * k + k % PANEL]
 
 
-@allocating
+@kernel
 def learn_full(
     X,
     y,
@@ -123,6 +125,7 @@ def learn_full(
     stream,
     losses,
     totals,
+    work,
     predictions,
 ):
     """Learn by NGVI on the squared loss with a full covariance: exact Bayes.
@@ -131,11 +134,11 @@ def learn_full(
     experts are aggregated. Returns whether the rows were learnt. If a row is refused,
     returns False and changes nothing.
 
-    moments, ..., totals : see `online_state`.
+    moments, ..., work : see `online_state`.
     predictions : (n_experts, n_rows), receives their predictions, made before the row
     was learnt; with several experts, row 0 the aggregate's.
     """
-    Z = np.empty((X.shape[0], models.shape[2]))
+    Z = work[N_WORK + X.shape[0] :]
     if not enter(X, y, sample_weight, moments, origin, waves, stream, Z, None):
         return False
     for k in range(models.shape[0]):
@@ -148,9 +151,9 @@ def learn_full(
             covariances[k],
             numbers[k],
             stream,
+            work,
             predictions[k],
         )
     if losses is not None:
-        work, own = np.empty((2, losses.shape[1])), (losses[0], totals[0])
-        aggregate(y, -1, sample_weight, SQUARED, predictions, *own, work)
+        aggregate_squares(y, sample_weight, predictions, losses[0], totals[0], work)
     return True

@@ -209,6 +209,7 @@ def _follow_columns(posterior, x, origin, weight, before, scale, gains):
     the mean square has changed by a factor of CHANGE, so does the prior, which a row of
     large weight reduces by SLOWEST at most; a column that begins to vary gets its
     prior, and is without variance until then.
+    gains : its first row is scratch, of `size` numbers or more.
     before : the weight of the rows before. Returns whether the prior has changed.
     """
     covariance = posterior[N_ROWS_BEFORE:]
@@ -220,7 +221,8 @@ def _follow_columns(posterior, x, origin, weight, before, scale, gains):
         apart = value - center[j]
         center[j] += weight / total * apart
         scatter[j] += weight * apart * (value - center[j])
-        square = max(scatter[j] / total, SLOWEST * unit[j])
+        square, least = scatter[j] / total, SLOWEST * unit[j]
+        square = least if least > square else square
         if not square > SMALLEST or CHANGE * square > unit[j] > square / CHANGE:
             continue
         changes, change = True, (square - unit[j]) / (scale * scale)
@@ -366,27 +368,73 @@ def solve_step(label, strength, rounding, work):
     _factor(mixed)
 
 
+@kernel
+def single_moments(posterior, x, origin, z, gains):
+    """As `joint_moments`, for the one score of two classes; return mean and variance.
+
+    z : (size,), receives the row from the origin; gains : its first row receives the
+    gains, and may be longer than they are.
+    """
+    mean, covariance, gain = posterior[MEANS], posterior[N_ROWS_BEFORE:], gains[0]
+    score = along = 0.0
+    z[0] = 1.0
+    for j in range(1, z.shape[0]):
+        # without a prior, it has never varied
+        z[j] = x[j - 1] - origin[j - 1] if posterior[UNITS, j] > 0.0 else 0.0
+    for i in range(z.shape[0]):
+        gain[i] = 0.0
+    for j in range(z.shape[0]):
+        score += mean[j] * z[j]
+        for i in range(z.shape[0]):
+            gain[i] += z[j] * covariance[j, i]
+    for j in range(z.shape[0]):
+        along += gain[j] * z[j]
+    return score, (0.0 if along < 0.0 else along)
+
+
 @part
-def solve_single(label, strength, rounding, work):
-    """As `solve_step`, for the one score of two classes; label : -1 or 1."""
-    vectors, matrices, _, _ = work
-    a, v = vectors[SCORES, 0], matrices[SPREAD, 0, 0]
+def single_rounding_of(posterior, z):
+    """As `rounding_of`, for the one score of two classes."""
+    size, total = z.shape[0], 0.0
+    for j in range(size):
+        total += z[j] * posterior[N_ROWS_BEFORE + j, j] * z[j]
+    return EPSILON * size * size * (total if total > 0.0 else 0.0)
+
+
+@part
+def solve_single(label, strength, rounding, a, v):
+    """As `solve_step`, for the one score of two classes; label : -1 or 1.
+
+    a, v : its mean and variance. Returns the shift and the factors B and C.
+    """
     changed, shift, curvature = v, 0.0, 0.0
     for step in range(MOST_STEPS):
         spread = math.sqrt(1.0 + math.pi / 8.0 * changed)
         margin = label * (a + v * shift) / spread
         p = 1.0 / (1.0 + math.exp(margin if margin < 300.0 else 300.0))
         curvature = strength * p * (1.0 - p) / spread
-        share = min(1.0, UNDAMPED_STEPS / (1.0 + step))
+        share = UNDAMPED_STEPS / (1.0 + step)
+        share = share if share < 1.0 else 1.0
         error = strength * label * p - shift
         shift += share * error / (1.0 + curvature * v)
         change = v / (1.0 + curvature * v) - changed
         changed += share * change
         if abs(error) <= PRECISION * strength and abs(change) <= PRECISION * changed:
             break
-    vectors[SHIFT, 0] = shift
-    matrices[CURVATURE, 0, 0] = math.sqrt(curvature)
-    matrices[MIXED, 0, 0] = math.sqrt(1.0 + curvature * (v + rounding))
+    return shift, math.sqrt(curvature), math.sqrt(1.0 + curvature * (v + rounding))
+
+
+@part
+def move_single(posterior, gains, shift, B, C, rounding):
+    """As `move`, for the one score of two classes; see `solve_single`."""
+    size = posterior.shape[1]
+    for i in range(size):
+        posterior[MEANS, i] += shift * gains[0, i]
+        gains[0, i] = gains[0, i] * B / C
+    scaled = B / C
+    errors = math.sqrt(rounding / (EPSILON * size) * (scaled * scaled))
+    slack = EPSILON * size * (4.0 + 2.0 * errors)
+    _subtract(posterior[N_ROWS_BEFORE:], gains, 1, 1.0, slack)
 
 
 @part

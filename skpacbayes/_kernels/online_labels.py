@@ -7,19 +7,16 @@ is that of `online_state`.
 
 import numpy as np
 
-from . import allocating, kernel
+from . import kernel
 from .aggregation import aggregate_labels, log_loss
 from .online_joint import (
-    SCORES,
-    SPREAD,
-    joint_moments,
-    meet_columns,
-    move,
-    rounding_of,
+    _follow_columns,
+    move_single,
+    single_moments,
+    single_rounding_of,
     solve_single,
     start_at,
     tell_marginals,
-    workspace,
 )
 from .online_losses import implicit_logistic
 from .online_parts import (
@@ -35,11 +32,14 @@ from .online_state import (
     COUNT,
     FORGETTING,
     MEAN,
+    N_WORK,
+    PRIOR_SCALE,
     RESIDUALS,
     SIZE,
     SMALLEST,
     TEMPERATURE,
     VARIANCE,
+    WEIGHT,
 )
 
 
@@ -73,28 +73,40 @@ def _learn_diagonal(Z, kept, y, sample_weight, model, numbers, stream, predictio
             variance[j] /= 1.0 + curve * spread * z[j]
 
 
-@allocating
+@kernel
 def _learn_jointly(
-    X, y, sample_weight, origin, follows, posterior, model, numbers, stream, predictions
+    X,
+    y,
+    sample_weight,
+    origin,
+    follows,
+    posterior,
+    model,
+    numbers,
+    stream,
+    work,
+    predictions,
 ):
     """As `_learn_diagonal`, with the full covariance of `posterior`."""
-    work = workspace(1, 1 + origin.shape[0])
+    z, gains = work[0, : 1 + origin.shape[0]], work[1:]
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        joint_moments(posterior, X[i], origin, work)
-        a, v = work[0][SCORES, 0], work[1][SPREAD, 0, 0]
+        a, v = single_moments(posterior, X[i], origin, z, gains)
         predictions[i] = moderate(a, v)
         if follows:
-            meet_columns(X[i], weight, origin, posterior, numbers, work)
+            before, scale = numbers[WEIGHT], numbers[PRIOR_SCALE]
+            if _follow_columns(posterior, X[i], origin, weight, before, scale, gains):
+                a, v = single_moments(posterior, X[i], origin, z, gains)
         suffer(model, log_loss(y[i], predictions[i]), weight, numbers, stream)
-        rounding = rounding_of(posterior, work)
-        solve_single(y[i], numbers[TEMPERATURE] * weight, rounding, work)
-        move(posterior, rounding, work)
+        rounding = single_rounding_of(posterior, z)
+        strength = numbers[TEMPERATURE] * weight
+        shift, B, C = solve_single(y[i], strength, rounding, a, v)
+        move_single(posterior, gains, shift, B, C, rounding)
 
 
-@allocating
+@kernel
 def learn_labels(
     X,
     y,
@@ -108,13 +120,14 @@ def learn_labels(
     stream,
     losses,
     totals,
+    work,
     predictions,
 ):
     """Learn by implicit NGVI, the first experts with joint posteriors.
 
     As `online.learn_natural`; the covariances of the other experts are diagonal.
     """
-    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
+    kept, Z = work[N_WORK:, : 1 + X.shape[1]], work[N_WORK + X.shape[0] :]
     if not enter(X, y, sample_weight, moments, None, waves, stream, Z, kept):
         return False
     n_experts, follows = models.shape[0], moments.shape[1] > 0
@@ -125,7 +138,7 @@ def learn_labels(
             posterior, model, counts = covariances[k], models[k], numbers[k]
             _learn_jointly(
                 *(X, y, sample_weight, origin, follows),
-                *(posterior, model, counts, stream, own),
+                *(posterior, model, counts, stream, work, own),
             )
             tell_marginals(posterior, origin, moments, k, models, stream)
         else:
@@ -133,6 +146,5 @@ def learn_labels(
                 Z, kept, y, sample_weight, models[k], numbers[k], stream, own
             )
     if losses is not None:
-        work = np.empty((2, n_experts))
         aggregate_labels(y, sample_weight, predictions, losses[0], totals[0], work)
     return True

@@ -8,7 +8,8 @@ The kernels take the state as these arguments:
 moments, stream : as in `online_state`;
 hidden : (n_outputs, N_VECTORS, n_hidden, n_inputs), the rows MEAN, ... of W;
 output : (n_outputs, N_VECTORS, n_hidden + 1), those of w, then c;
-numbers : (n_outputs, N_NUMBERS), counts of each network.
+numbers : (n_outputs, N_NUMBERS), counts of each network;
+work : scratch, N_MOMENTS vectors of the hidden units, then the standardized rows.
 
 A network of the squared loss learns targets standardized by the earlier targets;
 the others learn labels -1 and 1.
@@ -90,6 +91,10 @@ class NetworkState(NotedOrder, KernelState):
             (N_STREAM + order_shape(n_features, n_labels)[0],),
         )
         self.stream[START] = 1.0
+
+    def _shape_of_work(self, n_rows):
+        """Return the shape of `work`: moments of the hidden units, then the rows."""
+        return N_MOMENTS + n_rows, max(self.hidden.shape[2:])
 
     def _name_arrays(self):
         self.moments, self.hidden, self.output, self.numbers, self.stream = self.arrays
@@ -205,7 +210,8 @@ def _variance_along(z, hidden, output, moments):
     n_hidden, n_inputs = hidden.shape[1:]
     along = output[VARIANCE, n_hidden]
     for k in range(n_hidden):
-        along += output[VARIANCE, k] * moments[FIRST, k] ** 2
+        first = moments[FIRST, k]
+        along += output[VARIANCE, k] * (first * first)
         slope = output[MEAN, k] * moments[ACTIVE, k]
         var = 0.0
         for j in range(n_inputs):
@@ -358,6 +364,22 @@ def _observe_target(y, weight, numbers):
 
 
 @part
+def _meet_target(y, a, weight, numbers):
+    """Count the row and its loss; return the prediction, and the standardised target.
+
+    a : the prediction in the unit of the targets before, which is 0 before the first.
+    """
+    unit = 0.0
+    if numbers[STEPS] > 0.0:
+        unit = math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
+    prediction = numbers[TARGET_MEAN] + unit * a
+    numbers[STEPS] += 1.0
+    error = y - numbers[TARGET_MEAN] - unit * a
+    numbers[LOSS] += weight * (error * error)
+    return prediction, _observe_target(y, weight, numbers)
+
+
+@part
 def _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stream):
     """Learn a standardized target by SVA, SVB, OGA or OGA-EL."""
     n_hidden, n_inputs = hidden.shape[1:]
@@ -380,23 +402,10 @@ def _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stre
 
 @part
 def _learn_number(z, y, weight, hidden, output, moments, numbers, stream):
-    """Predict and learn a row with the squared loss; return the prediction.
-
-    NGVI predicts with the expectation of f, the others with f at the means.
-    """
-    natural = stream[METHOD] == NGVI
-    a, v = _propagate(z, hidden, output, moments, not natural)
-    unit = 0.0
-    if numbers[STEPS] > 0.0:
-        unit = math.sqrt(numbers[TARGET_SCATTER] / numbers[WEIGHT])
-    prediction = numbers[TARGET_MEAN] + unit * a
-    numbers[STEPS] += 1.0
-    numbers[LOSS] += weight * (y - numbers[TARGET_MEAN] - unit * a) ** 2
-    target = _observe_target(y, weight, numbers)
+    """Predict and learn a row by NGVI with the squared loss; return the prediction."""
+    a, v = _propagate(z, hidden, output, moments, False)
+    prediction, target = _meet_target(y, a, weight, numbers)
     if numbers[TARGET_SCATTER] <= SMALLEST:  # one value so far: the unit is unknown
-        return prediction
-    if not natural:
-        _learn_by_gradient(z, target, weight, hidden, output, moments, numbers, stream)
         return prediction
     residual = target - a
     noise = numbers[RESIDUALS] / numbers[COUNT]
@@ -440,51 +449,72 @@ def _learn_label(z, label, weight, hidden, output, moments, numbers, stream):
     return a
 
 
-@allocating
+@kernel
 def learn_numbers(
-    X, y, sample_weight, moments, hidden, output, numbers, stream, predictions
+    X, y, sample_weight, moments, hidden, output, numbers, stream, work, predictions
 ):
-    """Standardize each row; then the network predicts and learns it.
+    """Standardize each row; then the network predicts and learns it by NGVI.
 
-    predictions : (1, n_rows), receives the predictions made before the row was learnt.
-    Returns whether the rows were learnt. If a row is refused, returns False and changes
-    nothing.
+    predictions : (1, n_rows), receives the predictions made before the row was learnt:
+    expectations of f. Returns whether the rows were learnt. If a row is refused,
+    returns False and changes nothing.
     """
-    Z = np.empty((X.shape[0], hidden.shape[3]))
     if not admit(X, y, sample_weight, stream):
         return False
+    units, Z, n_inputs = work[:N_MOMENTS], work[N_MOMENTS:], hidden.shape[3]
     standardize(X, sample_weight, moments, None, 0, stream, Z, None)
-    units = np.empty((N_MOMENTS, hidden.shape[2]))
     for i in range(X.shape[0]):
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight > 0.0:
+            z = Z[i, :n_inputs]
             predictions[0, i] = _learn_number(
-                Z[i], y[i], weight, hidden[0], output[0], units, numbers[0], stream
+                z, y[i], weight, hidden[0], output[0], units, numbers[0], stream
             )
     return True
 
 
 @allocating
+def learn_published(
+    X, y, sample_weight, moments, hidden, output, numbers, stream, work, predictions
+):
+    """As `learn_numbers`, by SVA, SVB, OGA or OGA-EL, which predict f at the means."""
+    if not admit(X, y, sample_weight, stream):
+        return False
+    units, Z, n_inputs = work[:N_MOMENTS], work[N_MOMENTS:], hidden.shape[3]
+    standardize(X, sample_weight, moments, None, 0, stream, Z, None)
+    for i in range(X.shape[0]):
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
+        if weight > 0.0:
+            z, counts = Z[i, :n_inputs], numbers[0]
+            a, _ = _propagate(z, hidden[0], output[0], units, True)
+            predictions[0, i], target = _meet_target(y[i], a, weight, counts)
+            if counts[TARGET_SCATTER] > SMALLEST:  # else the unit is unknown
+                _learn_by_gradient(
+                    z, target, weight, hidden[0], output[0], units, counts, stream
+                )
+    return True
+
+
+@kernel
 def learn_labels(
-    X, y, sample_weight, moments, hidden, output, numbers, stream, predictions
+    X, y, sample_weight, moments, hidden, output, numbers, stream, work, predictions
 ):
     """Standardize each row; then each network predicts and learns it.
 
     As `learn_numbers`; with several networks, `predictions` are those of the last.
     """
-    Z = np.empty((X.shape[0], hidden.shape[3]))
     if not admit(X, y, sample_weight, stream):
         return False
+    units, Z, n_inputs = work[:N_MOMENTS], work[N_MOMENTS:], hidden.shape[3]
     standardize(X, sample_weight, moments, None, 0, stream, Z, None)
-    units = np.empty((N_MOMENTS, hidden.shape[2]))
     for k in range(hidden.shape[0]):
         one = k if hidden.shape[0] > 1 else -1
         for i in range(X.shape[0]):
             weight = sample_weight[i] if sample_weight.shape[0] else 1.0
             if weight > 0.0:
-                label = target_of(y[i], one)
+                z, label = Z[i, :n_inputs], target_of(y[i], one)
                 predictions[0, i] = _learn_label(
-                    Z[i], label, weight, hidden[k], output[k], units, numbers[k], stream
+                    z, label, weight, hidden[k], output[k], units, numbers[k], stream
                 )
     return True
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from . import allocating
-from .online_joint import SCORES, SPREAD, joint_moments, workspace
+from .online_joint import single_moments
 from .online_parts import (
     deviation_along,
     moderate,
@@ -144,7 +144,7 @@ def predict_probabilities(
     shares, own, n_joint = np.empty(n_experts), np.empty(n_experts), 0
     if covariances is not None:
         n_joint = covariances.shape[0]
-        joint_work = workspace(1, 1 + origin.shape[0])
+        row, gains = np.empty(1 + origin.shape[0]), np.empty((1, 1 + origin.shape[0]))
     for i in range(X.shape[0]):
         place(X[i], moments, None, waves, models[0], stream, False, Z)
         total, size = 0.0, scale_row(z, work[0])
@@ -156,8 +156,7 @@ def predict_probabilities(
             for e in range(n_experts):
                 k = output * n_experts + e
                 if covariances is not None and e < n_joint:
-                    joint_moments(covariances[e], X[i], origin, joint_work)
-                    a, v = joint_work[0][SCORES, 0], joint_work[1][SPREAD, 0, 0]
+                    a, v = single_moments(covariances[e], X[i], origin, row, gains)
                     score = moderate(a, v)
                 else:
                     scaled = work[0, : np.int64(numbers[k, SIZE])]

@@ -44,7 +44,15 @@ from .online_parts import (
     suffer,
     take_units,
 )
-from .online_state import FORGETTING, MEAN, SIZE, SMALLEST, TEMPERATURE, VARIANCE
+from .online_state import (
+    FORGETTING,
+    MEAN,
+    N_WORK,
+    SIZE,
+    SMALLEST,
+    TEMPERATURE,
+    VARIANCE,
+)
 
 PRECISION = 1e-13  # to which q sums to one
 EPSILON = 2.0**-52
@@ -229,6 +237,7 @@ def learn_softmax(
     stream,
     losses,
     totals,
+    work,
     predictions,
 ):
     """Learn by implicit NGVI on the softmax loss: see `learn_natural`.
@@ -236,12 +245,12 @@ def learn_softmax(
     y : numbers of classes. The first output counts the loss of an expert; nothing is
     written to `predictions`, (n_experts, n_rows).
     """
-    Z, kept = np.empty((len(X), models.shape[2])), np.empty((len(X), 1 + X.shape[1]))
+    kept, Z = work[N_WORK:, : 1 + X.shape[1]], work[N_WORK + X.shape[0] :]
     if not enter(X, y, sample_weight, moments, None, waves, stream, Z, kept):
         return False
     n_experts, n_joint = predictions.shape[0], 0
     n_classes = models.shape[0] // n_experts
-    work, spread = np.empty((7, n_classes)), np.empty((n_classes, n_classes))
+    vectors, spread = np.empty((7, n_classes)), np.empty((n_classes, n_classes))
     own, shares = np.empty(n_experts), np.ones(n_experts)
     follows = moments.shape[1] > 0
     if covariances is not None:
@@ -264,14 +273,14 @@ def learn_softmax(
                 posterior = covariances[e]
                 joint_moments(posterior, X[i], origin, joint_work)
                 scores, spreads = joint_work[0][SCORES], joint_work[1][SPREAD]
-                average_softmax(scores, spreads, work[2])
+                average_softmax(scores, spreads, vectors[2])
                 if follows:
                     counts = numbers[e]
                     meet_columns(X[i], weight, origin, posterior, counts, joint_work)
             else:
-                _score(z, models, e, n_experts, work[0], work[1], spread)
-                average_softmax(work[0], spread, work[2])
-            own[e] = -math.log(work[2, label])
+                _score(z, models, e, n_experts, vectors[0], vectors[1], spread)
+                average_softmax(vectors[0], spread, vectors[2])
+            own[e] = -math.log(vectors[2, label])
             for k in range(n_classes):
                 m, suffered = k * n_experts + e, (own[e] if k == 0 else 0.0)
                 suffer(models[m], suffered, weight, numbers[m], stream)
@@ -281,7 +290,7 @@ def learn_softmax(
                 solve_step(label, strength, rounding, joint_work)
                 move(covariances[e], rounding, joint_work)
             else:
-                _step(z, label, weight, models, numbers, e, n_experts, stream, work)
+                _step(z, label, weight, models, numbers, e, n_experts, stream, vectors)
         if losses is not None:
             suffered, gap = pool(own, weight, losses[0], shares, totals[0, RATE])
             count_losses(suffered, gap, own, weight, losses[0], totals[0])

@@ -20,6 +20,9 @@ losses, totals : the aggregation of several experts: their cumulative losses,
 (n_outputs, n_experts), and counts, (n_outputs, N_TOTALS) (see `aggregation`); one for
 all outputs where these are the scores of a softmax.
 
+work : scratch: N_WORK vectors, then, for each row, how its units have grown, then the
+rows in the coordinates of the parameters; see `LinearState.work_for`.
+
 A further array of the state, `dropped`, is empty until experts are left out, and has a
 second column, of zeros, if Fourier features were left out with them; see `without`.
 
@@ -111,6 +114,8 @@ N_STREAM = 16
 ) = range(N_STREAM)
 
 WIDE = 10.0  # prior scale of a single model, from which columns are clipped together
+
+N_WORK = 5  # vectors of scratch before the rows
 
 LANES = 4  # numbers in a vector of the processor
 PANEL = 64  # columns of a covariance that are stored together
@@ -259,6 +264,11 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
         self.numbers[: self.losses.size, EARLIER] = self.losses.ravel()
 
     # Their parts.
+
+    def _shape_of_work(self, n_rows):
+        """Return the shape of `work`, whose rows have room for any vector."""
+        width = max(self.models.shape[2], 1 + self.n_features, self.losses.shape[1])
+        return N_WORK + 2 * n_rows, width
 
     @property
     def n_memory(self):

@@ -103,24 +103,24 @@ def _note_end(value, weight, ends, p):
 @part
 def _note_ends(x, y, order):
     """Update the ends of each column, and the number of rows with each."""
-    n_sides, n_numbers = 2 * (x.shape[0] + 1), N_ENDS // 2
-    if order[ROWS] == 0.0:
-        for k in range(n_sides):
-            p = N_ORDER + n_numbers * k
-            order[p + END] = order[p + NEXT] = math.inf
-    for k in range(n_sides):
-        value, p = x[k // 2] if k // 2 < x.shape[0] else y, N_ORDER + n_numbers * k
-        _note_end(value if k % 2 == 0 else -value, 1.0, order, p)
+    begins, p = order[ROWS] == 0.0, N_ORDER
+    for j in range(x.shape[0] + 1):
+        value = x[j] if j < x.shape[0] else y
+        for _ in range(2):
+            if begins:
+                order[p + END] = order[p + NEXT] = math.inf
+            _note_end(value, 1.0, order, p)
+            value = -value
+            p += N_ENDS // 2
 
 
-@part
+@kernel
 def _differ(x, y, order, p):
     """Return whether a row or its target differs from the row kept at place p."""
-    d = x.shape[0]
-    differs = y != order[p + d]
-    for j in range(d):
-        differs |= x[j] != order[p + j]
-    return differs
+    for j in range(x.shape[0]):
+        if x[j] != order[p + j]:
+            return True
+    return y != order[p + x.shape[0]]
 
 
 @part
@@ -129,27 +129,26 @@ def _note_repeats(x, y, order):
     d, n_rows = x.shape[0], np.int64(order[ROWS])
     width, first = d + 1, N_ORDER + N_ENDS * (d + 1)
     last = first + N_KEPT * width
-    own = last + n_rows % N_KEPT * width
-    before = last + (n_rows - 1) % N_KEPT * width
+    own = last + (n_rows & (N_KEPT - 1)) * width  # N_KEPT is a power of two
+    before = last + ((n_rows - 1) & (N_KEPT - 1)) * width
     if n_rows > 0 and not _differ(x, y, order, before):
         order[REPEATS] += 1.0
     if n_rows >= N_KEPT:
         if not _differ(x, y, order, own):
             order[ECHOES] += 1.0
-        for p in range(first, last, width):
+        for k in range(N_KEPT):
+            p = first + k * width
             likely = x[0] == order[p] and y == order[p + d]
             if likely and not _differ(x, y, order, p):
                 order[RETURNS] += 1.0
                 order[p + d] = math.nan  # it has returned
                 break
+        first = own  # the first rows stay
     else:
-        p = first + n_rows * width
-        order[p + d] = y
-        for j in range(d):
-            order[p + j] = x[j]
-    order[own + d] = y
+        first += n_rows * width
+    order[first + d] = order[own + d] = y
     for j in range(d):
-        order[own + j] = x[j]
+        order[first + j] = order[own + j] = x[j]
 
 
 @kernel

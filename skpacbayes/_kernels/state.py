@@ -67,6 +67,19 @@ class KernelState:
     def _name_arrays(self):
         """Set named attributes; for subclasses."""
 
+    _work = None  # neither copied nor pickled
+
+    def work_for(self, n_rows):
+        """Return scratch for learning rows; that of one row is kept for the next one.
+
+        Its content does not matter.
+        """
+        if n_rows > 1:
+            return np.empty(self._shape_of_work(n_rows))
+        if self._work is None:
+            self._work = np.empty(self._shape_of_work(1))
+        return self._work
+
     def __getstate__(self):
         return {"shapes": self._shapes, "memory": self._memory}
 

@@ -399,7 +399,8 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
             own = predictions[k : k + 1]
             rows = own if n_experts == 1 else np.empty((n_experts, len(X)))
             learn = expert._learner_of_rows()
-            arguments = X, y, sample_weight, *state.arguments, rows
+            work = state.work_for(len(X))
+            arguments = X, y, sample_weight, *state.arguments, work, rows
             calls.append(partial(learn, *arguments))
             if n_experts > 1:
                 calls.append(partial(np.positive, rows[:1], out=own))
@@ -475,9 +476,14 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
         """Return kernels and their arguments: Algorithm 1, then notes on the rows."""
         losses, totals, order, constant = self._state.arrays
         loss, work = LOSSES.index(self.loss), np.empty((2, len(losses)))
-        aggregated = y, -1, sample_weight, loss, predictions, losses, totals, work
         noted = X, y, sample_weight, loss, predictions[0], order, constant
-        return (kernels.aggregate, aggregated), (kernels.note_regressors, noted)
+        if self.loss == "squared_error":
+            aggregate = kernels.aggregate_squares
+            aggregated = y, sample_weight, predictions, losses, totals, work
+        else:
+            aggregate = kernels.aggregate
+            aggregated = y, -1, sample_weight, loss, predictions, losses, totals, work
+        return (aggregate, aggregated), (kernels.note_regressors, noted)
 
     def _experts(self):
         if self.estimators is not None:

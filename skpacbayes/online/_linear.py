@@ -98,7 +98,8 @@ class OnlineLinearModel(OnlineEstimator):
                 state.note_losses()
             predictions = np.empty((state.n_experts, len(X)))
         learn = self._learner_of_rows()
-        learnt = learn(X, y, sample_weight, *state.arguments, predictions)
+        work = state.work_for(len(X))
+        learnt = learn(X, y, sample_weight, *state.arguments, work, predictions)
         if learnt and state is not self._state:
             self._state = state
         return learnt

@@ -34,8 +34,9 @@ class OnlineNetwork(OnlineEstimator):
         """
         if predictions is None:
             predictions = np.empty((1, len(X)))
+        state = self._state
         return self._learner_of_rows()(
-            X, y, sample_weight, *self._state.arguments, predictions
+            X, y, sample_weight, *state.arguments, state.work_for(len(X)), predictions
         )
 
     def _most_weight(self):
@@ -49,8 +50,10 @@ class OnlineNetwork(OnlineEstimator):
 
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""
-        numbers = self.loss == "squared_error"
-        return kernels.learn_numbers if numbers else kernels.learn_labels
+        if self.loss != "squared_error":
+            return kernels.learn_labels
+        natural = self.method == "ngvi"
+        return kernels.learn_numbers if natural else kernels.learn_published
 
     def _n_experts(self):
         """Return the number of rows of predictions that `_learn` writes."""

@@ -66,7 +66,8 @@ def state_of(reference, loss, method="ngvi", **numbers):
 def learn(kernel, Z, y, weights, state):
     """Predictions of each row, as the kernel makes them before it learns."""
     predictions = np.full((state.n_experts, len(Z)), np.nan)
-    assert kernel(Z, y, weights, *state.arguments, predictions)
+    work = state.work_for(len(Z))
+    assert kernel(Z, y, weights, *state.arguments, work, predictions)
     return predictions[0]
 
 
@@ -596,86 +597,99 @@ def forgotten(variance, prior, forgetting):
     return 1 / ((1 - forgetting) / variance + forgetting / prior)
 
 
-@pytest.mark.parametrize(
-    ("method", "forgetting"),
-    [
-        ("ngvi", 0.0),
-        ("ngvi", 0.2),
-        *((name, 0.0) for name in ("sva", "svb", "oga", "oga_el")),
-    ],
-)
-@twin_of(online_network.learn_numbers)
-def test_learn_numbers(kernel, method, forgetting):
-    """Two rows: the first gives the unit of the target, the second is learnt.
+def learn_two_rows(kernel, method, forgetting):
+    """Let a network learn two rows: the first gives the unit of the target.
 
-    The published methods step along numerical gradients of the exact expected loss.
-    NGVI solves, for each mean, the quadratic model along the network's slope J at the
-    means (J by numerical differences), plus the slope of the variance; the precisions
-    first move towards those of the prior.
+    Returns the network, its means and variances before, and the second row and target.
     """
     rng = np.random.default_rng(1)
     state = network(rng)
-    hidden, output, scalars = state.hidden[0], state.output[0], state.numbers[0]
-    certain = method == "oga"
-    before = hidden[:2].copy(), output[:2].copy()
+    scalars, stream = state.numbers[0], state.stream
+    before = state.hidden[0, :2].copy(), state.output[0, :2].copy()
     X, y = rng.normal(size=(2, 2)), np.array([0.3, 2.0])
     scalars[[online_network.RESIDUALS, online_network.COUNT]] = 0.8, 2.0
-    scalars[online_network.PRIOR_SCALE], rate = 0.7, 0.1
+    scalars[online_network.PRIOR_SCALE] = 0.7
     scalars[online_network.FORGETTING] = forgetting
-    stream = state.stream
     stream[[names.MEAN_BOUND, names.SCALE_BOUND]] = 20.0, 1.0
-    stream[names.METHOD], stream[names.RATE] = NAMES.index(method), rate
+    stream[names.METHOD], stream[names.RATE] = NAMES.index(method), 0.1
     predictions = np.empty((1, 2))
-    assert kernel(X, y, NONE, *state.arguments, predictions)
+    assert kernel(X, y, NONE, *state.arguments, state.work_for(2), predictions)
     assert_allclose(predictions[0], [0.0, 0.3])
-    z, target = np.append(1.0, X[1]), 1.0  # (2 - 1.15) / 0.85
-    (W, S), (w, s) = (array.copy() for array in before)
-    pairs = [W, S], [w, s]
     assert_allclose(scalars[online_network.LOSS], 0.3**2 + (2.0 - 0.3) ** 2)
-    if method == "ngvi":
-        noise = 0.4
-        mean, variance = network_moments(z, *pairs)
-        J_W, J_w = numerical_gradients(lambda: network_moments(z, *pairs)[0], [W, w])
-        D_W, D_w = numerical_gradients(lambda: network_moments(z, *pairs)[1], [W, w])
-        C_S, C_s = numerical_gradients(lambda: network_moments(z, *pairs)[1], [S, s])
-        first = J_W / np.where(w[:-1, None] == 0, 1, w[:-1, None]) / z  # P(active)
-        C_S = (w[:-1, None] ** 2 + s[:-1, None]) * first * z**2  # its positive part
-        along = (J_W**2 * S).sum() + (J_w**2 * s).sum()
-        shift = (target - mean) / noise / (1 + along / noise)
-        n_hidden, n_inputs = W.shape
-        own = np.append(np.full(n_hidden, 0.7**2 / n_hidden), 1.0)
-        new_S = 1 / (1 / forgotten(S, 0.7**2 / n_inputs, forgetting) + C_S / noise)
-        new_s = 1 / (1 / forgotten(s, own, forgetting) + C_s / noise)
-        new_W = W + shift * J_W * S - D_W * new_S / (2 * noise)
-        new_w = w + shift * J_w * s - D_w * new_s / (2 * noise)
-        scaled = (target - mean) ** 2 / (1 + variance / noise)
-        kept = (1 - forgetting) * np.array([0.8, 2.0])
-        found = scalars[[online_network.RESIDUALS, online_network.COUNT]]
-        assert_allclose(found, kept + np.array([scaled, 1.0]), rtol=1e-6)
-    else:
-        g_W, g_S, g_w, g_s = numerical_gradients(
-            lambda: expected_loss(z, target, *pairs, certain), [W, S, w, s]
-        )
-        g_S, g_s = 2 * np.sqrt(S) * g_S, 2 * np.sqrt(s) * g_s
-        new_W, new_w = W - rate * g_W, w - rate * g_w
-        new_S = np.clip(np.sqrt(S) - rate * g_S, 0, 1) ** 2
-        new_s = np.clip(np.sqrt(s) - rate * g_s, 0, 1) ** 2
-        if method == "oga":
-            new_S, new_s = S, s
-        if method == "sva":
-            x, x_w = rate * 0.7 * g_S / 2, rate * 0.7 * g_s / 2
-            new_W, new_w = -rate * 0.7**2 * g_W, -rate * 0.7**2 * g_w
-            new_S = np.clip(0.7 * (np.sqrt(1 + x**2) - x), 0, 1) ** 2
-            new_s = np.clip(0.7 * (np.sqrt(1 + x_w**2) - x_w), 0, 1) ** 2
-        if method == "svb":
-            x, x_w = rate * S * g_S / 2, rate * s * g_s / 2
-            new_W, new_w = W - rate * S * g_W, w - rate * s * g_w
-            new_S = np.clip(np.sqrt(S + x**2) - x, 0, 1) ** 2
-            new_s = np.clip(np.sqrt(s + x_w**2) - x_w, 0, 1) ** 2
-    assert_allclose(hidden[0], new_W, rtol=1e-6, atol=1e-7)
-    assert_allclose(output[0], new_w, rtol=1e-6, atol=1e-7)
-    assert_allclose(hidden[1], new_S, rtol=1e-6, atol=1e-7)
-    assert_allclose(output[1], new_s, rtol=1e-6, atol=1e-7)
+    return state, before, np.append(1.0, X[1]), 1.0  # (2 - 1.15) / 0.85
+
+
+def assert_network(state, means, variances):
+    for found, expected in zip(
+        state.hidden[0, :2], (means[0], variances[0]), strict=True
+    ):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    for found, expected in zip(
+        state.output[0, :2], (means[1], variances[1]), strict=True
+    ):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("forgetting", [0.0, 0.2])
+@twin_of(online_network.learn_numbers)
+def test_learn_numbers(kernel, forgetting):
+    """NGVI solves, for each mean, the quadratic model along the network's slope J.
+
+    J is that at the means, by numerical differences; to it comes the slope of the
+    variance; the precisions first move towards those of the prior.
+    """
+    state, before, z, target = learn_two_rows(kernel, "ngvi", forgetting)
+    (W, S), (w, s) = (array.copy() for array in before)
+    pairs, scalars = ([W, S], [w, s]), state.numbers[0]
+    noise = 0.4
+    mean, variance = network_moments(z, *pairs)
+    J_W, J_w = numerical_gradients(lambda: network_moments(z, *pairs)[0], [W, w])
+    D_W, D_w = numerical_gradients(lambda: network_moments(z, *pairs)[1], [W, w])
+    C_S, C_s = numerical_gradients(lambda: network_moments(z, *pairs)[1], [S, s])
+    first = J_W / np.where(w[:-1, None] == 0, 1, w[:-1, None]) / z  # P(active)
+    C_S = (w[:-1, None] ** 2 + s[:-1, None]) * first * z**2  # its positive part
+    along = (J_W**2 * S).sum() + (J_w**2 * s).sum()
+    shift = (target - mean) / noise / (1 + along / noise)
+    n_hidden, n_inputs = W.shape
+    own = np.append(np.full(n_hidden, 0.7**2 / n_hidden), 1.0)
+    new_S = 1 / (1 / forgotten(S, 0.7**2 / n_inputs, forgetting) + C_S / noise)
+    new_s = 1 / (1 / forgotten(s, own, forgetting) + C_s / noise)
+    new_W = W + shift * J_W * S - D_W * new_S / (2 * noise)
+    new_w = w + shift * J_w * s - D_w * new_s / (2 * noise)
+    scaled = (target - mean) ** 2 / (1 + variance / noise)
+    kept = (1 - forgetting) * np.array([0.8, 2.0])
+    found = scalars[[online_network.RESIDUALS, online_network.COUNT]]
+    assert_allclose(found, kept + np.array([scaled, 1.0]), rtol=1e-6)
+    assert_network(state, (new_W, new_w), (new_S, new_s))
+
+
+@pytest.mark.parametrize("method", ["sva", "svb", "oga", "oga_el"])
+@twin_of(online_network.learn_published)
+def test_learn_published_network(kernel, method):
+    """The published methods step along numerical gradients of the expected loss."""
+    state, before, z, target = learn_two_rows(kernel, method, 0.0)
+    (W, S), (w, s) = (array.copy() for array in before)
+    pairs, rate, certain = ([W, S], [w, s]), 0.1, method == "oga"
+    g_W, g_S, g_w, g_s = numerical_gradients(
+        lambda: expected_loss(z, target, *pairs, certain), [W, S, w, s]
+    )
+    g_S, g_s = 2 * np.sqrt(S) * g_S, 2 * np.sqrt(s) * g_s
+    new_W, new_w = W - rate * g_W, w - rate * g_w
+    new_S = np.clip(np.sqrt(S) - rate * g_S, 0, 1) ** 2
+    new_s = np.clip(np.sqrt(s) - rate * g_s, 0, 1) ** 2
+    if method == "oga":
+        new_S, new_s = S, s
+    if method == "sva":
+        x, x_w = rate * 0.7 * g_S / 2, rate * 0.7 * g_s / 2
+        new_W, new_w = -rate * 0.7**2 * g_W, -rate * 0.7**2 * g_w
+        new_S = np.clip(0.7 * (np.sqrt(1 + x**2) - x), 0, 1) ** 2
+        new_s = np.clip(0.7 * (np.sqrt(1 + x_w**2) - x_w), 0, 1) ** 2
+    if method == "svb":
+        x, x_w = rate * S * g_S / 2, rate * s * g_s / 2
+        new_W, new_w = W - rate * S * g_W, w - rate * s * g_w
+        new_S = np.clip(np.sqrt(S + x**2) - x, 0, 1) ** 2
+        new_s = np.clip(np.sqrt(s + x_w**2) - x_w, 0, 1) ** 2
+    assert_network(state, (new_W, new_w), (new_S, new_s))
 
 
 @pytest.mark.parametrize("forgetting", [0.0, 0.2])
@@ -696,7 +710,8 @@ def test_learn_labels(kernel, loss, forgetting):
     state.prior_scales, state.forgetting = 1.0, forgetting
     X, label = np.array([[0.4, -1.2]]), -1.0
     scores = np.empty((1, 1))
-    assert kernel(X, np.array([label]), NONE, *state.arguments, scores)
+    rest = *state.arguments, state.work_for(1), scores
+    assert kernel(X, np.array([label]), NONE, *rest)
     z = np.append(1.0, X[0])
     (W, S), (w, s) = (array.copy() for array in before)
     pairs = [W, S], [w, s]

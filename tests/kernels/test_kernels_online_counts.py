@@ -91,8 +91,8 @@ def test_learn_counts(kernel, full):
     Z, y = rng.normal(size=(5, 3)), np.array([3.0, 0.0, 8.0, 1.0, 0.5])
     weights = np.array([1.0, 2.0, 0.5, 0.0, 1.0])
     state = state_of(3, 1, full, [1.5], 0.0)
-    predictions = np.empty((1, 5))
-    assert kernel(Z, y, weights, *state.arguments, predictions)
+    predictions, work = np.empty((1, 5)), state.work_for(5)
+    assert kernel(Z, y, weights, *state.arguments, work, predictions)
     mean, covariance, total = np.zeros(3), 2.25 * np.eye(3), 0.0
     for t in range(5):
         if weights[t] == 0:
@@ -107,7 +107,7 @@ def test_learn_counts(kernel, full):
     assert_allclose(np.diag(found), state.variances[0])
     assert_allclose(state.cumulative_losses[0], total, rtol=1e-4)
     before = state.copy()
-    assert not kernel(Z, y - 1.0, weights, *state.arguments, predictions)
+    assert not kernel(Z, y - 1.0, weights, *state.arguments, work, predictions)
     assert np.array_equal(before.models, state.models)
 
 

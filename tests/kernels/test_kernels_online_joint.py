@@ -170,14 +170,49 @@ def test_solve_single(kernel):
     for label, strength in ((-1, 1.0), (1, 2.5)):
         work = met(posterior(1, 5), 1, x, origin)
         a, v = work[0][SCORES, 0], work[1][SPREAD, 0, 0]
-        kernel(label, strength, 0.0, work)
+        found, B, C = kernel(label, strength, 0.1, a, v)
         both = np.array([[0.0, 0.0], [0.0, v]])
         shift, curvature = expected_step(
             np.array([0.0, a]), both, (1 + label) // 2, strength
         )
-        assert_allclose(work[0][SHIFT, 0], shift[1], rtol=1e-4)
-        assert_allclose(work[1][CURVATURE, 0, 0] ** 2, curvature[1, 1], rtol=1e-4)
-        assert_allclose(work[1][MIXED, 0, 0] ** 2, 1 + curvature[1, 1] * v, rtol=1e-4)
+        assert_allclose(found, shift[1], rtol=1e-4)
+        assert_allclose(B**2, curvature[1, 1], rtol=1e-4)
+        assert_allclose(C**2, 1 + curvature[1, 1] * (v + 0.1), rtol=1e-4)
+
+
+@twin_of(online_joint.single_moments)
+def test_single_moments(kernel):
+    """Those of several scores, for one; the scratch may be longer."""
+    found, x, origin = posterior(1), np.array([1.0, 5.0, -2.0]), np.ones(3)
+    found[UNITS, 2] = 0.0  # a column that has never varied
+    vectors, matrices, gains, row = met(found, 1, x, origin)
+    z, own = np.empty(1 + D), np.full((2, 3 + D), np.nan)
+    expected = vectors[SCORES, 0], matrices[SPREAD, 0, 0]
+    assert_allclose(kernel(found, x, origin, z, own), expected, rtol=1e-12)
+    assert_allclose(z, row, rtol=0.0)
+    assert_allclose(own[0, : 1 + D], gains[0], rtol=1e-12)
+    assert np.isnan(own[0, 1 + D :]).all()
+    assert np.isnan(own[1]).all()
+
+
+@twin_of(online_joint.single_rounding_of)
+def test_single_rounding_of(kernel):
+    found = posterior(1)
+    work = met(found, 1, np.array([1e3, -1e3, 1.0]), np.zeros(3))
+    expected = online_joint.rounding_of.py_func(found, work)
+    assert_allclose(kernel(found, work[3]), expected, rtol=1e-12)
+
+
+@twin_of(online_joint.move_single)
+def test_move_single(kernel):
+    """As the step of several scores moves the posterior, for one."""
+    found, expected = posterior(1), posterior(1)
+    work = met(found, 1, np.array([1.0, -1.0, 0.5]), np.zeros(3))
+    gains = np.c_[work[2], np.full((1, 2), np.nan)]
+    work[0][SHIFT], work[1][CURVATURE], work[1][MIXED] = 0.7, 0.4, 1.3
+    online_joint.move.py_func(expected, 1e-9, work)
+    kernel(found, gains, 0.7, 0.4, 1.3, 1e-9)
+    assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_scores", [1, 3])

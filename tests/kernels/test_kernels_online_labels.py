@@ -65,14 +65,16 @@ def test_learn_labels(kernel, weighted):
     found, expected = np.zeros((2, 3, N_ROWS))
     joint = list(one.arguments)
     joint[1], joint[4] = np.empty(0), np.empty((0, 0, 0))  # of no expert
-    assert kernel(X, y, weights, *joint, found)
-    assert online.learn_natural(X, y, weights, *other.arguments, expected)
+    work = one.work_for(N_ROWS)
+    assert kernel(X, y, weights, *joint, work, found)
+    assert online.learn_natural(X, y, weights, *other.arguments, work, expected)
     for name in ("models", "numbers", "losses", "totals"):
         ours, theirs = getattr(one, name), getattr(other, name)
         assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14, err_msg=name)
     assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
     state = state_of(1, 1)
-    assert kernel(X[:1], y[:1], np.empty(0), *state.arguments, np.empty((1, 1)))
+    rest = *state.arguments, state.work_for(1), np.empty((1, 1))
+    assert kernel(X[:1], y[:1], np.empty(0), *rest)
     z, (posterior,) = np.r_[1.0, X[0]], state.covariances
     mean, covariance = posterior[MEANS], posterior[N_ROWS_BEFORE:]
     before, after = 4.0 * z @ z, z @ covariance @ z

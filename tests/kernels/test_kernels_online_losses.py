@@ -54,10 +54,30 @@ def test_weigh(kernel, rate):
     totals[aggregation.KIND] = aggregation.FIXED
     totals[aggregation.TEMPERATURE] = rate
     shares = np.empty(5)
-    found, total = kernel(losses, totals, shares)
-    assert found == rate
+    found, total, lowest = kernel(losses, totals, shares)
+    assert (found, lowest) == (rate, losses.min())
     assert_allclose(total, np.exp(-rate * (losses - losses.min())).sum())
     assert_allclose(shares, softmax(-rate * losses), rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("kind", ["FIXED", "ANYTIME", "NOISE"])
+@twin_of(aggregation.aggregate_squares)
+def test_aggregate_squares(kernel, kind):
+    """The aggregate of the squared loss."""
+    rng = np.random.default_rng(2)
+    y, predictions = rng.normal(size=30), rng.normal(size=(4, 30))
+    weights, totals = rng.integers(3, size=30) / 2.0, np.zeros(aggregation.N_TOTALS)
+    totals[aggregation.KIND] = getattr(aggregation, kind)
+    totals[[aggregation.TEMPERATURE, aggregation.IN_RANGE]] = 0.5, 1.0
+    totals[[aggregation.LOWEST_TARGET, aggregation.HIGHEST_TARGET]] = np.inf, -np.inf
+    found, expected = (
+        (predictions.copy(), np.zeros(4), totals.copy(), np.empty((2, 4)))
+        for _ in range(2)
+    )
+    kernel(y, weights, *found)
+    aggregation.aggregate.py_func(y, -1, weights, aggregation.SQUARED, *expected)
+    for ours, theirs in zip(found[:3], expected[:3], strict=True):
+        assert_allclose(ours, theirs, rtol=1e-12, atol=1e-300)
 
 
 @twin_of(aggregation.average)

@@ -155,7 +155,8 @@ def test_learn_softmax(kernel, rate):
     state.clip = state.mean_bound = state.scale_bound = math.inf
     state.temperature_kind, state.aggregate_temperature = aggregation.FIXED, 0.7
     references = [Reference(n_classes, d, scale, rate) for scale in scales]
-    assert kernel(Z, y.astype(float), weights, *state.arguments, np.empty((2, n)))
+    work = state.work_for(n)
+    assert kernel(Z, y.astype(float), weights, *state.arguments, work, np.empty((2, n)))
     losses, total = np.zeros(2), 0.0
     for z, label, weight in zip(Z, y, weights, strict=True):
         if weight == 0:
@@ -172,7 +173,9 @@ def test_learn_softmax(kernel, rate):
         assert_allclose(state.variances[e::2], 1 / reference.P, rtol=1e-9)
     before = state.copy()
     Z[3, 1] = np.nan
-    assert not kernel(Z, y.astype(float), weights, *state.arguments, np.empty((2, n)))
+    assert not kernel(
+        Z, y.astype(float), weights, *state.arguments, work, np.empty((2, n))
+    )
     assert np.array_equal(before.models, state.models)
 
 
