@@ -107,6 +107,14 @@ def column_indices(columns, names, n_features, asked):
     return [indices[column] for column in wanted]
 
 
+def variances_of(points, weight=None):
+    """Return the variances of columns, in which a weight counts a row several times."""
+    if weight is None or (weight == weight[0]).all():
+        return points.var(axis=0)
+    share = weight / weight.sum()
+    return share @ (points - share @ points) ** 2
+
+
 def have_gaps(X):
     """Return whether a value is NaN, by the sum of squares, which is fast."""
     return math.isnan(np.vdot(X, X))
