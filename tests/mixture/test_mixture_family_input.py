@@ -12,7 +12,14 @@ from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from states import state_of
 
-from skpacbayes.mixture import Normal, ProductFamily, Student, TemperedVBMixture
+from skpacbayes.mixture import (
+    Normal,
+    ProductFamily,
+    Student,
+    TemperedVBGaussianMixture,
+    TemperedVBMixture,
+    TemperedVBMultinomialMixture,
+)
 from skpacbayes.mixture._product import FAMILIES
 
 
@@ -46,6 +53,36 @@ def joint_of(engine, state, X):
     out = np.empty((len(X), len(state.concentration)))
     engine.density(state).log_joint(X, out)
     return out
+
+
+REFUSING = {
+    "diag": (TemperedVBGaussianMixture(covariance_type="diag"), "'full' or 'tied'."),
+    "spherical": (
+        TemperedVBGaussianMixture(covariance_type="spherical", outliers=True),
+        "'full' or 'tied' with outliers=False.",
+    ),
+    "full": (TemperedVBGaussianMixture(outliers=True), "set outliers=False."),
+    "normal": (TemperedVBMixture(outliers=True), "set outliers=False."),
+    "student": (TemperedVBMixture("student"), "family that leaves them out"),
+    "directions": (TemperedVBMixture("von_mises_fisher"), "family that leaves them"),
+    "counts": (TemperedVBMultinomialMixture(), "family that leaves them out"),
+}
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "predict", "score_samples"])
+@pytest.mark.parametrize("name", REFUSING)
+def test_refused_missing_values_have_a_remedy(name, method):
+    """The error is that of scikit-learn, with a note that says what to do."""
+    mixture, remedy = clone(REFUSING[name][0]), REFUSING[name][1]
+    X = np.eye(3)[np.arange(30) % 3]
+    holes = np.where(np.arange(90).reshape(30, 3) == 7, np.nan, X)
+    if method in ("predict", "score_samples"):
+        mixture.fit(X)
+    with pytest.raises(ValueError, match=r"^Input X contains NaN\.\n") as raised:
+        getattr(mixture, method)(holes)
+    (note,) = raised.value.__notes__
+    assert "takes no missing values: leave out these rows, or" in note
+    assert remedy in note
 
 
 def test_rows_with_holes_cost_little_density():
