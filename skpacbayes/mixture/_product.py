@@ -27,9 +27,9 @@ class ProductFamily(PreparedFamily):
     families : list of (name, family, columns), or list of str
         A name, a family (or its name) with linear statistics, and the indices of its
         columns; or their names, or a function of the rows that returns these, where the
-        mixture is fitted to a data frame. Columns of no family are ignored. A list of
-        names has one for each column; the columns of one name are described by one
-        family of that name.
+        mixture is fitted to a data frame. Columns of no family are ignored, but must be
+        numbers too. A list of names has one for each column; the columns of one name
+        are described by one family of that name.
     """
 
     checked = False  # whether the families are valid parts without common columns

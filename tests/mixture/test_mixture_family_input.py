@@ -298,8 +298,11 @@ def by_last_name(frame):
         lambda frame: frame.columns != "size",
         lambda frame: np.array(["number", "kind"]),
         lambda frame: frame.columns[1:],
+        lambda frame: slice("number", "kind"),
         [-2, -1],
         slice(1, None),
+        slice("number", None),
+        slice("number", "kind"),
     ],
 )
 def test_a_selector_may_return_what_columns_may_be(columns, wrap):
@@ -312,6 +315,14 @@ def test_a_selector_may_return_what_columns_may_be(columns, wrap):
         for own in (columns, [1, 2])
     )
     assert given == expected
+
+
+def test_a_slice_of_names_that_are_no_columns():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for columns in (slice("a", None), slice(None, "b")):
+        mixture = TemperedVBMixture([("a", "normal", columns)])
+        with pytest.raises(ValueError, match="'a' has the column '.', but X has 2 col"):
+            mixture.fit(X)
 
 
 @pytest.mark.parametrize("wrap", [list, ProductFamily])
