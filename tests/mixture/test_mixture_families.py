@@ -76,6 +76,7 @@ CONJUGATE = {
     "shapes": (Gamma("auto"), "exponential"),
     "binomial": (Binomial(30), "poisson"),
     "categorical": (Categorical(0.5), "categorical"),
+    "declared": (Categorical(0.5, categories=5), "categorical"),
     "directions": (VonMisesFisher(), "von_mises_fisher"),
     "regression": (Regression(), "regression"),
     "input and line": (

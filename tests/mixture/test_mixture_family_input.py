@@ -10,9 +10,11 @@ from numpy.testing import assert_allclose
 from scipy import special
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
+from sklearn.model_selection import GridSearchCV
 from states import state_of
 
 from skpacbayes.mixture import (
+    Categorical,
     Normal,
     ProductFamily,
     Student,
@@ -321,7 +323,9 @@ def test_a_slice_of_names_that_are_no_columns():
     X = np.random.default_rng(0).normal(size=(20, 2))
     for columns in (slice("a", None), slice(None, "b")):
         mixture = TemperedVBMixture([("a", "normal", columns)])
-        with pytest.raises(ValueError, match="'a' has the column '.', but X has 2 col"):
+        with pytest.raises(
+            ValueError, match=r"'a' has the column '.', but X has 2 col"
+        ):
             mixture.fit(X)
 
 
@@ -425,3 +429,49 @@ def test_an_error_of_a_part_names_the_column_of_the_table(family, value):
     empty[:, number] = np.nan
     with pytest.raises(ValueError, match=f"columns of 'b': .*olumn {number} of X"):
         mixture.fit(empty)
+
+
+CODES = np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float)
+
+
+@pytest.mark.parametrize("given", [3, [[2, 0, 1], [0.0, 1.0, 2.0]]])
+def test_categories_that_all_occur_may_be_given(given):
+    mixture = TemperedVBMixture("categorical", 2, random_state=0).fit(CODES)
+    same = clone(mixture).set_params(family=Categorical(categories=given)).fit(CODES)
+    assert same.elbo_ == mixture.elbo_
+    assert_allclose(same.predict_proba(CODES), mixture.predict_proba(CODES), rtol=0)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_rare_categories_may_come_later(whole):
+    """In a stream, in new rows, and in the folds of a search."""
+    family = Categorical(categories=[[0, 1, 2, 7], [0, 1, 2]])
+    if not whole:
+        family = [("kind", family, [0, 1])]
+    mixture = TemperedVBMixture(family, random_state=0, block_size=20)
+    later = np.where(np.arange(120).reshape(60, 2) == 118, 7.0, CODES)
+    stream = clone(mixture).partial_fit(CODES).partial_fit(later)
+    assert_allclose(stream.elbo_, mixture.fit(np.vstack([CODES, later])).elbo_)
+    assert np.isfinite(mixture.fit(CODES).score_samples(later)).all()
+    search = GridSearchCV(mixture, {"n_components": [1, 2]}, cv=3).fit(later)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    later[3, 1] = 7.0
+    for refusing in (mixture.fit, stream.partial_fit, stream.predict):
+        with pytest.raises(ValueError, match="column 1 of X has the value 7"):
+            refusing(later)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (0, "categories"),
+        ("all", "categories"),
+        ([[0, 1, 2]], "1 lists, but the family Categorical has 2 columns"),
+        ([[0, 1, 1], [0, 1, 2]], "should be a list of different numbers"),
+        ([[], [0, 1, 2]], "should be a list of different numbers"),
+        ([["a", "b"], [0, 1, 2]], "categories"),
+    ],
+)
+def test_wrong_categories_are_refused(given, said):
+    with pytest.raises(ValueError, match=said):
+        TemperedVBMixture(Categorical(categories=given)).fit(CODES)
