@@ -336,7 +336,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             If columns of a multinomial mixture with at least a tenth of all counts are
             multiples of others; if rows are shares instead of counts, with the sum 1,
-            100, 10,000 or 1,000,000.
+            100, 10,000 or 1,000,000; if they have length 1, as those of
+            `TfidfVectorizer`.
         UserWarning
             If y is given and the family is a regression, whose target is a column of X.
         UserWarning
