@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from .._compat import Interval
+from .._compat import Interval, StrOptions
+from .._validation import as_numbers
 from ._column_family import ColumnFamily, refuse_empty_columns
 from ._divergences import dirichlet_divergence, log_rising
 from ._family import POSITIVE, are_all, defines_last
@@ -130,34 +131,87 @@ class DirichletPosterior(NamedTuple):
 class Categorical(ColumnFamily):
     """Independent categories, coded as numbers, in each column.
 
-    The categories are those of the first rows (of `fit`, or of the first block);
-    others are refused later.
-
     Parameters
     ----------
     concentration_prior : float, default=1.0
         Concentration of the symmetric Dirichlet prior of the chances of a column.
+    categories : "auto", int or list of array-like, default="auto"
+        Categories of each column; other values are refused. "auto": those of the first
+        rows (of `fit`, or of the first block). A number m: 0, 1, ..., m - 1 in each
+        column. Give the categories if some are so rare that the first rows of a stream,
+        or the training rows of a split, may not have them.
+
+    Examples
+    --------
+    The first rows of a stream do not have the category 2:
+
+    >>> from skpacbayes.mixture import Categorical, TemperedVBMixture
+    >>> mixture = TemperedVBMixture(Categorical(categories=3))
+    >>> mixture = mixture.fit([[0.0], [1.0], [1.0]]).partial_fit([[2.0]])
+    >>> mixture.parameters_["chances"].round(2)
+    array([[0.29, 0.42, 0.29]])
     """
 
     nominal = True
     numbers = None  # indices of the columns in the whole X, for error messages
 
-    _parameter_constraints: dict = {"concentration_prior": [POSITIVE]}
+    _parameter_constraints: dict = {
+        "concentration_prior": [POSITIVE],
+        "categories": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+            list,
+        ],
+    }
 
-    def __init__(self, concentration_prior=1.0):
+    def __init__(self, concentration_prior=1.0, categories="auto"):
         self.concentration_prior = concentration_prior
+        self.categories = categories
+
+    def check_rows(self, X):
+        """Refuse values that are not among the categories, if these are given."""
+        given = self.given_values(X.shape[1])
+        if given is None:
+            return
+        right = np.column_stack(
+            [np.isin(x, own) for x, own in zip(X.T, given, strict=True)]
+        )
+        self.check_values(X, right, "values among its categories")
+
+    def given_values(self, n_features):
+        """Return the sorted categories of each column, or None if not given."""
+        given = self.categories
+        if isinstance(given, str):
+            return None
+        if not isinstance(given, list):
+            return [np.arange(float(given))] * n_features
+        if len(given) != n_features:
+            raise ValueError(
+                f"categories has {len(given)} lists, but the family Categorical has "
+                f"{n_features} columns."
+            )
+        values = [as_numbers("categories", own) for own in given]
+        for column, own in enumerate(values):
+            if own.ndim != 1 or len(np.unique(own)) < max(1, len(own)):
+                raise ValueError(
+                    f"categories[{column}]={given[column]!r} should be a list of "
+                    "different numbers."
+                )
+        return [np.sort(own) for own in values]
 
     def begin(self, X, sample_weight=None):
         """Return the family with the categories of the rows."""
         refuse_empty_columns(X)
         family = copy(self)
         family.n_features = X.shape[1]
-        family.categories = [np.unique(x[~np.isnan(x)]) for x in X.T]
-        sizes = [len(values) for values in family.categories]
+        family.values = self.given_values(X.shape[1])
+        if family.values is None:
+            family.values = [np.unique(x[~np.isnan(x)]) for x in X.T]
+        sizes = [len(values) for values in family.values]
         family.ends = np.cumsum([0, *sizes])
         family.places = [
             dict(zip(values.tolist(), range(start, start + len(values)), strict=True))
-            for values, start in zip(family.categories, family.ends, strict=False)
+            for values, start in zip(family.values, family.ends, strict=False)
         ]
         family.centers = np.full(X.shape[1], np.nan)
         return family
@@ -175,7 +229,7 @@ class Categorical(ColumnFamily):
             if None not in at:
                 result[0, at] = 1.0
                 return result
-        for column, values in enumerate(self.categories):
+        for column, values in enumerate(self.values):
             known = ~np.isnan(X[:, column])
             at = np.searchsorted(values, X[known, column])
             right = at < len(values)
@@ -185,7 +239,8 @@ class Categorical(ColumnFamily):
                 number = column if self.numbers is None else self.numbers[column]
                 raise ValueError(
                     f"Column {number} of X has the category {value:g}, which the first "
-                    f"rows did not have: {values.tolist()}."
+                    f"rows did not have: {values.tolist()}. Name all categories by "
+                    "the family Categorical(categories=...)."
                 )
             result[np.flatnonzero(known), self.ends[column] + at] = 1.0
         return result
@@ -243,7 +298,7 @@ class Categorical(ColumnFamily):
         By a table where the categories are small whole numbers.
         """
         general = LinearScorer(constants, coefficients, self.statistics)
-        known = np.concatenate(self.categories)
+        known = np.concatenate(self.values)
         size = (1 + known.max()) * self.n_features
         whole = (known >= 0) & (np.floor(known) == known)
         small = are_all(whole) and size <= SPARSEST * (1 + len(known))
@@ -269,7 +324,7 @@ class Categorical(ColumnFamily):
         """Rows of component k."""
         columns = []
         for part, values in zip(
-            self.columns_of(posterior.concentration), self.categories, strict=True
+            self.columns_of(posterior.concentration), self.values, strict=True
         ):
             chances = part[k] / part[k].sum()
             columns.append(generator.choice(values, size, p=chances))

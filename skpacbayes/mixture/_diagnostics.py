@@ -378,14 +378,29 @@ def warn_of_small_weights(weight):
 
 
 def warn_of_shares(family, X):
-    """Warn if rows of counts are shares: each counts as so many draws as its sum."""
+    """Warn if rows of counts are shares, or have unit length.
+
+    Each counts as so many draws as its sum.
+    """
     if not family.may_repeat or X.shape[0] < FEWEST:
         return
     values = X.data if issparse(X) else X
     totals = np.asarray(X.sum(axis=1)).ravel()
-    totals = totals[totals > 0]
+    some = totals > 0
+    totals = totals[some]
     sums = [each for each in SHARES if (np.abs(totals / each - 1) < 1e-6).all()]
-    if not sums or (np.abs(values - np.rint(values)) < 1e-6).all():
+    if (np.abs(values - np.rint(values)) < 1e-6).all():
+        return
+    squares = np.asarray((X.multiply(X) if issparse(X) else X**2).sum(axis=1)).ravel()
+    if (np.abs(squares[some] - 1) < 1e-6).all():
+        warn_user(
+            "The rows of X have length 1, as those of TfidfVectorizer do: a row counts "
+            f"as so many draws as its sum, {totals.mean():.3g} in the mean, and few "
+            "draws tell no components apart. Give the counts, as those of "
+            "CountVectorizer.",
+        )
+        return
+    if not sums:
         return
     total = f"{sums[0]:,.0f}"
     many = (

@@ -353,6 +353,15 @@ class TemperedVBGaussianMixture(TemperedVBMixture):
         refuse_large("X", rows)
         return rows
 
+    def _why_no_missing(self):
+        if self._family().allows_missing:
+            return super()._why_no_missing()
+        return (
+            f"covariance_type={self.covariance_type!r} takes no missing values: leave "
+            f"out these rows, or choose 'full' or 'tied'"
+            f"{' with outliers=False' if self.outliers else ''}."
+        )
+
     def _warn_of(self, fit, fits, X, weight, learner):
         """Warn if covariances with fewer parameters are clearly better."""
         if len(X) == 1 or (X[0] == X).all():  # no spread that a type could describe

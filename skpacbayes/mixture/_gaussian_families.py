@@ -297,8 +297,8 @@ def are_few(X, weight):
 
 
 def counted_rows(X, weight):
-    """Return the effective number of rows (Kish), given their weights."""
-    return len(X) if weight is None else weight.sum() ** 2 / (weight**2).sum()
+    """Return the number of rows: a weight says how many times a row counts."""
+    return len(X) if weight is None else weight.sum()
 
 
 def shrinkage(gaps, weight, correlation):

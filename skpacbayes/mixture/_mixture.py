@@ -336,7 +336,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             If columns of a multinomial mixture with at least a tenth of all counts are
             multiples of others; if rows are shares instead of counts, with the sum 1,
-            100, 10,000 or 1,000,000.
+            100, 10,000 or 1,000,000; if they have length 1, as those of
+            `TfidfVectorizer`.
         UserWarning
             If y is given and the family is a regression, whose target is a column of X.
         UserWarning
@@ -812,6 +813,24 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             family = learned or self._family()  # with indices of columns
         family.check_rows(rows)
         return rows
+
+    def _rows(self, X, *, reset=False, **checks):
+        try:
+            return super()._rows(X, reset=reset, **checks)
+        except ValueError as error:
+            if str(error).startswith("Input X contains NaN"):
+                error.add_note(self._why_no_missing())
+            raise
+
+    def _why_no_missing(self):
+        """Return why missing values are refused, and what to do."""
+        family = self._family()
+        if family.allows_missing:
+            refuses, others = "outliers=True", "set outliers=False"
+        else:
+            refuses = f"The family {type(family).__name__}"
+            others = "choose a family that leaves them out, such as 'normal'"
+        return f"{refuses} takes no missing values: leave out these rows, or {others}."
 
     def _acceptable(self, X):
         return are_small(X)

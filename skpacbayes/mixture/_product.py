@@ -14,7 +14,7 @@ from ._family import ExponentialFamily, PreparedFamily, defines_last
 from ._normal_columns import LogNormal, Normal
 from ._rates import Gamma, Poisson
 from ._regression import Regression
-from ._rows import as_slice, column_indices
+from ._rows import as_slice, column_indices, variances_of
 from ._scorers import SumScorer
 from ._student import Student
 
@@ -27,9 +27,9 @@ class ProductFamily(PreparedFamily):
     families : list of (name, family, columns), or list of str
         A name, a family (or its name) with linear statistics, and the indices of its
         columns; or their names, or a function of the rows that returns these, where the
-        mixture is fitted to a data frame. Columns of no family are ignored. A list of
-        names has one for each column; the columns of one name are described by one
-        family of that name.
+        mixture is fitted to a data frame. Columns of no family are ignored, but must be
+        numbers too. A list of names has one for each column; the columns of one name
+        are described by one family of that name.
     """
 
     checked = False  # whether the families are valid parts without common columns
@@ -195,7 +195,7 @@ class ProductFamily(PreparedFamily):
         points = []
         for _, family, columns in self.families:
             part = family.profile(X[:, columns], sample_weight)
-            spread = np.sqrt(part.var(axis=0).sum() / len(columns))
+            spread = np.sqrt(variances_of(part, sample_weight).sum() / len(columns))
             points.append(part / (spread if spread > 0 else 1.0))
         return np.hstack(points)
 

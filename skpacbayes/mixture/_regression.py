@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln, ndtri
 from .._base import warn_user
 from .._kernels.mixture import line_log_densities
 from ._divergences import gamma_divergence
-from ._family import PreparedFamily, defines_last
+from ._family import PreparedFamily, are_all, defines_last
 from ._gaussian_families import LOG_2_PI, covariance, variances
 from ._rows import product_pairs
 from ._scorers import FunctionScorer, KernelScorer
@@ -395,15 +395,30 @@ def nearest_lines(inputs, targets, weight, n_lines, rng):
     labels : ndarray of shape (n_rows,)
     near : ndarray of shape (n_rows,) of bool
     """
-    some = np.arange(len(targets))
-    if len(some) > FEW:
-        some = rng.choice(len(some), FEW, replace=False)
-    part = inputs[some], targets[some], weight[some]
+    some, own = few_rows(weight, rng)
+    part = inputs[some], targets[some], own
     trials = [trimmed_lines(*part, n_lines, rng) for _ in range(TRIALS)]
     lines, _ = min(trials, key=lambda trial: trial[1])
     residuals = np.abs(targets[:, None] - inputs @ lines.T)
     labels, least = residuals.argmin(axis=1), residuals.min(axis=1)
     return labels, least <= NEAR * normal_scale(least, weight)
+
+
+def few_rows(weight, rng):
+    """Return at most `FEW` rows, and their weights.
+
+    If all weights are whole numbers, the rows are those of the table in which each row
+    is repeated as often.
+    """
+    if not are_all(weight == np.floor(weight)):
+        some = np.arange(len(weight))
+        if len(some) > FEW:
+            some = rng.choice(len(some), FEW, replace=False)
+        return some, weight[some]
+    until = np.cumsum(weight)
+    total = int(until[-1])
+    some = np.arange(total) if total <= FEW else rng.choice(total, FEW, replace=False)
+    return np.searchsorted(until, some, side="right"), np.ones(len(some))
 
 
 def normal_scale(residuals, weight):

@@ -88,23 +88,40 @@ def as_slice(columns):
 def column_indices(columns, names, n_features, asked):
     """Return the indices of columns that are given by index, name, mask or slice.
 
-    The error message for a missing column begins with `asked`.
+    A slice of names includes its last column. The error message for a missing column
+    begins with `asked`.
     """
+    there = f", but X has {n_features} columns"
+    indices = {name: index for index, name in enumerate(names)}
+    indices |= {index: index % n_features for index in range(-n_features, n_features)}
+
+    def index_of(column):
+        if column not in indices:
+            listed = f": {', '.join(names)}" if len(names) else ""
+            raise ValueError(f"{asked} the column {column!r}{there}{listed}.")
+        return indices[column]
+
     if isinstance(columns, slice):
-        columns = np.arange(n_features)[columns]
-    wanted, there = np.atleast_1d(columns), f", but X has {n_features} columns"
+        first, last = columns.start, columns.stop
+        if isinstance(first, str):
+            first = index_of(first)
+        if isinstance(last, str):  # included, as in ColumnTransformer
+            last = index_of(last) + 1
+        columns = np.arange(n_features)[first : last : columns.step]
+    wanted = np.atleast_1d(columns)
     if wanted.dtype == bool:
         if wanted.shape != (n_features,):
             raise ValueError(f"{asked} a mask of {wanted.size} columns{there}.")
         wanted = np.flatnonzero(wanted)
-    indices = {name: index for index, name in enumerate(names)}
-    indices |= {index: index % n_features for index in range(-n_features, n_features)}
-    wanted = wanted.tolist()
-    for column in wanted:
-        if column not in indices:
-            there += f": {', '.join(names)}" if len(names) else ""
-            raise ValueError(f"{asked} the column {column!r}{there}.")
-    return [indices[column] for column in wanted]
+    return [index_of(column) for column in wanted.tolist()]
+
+
+def variances_of(points, weight=None):
+    """Return the variances of columns, in which a weight counts a row several times."""
+    if weight is None or (weight == weight[0]).all():
+        return points.var(axis=0)
+    share = weight / weight.sum()
+    return share @ (points - share @ points) ** 2
 
 
 def have_gaps(X):

@@ -6,7 +6,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from .._chains import in_threads
 from .._kernels.kmeans import WeightedPoints
-from ._rows import Responsibilities
+from ._rows import Responsibilities, variances_of
 from ._spikes import rows_at_spikes, spike_groups
 
 SEEDING_ROWS = 10_000  # largest number of rows for choosing a start
@@ -140,7 +140,7 @@ def core_clusters(points, weight, n_clusters, seed):
     while True:
         kept = np.flatnonzero(part)
         own, shares = points[kept], part[kept]
-        spreads = own.std(axis=0)
+        spreads = np.sqrt(variances_of(own, shares))
         own = own / np.where(spreads > 0, spreads, 1.0)
         labels[kept] = best_clusters(own, shares, min(n_clusters, len(own)), seed)
         sizes = np.bincount(labels[kept], shares, minlength=n_clusters)

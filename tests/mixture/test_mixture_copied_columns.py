@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from skpacbayes.mixture import (
     Binomial,
@@ -270,6 +271,29 @@ def test_copied_columns_of_counts_are_named(as_rows, factor, part, warns):
 @pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
 def test_counts_of_zeros_are_no_copies(as_rows):
     TemperedVBMultinomialMixture(2, random_state=0).fit(as_rows(np.zeros((40, 5))))
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, csr_array])
+def test_rows_of_length_one_are_no_counts(as_rows):
+    """Those of `TfidfVectorizer`: "auto" finds one topic, where counts have two."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(300, 0.5), 2)
+    counts = np.stack([rng.multinomial(60, topics[i % 2]) for i in range(100)])
+    auto = TemperedVBMultinomialMixture("auto", max_components=3, random_state=0)
+    counts[-1] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert auto.fit(as_rows(counts)).n_components_ == 2
+        one_each = np.eye(300)[rng.integers(0, 300, 100)]
+        auto.fit(as_rows(one_each))
+    weighted = TfidfTransformer().fit_transform(counts).toarray()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert auto.fit(as_rows(weighted)).n_components_ == 1
+    said = [str(each.message) for each in caught]
+    assert (
+        sum("rows of X have length 1, as those of Tfidf" in each for each in said) == 1
+    )
 
 
 @pytest.mark.slow

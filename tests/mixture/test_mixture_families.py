@@ -8,6 +8,7 @@ import pytest
 from mixed_columns import MIXED, mixed
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, special, stats
+from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 from streaming_laws import (
     Stream,
@@ -40,6 +41,8 @@ from skpacbayes.mixture._held_out import TEMPERATURES
 from skpacbayes.mixture._matrix_f import NormalMatrixF
 from skpacbayes.mixture._product import FAMILIES
 from skpacbayes.mixture._rates import log_factorials
+from skpacbayes.mixture._regression import nearest_lines
+from skpacbayes.mixture._search import core_clusters
 from skpacbayes.mixture._wishart import NormalWishart
 
 
@@ -73,6 +76,7 @@ CONJUGATE = {
     "shapes": (Gamma("auto"), "exponential"),
     "binomial": (Binomial(30), "poisson"),
     "categorical": (Categorical(0.5), "categorical"),
+    "declared": (Categorical(0.5, categories=5), "categorical"),
     "directions": (VonMisesFisher(), "von_mises_fisher"),
     "regression": (Regression(), "regression"),
     "input and line": (
@@ -283,15 +287,56 @@ def test_a_mixture_is_its_definition(name, alpha):
     assert alone == mixture.score_samples(X).tolist()
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_integer_weights_equal_repeated_rows(name):
-    X = rows(name, 40)
-    weight = np.random.default_rng(1).integers(0, 3, 40)
-    options = {"n_components": 1, "random_state": 0}
-    weighted = TemperedVBMixture(FAMILY_OF[name], **options)
-    weighted.fit(X, sample_weight=weight)
-    repeated = TemperedVBMixture(FAMILY_OF[name], **options).fit(X.repeat(weight, 0))
-    assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-6)
+@pytest.mark.parametrize("n_rows", [8, 40])
+@pytest.mark.parametrize("outliers", [False, True])
+@pytest.mark.parametrize("name", [*ROWS, "full", "tied"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_integer_weights_equal_repeated_rows(name, outliers, n_rows):
+    """One component and two, where the rows are few for the columns too."""
+    X = rows(name if name in ROWS else "regression", n_rows)
+    weight = np.random.default_rng(1).integers(0, 3, n_rows)
+    for n_components in (1, 2):
+        options = {"n_components": n_components, "n_init": 2, "random_state": 0}
+        if outliers and name not in ("categorical", "von_mises_fisher", "mixed"):
+            options["outliers"] = True
+        if name in ROWS:
+            mixture = TemperedVBMixture(FAMILY_OF[name], **options)
+        else:
+            mixture = TemperedVBGaussianMixture(covariance_type=name, **options)
+        weighted = clone(mixture).fit(X, sample_weight=weight)
+        repeated = clone(mixture).fit(X.repeat(weight, 0))
+        assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-5, atol=1e-3)
+
+
+def test_starts_with_weights_are_those_of_repeated_rows():
+    """Scales of columns, rows that are left out, and lines."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(40, 2)), rng.uniform(-40, 40, (6, 2))])
+    weight = rng.integers(1, 5, len(X)).astype(float)
+    copies = X.repeat(weight.astype(int), axis=0)
+    product = ProductFamily([("a", Normal(), [0]), ("b", Gamma("auto"), [1])])
+    product = product.begin(np.abs(X), weight)
+    points = product.profile(np.abs(X), weight)
+    of_copies = product.profile(np.abs(copies))
+    assert_allclose(points.repeat(weight.astype(int), axis=0), of_copies, rtol=1e-12)
+    labels, part = core_clusters(X, weight, 2, 0)
+    of_copies, kept = core_clusters(copies, np.ones(len(copies)), 2, 0)
+    assert 0 < np.count_nonzero(part) < len(X)
+    assert_array_equal(labels.repeat(weight.astype(int)), of_copies)
+    assert_array_equal((part > 0).repeat(weight.astype(int)), kept > 0)
+    for times in (1, 40):  # few rows, and more than are used for a start
+        lines = np.column_stack([np.ones(len(X)), X[:, 0]])
+        count = times * weight.astype(int)
+        own = nearest_lines(lines, X[:, 1], 1.0 * count, 2, np.random.default_rng(1))
+        again = nearest_lines(
+            lines.repeat(count, axis=0),
+            X[:, 1].repeat(count),
+            np.ones(count.sum()),
+            2,
+            np.random.default_rng(1),
+        )
+        for found, of_copies in zip(own, again, strict=True):
+            assert_array_equal(found.repeat(count), of_copies)
 
 
 @pytest.mark.parametrize("name", ROWS)

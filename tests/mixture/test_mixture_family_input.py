@@ -10,9 +10,18 @@ from numpy.testing import assert_allclose
 from scipy import special
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
+from sklearn.model_selection import GridSearchCV
 from states import state_of
 
-from skpacbayes.mixture import Normal, ProductFamily, Student, TemperedVBMixture
+from skpacbayes.mixture import (
+    Categorical,
+    Normal,
+    ProductFamily,
+    Student,
+    TemperedVBGaussianMixture,
+    TemperedVBMixture,
+    TemperedVBMultinomialMixture,
+)
 from skpacbayes.mixture._product import FAMILIES
 
 
@@ -46,6 +55,36 @@ def joint_of(engine, state, X):
     out = np.empty((len(X), len(state.concentration)))
     engine.density(state).log_joint(X, out)
     return out
+
+
+REFUSING = {
+    "diag": (TemperedVBGaussianMixture(covariance_type="diag"), "'full' or 'tied'."),
+    "spherical": (
+        TemperedVBGaussianMixture(covariance_type="spherical", outliers=True),
+        "'full' or 'tied' with outliers=False.",
+    ),
+    "full": (TemperedVBGaussianMixture(outliers=True), "set outliers=False."),
+    "normal": (TemperedVBMixture(outliers=True), "set outliers=False."),
+    "student": (TemperedVBMixture("student"), "family that leaves them out"),
+    "directions": (TemperedVBMixture("von_mises_fisher"), "family that leaves them"),
+    "counts": (TemperedVBMultinomialMixture(), "family that leaves them out"),
+}
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "predict", "score_samples"])
+@pytest.mark.parametrize("name", REFUSING)
+def test_refused_missing_values_have_a_remedy(name, method):
+    """The error is that of scikit-learn, with a note that says what to do."""
+    mixture, remedy = clone(REFUSING[name][0]), REFUSING[name][1]
+    X = np.eye(3)[np.arange(30) % 3]
+    holes = np.where(np.arange(90).reshape(30, 3) == 7, np.nan, X)
+    if method in ("predict", "score_samples"):
+        mixture.fit(X)
+    with pytest.raises(ValueError, match=r"^Input X contains NaN\.\n") as raised:
+        getattr(mixture, method)(holes)
+    (note,) = raised.value.__notes__
+    assert "takes no missing values: leave out these rows, or" in note
+    assert remedy in note
 
 
 def test_rows_with_holes_cost_little_density():
@@ -261,8 +300,11 @@ def by_last_name(frame):
         lambda frame: frame.columns != "size",
         lambda frame: np.array(["number", "kind"]),
         lambda frame: frame.columns[1:],
+        lambda frame: slice("number", "kind"),
         [-2, -1],
         slice(1, None),
+        slice("number", None),
+        slice("number", "kind"),
     ],
 )
 def test_a_selector_may_return_what_columns_may_be(columns, wrap):
@@ -275,6 +317,16 @@ def test_a_selector_may_return_what_columns_may_be(columns, wrap):
         for own in (columns, [1, 2])
     )
     assert given == expected
+
+
+def test_a_slice_of_names_that_are_no_columns():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for columns in (slice("a", None), slice(None, "b")):
+        mixture = TemperedVBMixture([("a", "normal", columns)])
+        with pytest.raises(
+            ValueError, match=r"'a' has the column '.', but X has 2 col"
+        ):
+            mixture.fit(X)
 
 
 @pytest.mark.parametrize("wrap", [list, ProductFamily])
@@ -377,3 +429,49 @@ def test_an_error_of_a_part_names_the_column_of_the_table(family, value):
     empty[:, number] = np.nan
     with pytest.raises(ValueError, match=f"columns of 'b': .*olumn {number} of X"):
         mixture.fit(empty)
+
+
+CODES = np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float)
+
+
+@pytest.mark.parametrize("given", [3, [[2, 0, 1], [0.0, 1.0, 2.0]]])
+def test_categories_that_all_occur_may_be_given(given):
+    mixture = TemperedVBMixture("categorical", 2, random_state=0).fit(CODES)
+    same = clone(mixture).set_params(family=Categorical(categories=given)).fit(CODES)
+    assert same.elbo_ == mixture.elbo_
+    assert_allclose(same.predict_proba(CODES), mixture.predict_proba(CODES), rtol=0)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_rare_categories_may_come_later(whole):
+    """In a stream, in new rows, and in the folds of a search."""
+    family = Categorical(categories=[[0, 1, 2, 7], [0, 1, 2]])
+    if not whole:
+        family = [("kind", family, [0, 1])]
+    mixture = TemperedVBMixture(family, random_state=0, block_size=20)
+    later = np.where(np.arange(120).reshape(60, 2) == 118, 7.0, CODES)
+    stream = clone(mixture).partial_fit(CODES).partial_fit(later)
+    assert_allclose(stream.elbo_, mixture.fit(np.vstack([CODES, later])).elbo_)
+    assert np.isfinite(mixture.fit(CODES).score_samples(later)).all()
+    search = GridSearchCV(mixture, {"n_components": [1, 2]}, cv=3).fit(later)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    later[3, 1] = 7.0
+    for refusing in (mixture.fit, stream.partial_fit, stream.predict):
+        with pytest.raises(ValueError, match="column 1 of X has the value 7"):
+            refusing(later)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (0, "categories"),
+        ("all", "categories"),
+        ([[0, 1, 2]], "1 lists, but the family Categorical has 2 columns"),
+        ([[0, 1, 1], [0, 1, 2]], "should be a list of different numbers"),
+        ([[], [0, 1, 2]], "should be a list of different numbers"),
+        ([["a", "b"], [0, 1, 2]], "categories"),
+    ],
+)
+def test_wrong_categories_are_refused(given, said):
+    with pytest.raises(ValueError, match=said):
+        TemperedVBMixture(Categorical(categories=given)).fit(CODES)
