@@ -129,6 +129,7 @@ def simulate(
     simulator : callable
         Takes parameters and a :class:`numpy.random.Generator`, and returns summaries of
         shape (n_draws, n_summaries), or, if not `vectorized`, of one set of parameters.
+        It may write into the parameters: they are a copy.
         All randomness must come from this generator: any other generator is copied to
         each process, and would repeat the same numbers.
     n_simulations : int
@@ -236,12 +237,7 @@ def simulate(
     table, n_made = [], 0
     for batch in batches:
         table.append(batch)
-        widths = table[0][0].shape[1], batch[0].shape[1]
-        if widths[0] != widths[1]:
-            raise ValueError(
-                f"simulator must return the same number of summaries each time, got "
-                f"{widths[0]} and then {widths[1]}."
-            )
+        _refuse_other_widths(table[0][0].shape[1], batch[0].shape[1])
         n_made += len(batch[0])
         if callback is not None and callback(n_made, n_simulations):
             break
@@ -274,16 +270,19 @@ def _batch(prior, simulator, size, seed, vectorized):
         )
     if not np.isfinite(parameters).all():
         raise ValueError("prior must return finite parameters.")
+    # Copies: a simulator may write into its parameters, and a prior or a simulator may
+    # return the same array each time.
+    parameters = parameters.copy()
     if vectorized:
-        summaries = simulator(parameters, generator)
+        summaries = simulator(parameters.copy(), generator)
     else:
-        summaries = [simulator(row, generator) for row in parameters]
+        summaries = [_one_row(simulator, row, generator) for row in parameters.copy()]
         for row in summaries:
-            refuse_hidden(row, "the result of simulator")
+            _refuse_other_widths(len(summaries[0]), len(row))
         summaries = np.stack(summaries)
     summaries = as_numbers(
         "the result of simulator", summaries, ensure_all_finite=False
-    )
+    ).copy()
     if summaries.ndim != 2 or len(summaries) != size:
         raise ValueError(
             f"simulator must return a row of summaries for each of {size} rows of "
@@ -291,6 +290,28 @@ def _batch(prior, simulator, size, seed, vectorized):
             f"{summaries.shape}."
         )
     return summaries, parameters
+
+
+def _one_row(simulator, row, generator):
+    """Return the summaries of one set of parameters."""
+    summaries = simulator(row, generator)
+    refuse_hidden(summaries, "the result of simulator")
+    values = np.array(summaries)
+    if values.ndim != 1:
+        raise ValueError(
+            "simulator must return a list or an array of the summaries of one set of "
+            f"parameters, such as [1.5, 4.0], with vectorized=False; got {summaries!r}."
+        )
+    return values
+
+
+def _refuse_other_widths(first, width):
+    """Raise ValueError if simulations have different numbers of summaries."""
+    if width != first:
+        raise ValueError(
+            f"simulator must return the same number of summaries each time, got "
+            f"{first} and then {width}."
+        )
 
 
 def _check(prior):

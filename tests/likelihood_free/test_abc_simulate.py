@@ -167,6 +167,43 @@ def test_shapes_that_do_not_match(prior_of, simulator, message):
         simulate(prior_of, simulator, 10)
 
 
+@pytest.mark.parametrize("result", [3.0, None, {"mean": 1.0}, [[1.0, 2.0]]])
+def test_summaries_of_one_set_of_parameters_are_a_list(result):
+    with pytest.raises(ValueError, match="with vectorized=False; got"):
+        simulate(prior, lambda theta, rng: result, 10, vectorized=False)
+
+
+@pytest.mark.parametrize("vectorized", [True, False])
+@pytest.mark.parametrize("law", [norm(), prior], ids=["number", "row"])
+def test_simulators_and_priors_may_use_their_arrays_again(law, vectorized):
+    """Writing into the parameters, or into the last result, does not change a table."""
+    result, drawn = {}, {}
+
+    def pure(theta, rng):
+        rows = np.reshape(theta, (len(theta), -1) if vectorized else (-1,))
+        return rows + rng.normal(size=rows.shape)
+
+    def writes(theta, rng):
+        summaries = pure(theta, rng)
+        theta *= 0.0  # a number of NumPy does not change
+        out = result.setdefault(summaries.shape, np.empty(summaries.shape))
+        out[:] = summaries
+        return out
+
+    def same_array(n, rng):
+        draws = law(n, rng) if callable(law) else law.rvs(n, random_state=rng)
+        out = drawn.setdefault(draws.shape, np.empty(draws.shape))
+        out[:] = draws
+        return out
+
+    options = {"random_state": 0, "batch_size": 4, "vectorized": vectorized}
+    expected = simulate(law, pure, 12, **options)
+    for source in (law, same_array):
+        table = simulate(source, writes, 12, **options)
+        assert_array_equal(table.summaries, expected.summaries)
+        assert_array_equal(table.parameters, expected.parameters)
+
+
 def test_summaries_that_differ_in_number():
     def growing(theta, rng):
         return np.zeros((len(theta), len(theta)))
@@ -175,7 +212,7 @@ def test_summaries_that_differ_in_number():
         ValueError, match="same number of summaries each time, got 4 and then"
     ):
         simulate(prior, growing, 10, batch_size=4)
-    with pytest.raises(ValueError, match="same shape"):
+    with pytest.raises(ValueError, match="same number of summaries each time"):
         simulate(
             prior, lambda row, rng: [1.0] * rng.integers(1, 9), 10, vectorized=False
         )
