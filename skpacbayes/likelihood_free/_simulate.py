@@ -62,6 +62,13 @@ class SimulationTable(tuple):
     def __getnewargs__(self):
         return (*self, self.bounds)
 
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "A SimulationTable is no array: give it to ABCPosteriorKDE().fit. In a "
+            "pipeline or a search give table.summaries and table.parameters, and "
+            "ABCPosteriorKDE(bounds=table.bounds)."
+        )
+
     def __repr__(self):
         return (
             f"SimulationTable(n_simulations={len(self.summaries)}, "
@@ -147,8 +154,8 @@ def simulate(
         Called after each batch with the number of simulations made so far and their
         total number; if it returns True, the simulation stops.
     bounds : array-like of shape (n_parameters, 2) or (2,), default=None
-        Support of the prior of each parameter. None: that of the distributions, or
-        unknown if the prior is a callable.
+        Support of the prior of each parameter. None: that of the distributions;
+        unknown for parameters that a callable draws.
     proposal : ABCPosteriorKDE, default=None
         Posterior of an earlier round. Parameters are drawn from the prior truncated to
         the region that holds 99.9 % of this posterior, given `observed`. Fit a new
@@ -248,10 +255,10 @@ def simulate(
         raise ValueError(
             f"All {n_made} simulations failed: each has a summary that is not finite."
         )
+    width = 1 if parameters.ndim == 1 else parameters.shape[1]
     if bounds is None:
-        bounds = _support(prior)
+        bounds = _support(prior, width)
     else:
-        width = 1 if parameters.ndim == 1 else parameters.shape[1]
         bounds = np.column_stack(as_bounds(bounds, width))
     n_failed = int(n_made - finite.sum())
     return SimulationTable(summaries[finite], parameters[finite], n_failed, bounds)
@@ -332,6 +339,11 @@ def _check(prior):
                 f"prior has a distribution with arrays of {np.size(ends[0])} "
                 "parameters: give a list of distributions of one number each."
             )
+    elif hasattr(prior, "resample"):  # calling it gives its density
+        raise TypeError(
+            f"prior is a {type(prior).__name__}: give a function that draws from it, "
+            "such as lambda n, rng: prior.resample(n, seed=rng).T."
+        )
     elif not callable(prior):
         # SciPy 1.17 forgets the mean of scipy.stats.Normal when it is pickled.
         raise TypeError(
@@ -351,12 +363,34 @@ def _draw(prior, size, generator):
     return np.column_stack([_draw(part, size, generator) for part in prior])
 
 
-def _support(prior):
-    """Return the support of frozen univariate distributions, or None if unknown."""
-    parts = prior if isinstance(prior, list | tuple) else [prior]
-    if not all(hasattr(part, "support") and hasattr(part, "rvs") for part in parts):
+def _support(prior, n_parameters):
+    """Return the bounds of the parameters by the supports of frozen distributions.
+
+    In a list with other priors, the bounds of their parameters are infinite. None if no
+    bound is known, or if it is not known which parameters the others draw.
+    """
+    supports = [_support_of(part) for part in _parts(prior)]
+    n_unknown = sum(support is None for support in supports)
+    n_others = n_parameters - len(supports) + n_unknown
+    if n_unknown == len(supports) or (n_unknown > 1 and n_others != n_unknown):
         return None
-    supports = [np.asarray(part.support(), dtype=np.float64) for part in parts]
-    if any(support.shape != (2,) for support in supports):
+    width = n_others // max(n_unknown, 1)
+    whole = np.array([[-np.inf, np.inf]])
+    return np.concatenate(
+        [np.repeat(whole, width, axis=0) if s is None else s for s in supports]
+    )
+
+
+def _support_of(prior):
+    """Return the support of a distribution of one number, (1, 2), or None."""
+    if not (hasattr(prior, "support") and hasattr(prior, "rvs")):
         return None
-    return np.array(supports)
+    support = np.asarray(prior.support(), dtype=np.float64)
+    return support[None] if support.shape == (2,) else None
+
+
+def _parts(prior):
+    """Return the priors in a list of lists, one after the other."""
+    if not isinstance(prior, list | tuple):
+        return [prior]
+    return [part for parts in prior for part in _parts(parts)]
