@@ -324,9 +324,13 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
             moments = weighted_moments(dictionary(grid), np.ones(N_POINTS))
         else:
             moments = weighted_moments(values, rows.weights)
-        functions = dictionary.orthogonal(*moments, rows.weights.sum())
+        functions = dictionary.orthogonal(*moments, self._n_observed(rows))
         values, ranks = functions(values), functions.orders
         return Problem(dictionary, functions, values, *rows[1:], ranks)
+
+    def _n_observed(self, rows):
+        """Return the number of observations: a weight is a number of copies."""
+        return rows.weights.sum()
 
     def _paired(self, problem, make):
         """Return the problem with functions of given pairs, or of candidate pairs.

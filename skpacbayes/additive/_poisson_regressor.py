@@ -190,9 +190,9 @@ class SparseAdditiveGibbsPoissonRegressor(
     If all targets are equal, no variable is in the model.
 
     Each weight multiplies a row's loss: rows repeated have the same posterior as rows
-    of weight two, though not the same random numbers. Unless all weights and weighted
-    targets are integers, a row counts as one observation of the dispersion, whatever
-    its weight.
+    of weight two, though not the same random numbers. Unless all weights and targets
+    are integers, weights are exposures: a row is then one observation, whatever its
+    weight, and the unit of exposure changes the unit of the predictions alone.
 
     The functions of a pair are the first `max_order` products of the functions of its
     variables, minus their projections on functions of one of the two; the product of
@@ -437,6 +437,10 @@ class SparseAdditiveGibbsPoissonRegressor(
             )
         return rows
 
+    def _n_observed(self, rows):
+        """Return the number of observations, in whatever unit exposures are."""
+        return repetitions(rows).sum()
+
     def _chain(self, problem, exponents, rng):
         """Return a chain for likelihoods of the rows raised to exponents."""
         variance = self.slab_scale**2
@@ -672,8 +676,8 @@ def are_counts(rows):
 
 
 def are_whole(values):
-    """Return whether numbers are integers up to rounding."""
-    return bool((abs(values - np.round(values)) <= WHOLE * np.maximum(values, 1)).all())
+    """Return whether numbers, not negative, are integers up to rounding."""
+    return bool((abs(values - np.round(values)) <= WHOLE * values).all())
 
 
 def repetitions(rows):

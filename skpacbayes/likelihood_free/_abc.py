@@ -650,6 +650,12 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             if bounds is None:
                 bounds = X.bounds
             X, y = X.summaries, X.parameters
+        if y is None:
+            raise ValueError(
+                "This ABCPosteriorKDE estimator requires y to be passed, but the "
+                "target y is None. y has the parameters of the simulations; only a "
+                f"SimulationTable has them itself, and X is a {type(X).__name__}."
+            )
         X, y = validate_data(
             self,
             X,

@@ -62,6 +62,13 @@ class SimulationTable(tuple):
     def __getnewargs__(self):
         return (*self, self.bounds)
 
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "A SimulationTable is no array: give it to ABCPosteriorKDE().fit. In a "
+            "pipeline or a search give table.summaries and table.parameters, and "
+            "ABCPosteriorKDE(bounds=table.bounds)."
+        )
+
     def __repr__(self):
         return (
             f"SimulationTable(n_simulations={len(self.summaries)}, "
@@ -129,6 +136,7 @@ def simulate(
     simulator : callable
         Takes parameters and a :class:`numpy.random.Generator`, and returns summaries of
         shape (n_draws, n_summaries), or, if not `vectorized`, of one set of parameters.
+        It may write into the parameters: they are a copy.
         All randomness must come from this generator: any other generator is copied to
         each process, and would repeat the same numbers.
     n_simulations : int
@@ -146,8 +154,8 @@ def simulate(
         Called after each batch with the number of simulations made so far and their
         total number; if it returns True, the simulation stops.
     bounds : array-like of shape (n_parameters, 2) or (2,), default=None
-        Support of the prior of each parameter. None: that of the distributions, or
-        unknown if the prior is a callable.
+        Support of the prior of each parameter. None: that of the distributions;
+        unknown for parameters that a callable draws.
     proposal : ABCPosteriorKDE, default=None
         Posterior of an earlier round. Parameters are drawn from the prior truncated to
         the region that holds 99.9 % of this posterior, given `observed`. Fit a new
@@ -236,12 +244,7 @@ def simulate(
     table, n_made = [], 0
     for batch in batches:
         table.append(batch)
-        widths = table[0][0].shape[1], batch[0].shape[1]
-        if widths[0] != widths[1]:
-            raise ValueError(
-                f"simulator must return the same number of summaries each time, got "
-                f"{widths[0]} and then {widths[1]}."
-            )
+        _refuse_other_widths(table[0][0].shape[1], batch[0].shape[1])
         n_made += len(batch[0])
         if callback is not None and callback(n_made, n_simulations):
             break
@@ -252,10 +255,10 @@ def simulate(
         raise ValueError(
             f"All {n_made} simulations failed: each has a summary that is not finite."
         )
+    width = 1 if parameters.ndim == 1 else parameters.shape[1]
     if bounds is None:
-        bounds = _support(prior)
+        bounds = _support(prior, width)
     else:
-        width = 1 if parameters.ndim == 1 else parameters.shape[1]
         bounds = np.column_stack(as_bounds(bounds, width))
     n_failed = int(n_made - finite.sum())
     return SimulationTable(summaries[finite], parameters[finite], n_failed, bounds)
@@ -274,16 +277,19 @@ def _batch(prior, simulator, size, seed, vectorized):
         )
     if not np.isfinite(parameters).all():
         raise ValueError("prior must return finite parameters.")
+    # Copies: a simulator may write into its parameters, and a prior or a simulator may
+    # return the same array each time.
+    parameters = parameters.copy()
     if vectorized:
-        summaries = simulator(parameters, generator)
+        summaries = simulator(parameters.copy(), generator)
     else:
-        summaries = [simulator(row, generator) for row in parameters]
+        summaries = [_one_row(simulator, row, generator) for row in parameters.copy()]
         for row in summaries:
-            refuse_hidden(row, "the result of simulator")
+            _refuse_other_widths(len(summaries[0]), len(row))
         summaries = np.stack(summaries)
     summaries = as_numbers(
         "the result of simulator", summaries, ensure_all_finite=False
-    )
+    ).copy()
     if summaries.ndim != 2 or len(summaries) != size:
         raise ValueError(
             f"simulator must return a row of summaries for each of {size} rows of "
@@ -291,6 +297,28 @@ def _batch(prior, simulator, size, seed, vectorized):
             f"{summaries.shape}."
         )
     return summaries, parameters
+
+
+def _one_row(simulator, row, generator):
+    """Return the summaries of one set of parameters."""
+    summaries = simulator(row, generator)
+    refuse_hidden(summaries, "the result of simulator")
+    values = np.array(summaries)
+    if values.ndim != 1:
+        raise ValueError(
+            "simulator must return a list or an array of the summaries of one set of "
+            f"parameters, such as [1.5, 4.0], with vectorized=False; got {summaries!r}."
+        )
+    return values
+
+
+def _refuse_other_widths(first, width):
+    """Raise ValueError if simulations have different numbers of summaries."""
+    if width != first:
+        raise ValueError(
+            f"simulator must return the same number of summaries each time, got "
+            f"{first} and then {width}."
+        )
 
 
 def _check(prior):
@@ -311,6 +339,11 @@ def _check(prior):
                 f"prior has a distribution with arrays of {np.size(ends[0])} "
                 "parameters: give a list of distributions of one number each."
             )
+    elif hasattr(prior, "resample"):  # calling it gives its density
+        raise TypeError(
+            f"prior is a {type(prior).__name__}: give a function that draws from it, "
+            "such as lambda n, rng: prior.resample(n, seed=rng).T."
+        )
     elif not callable(prior):
         # SciPy 1.17 forgets the mean of scipy.stats.Normal when it is pickled.
         raise TypeError(
@@ -330,12 +363,34 @@ def _draw(prior, size, generator):
     return np.column_stack([_draw(part, size, generator) for part in prior])
 
 
-def _support(prior):
-    """Return the support of frozen univariate distributions, or None if unknown."""
-    parts = prior if isinstance(prior, list | tuple) else [prior]
-    if not all(hasattr(part, "support") and hasattr(part, "rvs") for part in parts):
+def _support(prior, n_parameters):
+    """Return the bounds of the parameters by the supports of frozen distributions.
+
+    In a list with other priors, the bounds of their parameters are infinite. None if no
+    bound is known, or if it is not known which parameters the others draw.
+    """
+    supports = [_support_of(part) for part in _parts(prior)]
+    n_unknown = sum(support is None for support in supports)
+    n_others = n_parameters - len(supports) + n_unknown
+    if n_unknown == len(supports) or (n_unknown > 1 and n_others != n_unknown):
         return None
-    supports = [np.asarray(part.support(), dtype=np.float64) for part in parts]
-    if any(support.shape != (2,) for support in supports):
+    width = n_others // max(n_unknown, 1)
+    whole = np.array([[-np.inf, np.inf]])
+    return np.concatenate(
+        [np.repeat(whole, width, axis=0) if s is None else s for s in supports]
+    )
+
+
+def _support_of(prior):
+    """Return the support of a distribution of one number, (1, 2), or None."""
+    if not (hasattr(prior, "support") and hasattr(prior, "rvs")):
         return None
-    return np.array(supports)
+    support = np.asarray(prior.support(), dtype=np.float64)
+    return support[None] if support.shape == (2,) else None
+
+
+def _parts(prior):
+    """Return the priors in a list of lists, one after the other."""
+    if not isinstance(prior, list | tuple):
+        return [prior]
+    return [part for parts in prior for part in _parts(parts)]

@@ -6,12 +6,15 @@ Only this module needs `river <https://riverml.xyz>`_.
 import math
 import zlib
 from array import array
-from numbers import Real
+from collections.abc import Hashable
+from decimal import Decimal
+from numbers import Number, Real
 from operator import itemgetter
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 
+from .._arguments import check_count
 from .._base import warn_user
 from .._validation import TIMES
 from ._classifier import OnlineVIClassifier
@@ -28,12 +31,14 @@ except ImportError as error:
 
 __all__ = ["RiverClassifier", "RiverRegressor"]
 
+NUMBERS = Real, Decimal, np.bool_
+
 
 class RowsOfDicts:
     """Conversion of dictionaries of numbers, categories and missing values to rows.
 
-    Each number of the first row has a fixed column. A missing number (no key, None or
-    NaN) is replaced by the mean of its column so far. Categories are hashed to
+    Each number of the first row has a fixed column. A missing number (no key, None, NaN
+    or pandas.NA) is replaced by the mean of its column so far. Categories are hashed to
     `n_hashed` indicator columns, by name and value.
 
     Parameters
@@ -45,9 +50,11 @@ class RowsOfDicts:
     """
 
     def __init__(self, first, n_hashed):
+        refuse_other_than_names(first)
         numeric = [name for name, value in first.items() if is_number(value)]
         self.columns = {name: j for j, name in enumerate(numeric)}
-        self.n_hashed = n_hashed if len(numeric) < len(first) else 0
+        categories = len(numeric) < len(first)
+        self.n_hashed = check_count("n_hashed", n_hashed) if categories else 0
         self.width = len(numeric) + self.n_hashed
         if not self.width:
             raise ValueError(f"The first row has no feature: {first!r}.")
@@ -59,6 +66,13 @@ class RowsOfDicts:
         if len(numeric) > 1 and not self.n_hashed:
             self.values = itemgetter(*numeric)
         self.ignored = set()
+        for name, value in first.items():
+            if isinstance(value, str) and reads_as_decimal(value):
+                warn_user(
+                    f"The feature {name!r} is the text {value!r}, and is learnt as a "
+                    "category: if it is a number, convert it, for instance by "
+                    "stream.iter_csv(..., converters={...: float})."
+                )
 
     def row(self, x):
         """Return the row (1, width) of a dictionary, and its known columns.
@@ -87,13 +101,14 @@ class RowsOfDicts:
 
     def _completed(self, x):
         """Return `row` for a dictionary with missing numbers or categories."""
+        refuse_other_than_names(x)
         row, columns, known = np.zeros((1, self.width)), self.columns, []
         own, n_named = row[0], 0
         for name, j in columns.items():
             value = x.get(name)
             n_named += name in x
             count = self.n_complete + self.counts[j]
-            if value is not None and value == value:
+            if not is_missing(value):
                 try:
                     own[j] = value
                 except (TypeError, ValueError) as error:
@@ -113,8 +128,16 @@ class RowsOfDicts:
         """Write the features without a fixed column."""
         for name in x.keys() - self.columns.keys():
             value = x[name]
-            if value is None or value != value:
+            if is_missing(value):
                 continue
+            number = isinstance(value, NUMBERS)
+            if not isinstance(value, Hashable) or (
+                isinstance(value, Number) and not number
+            ):
+                raise ValueError(
+                    f"The feature {name!r} is {value!r}: give a number, a text, or "
+                    "another value that can be a category."
+                )
             if isinstance(value, TIMES):
                 raise ValueError(
                     f"The feature {name!r} is {value!r}: leave it out, or give numbers "
@@ -122,10 +145,9 @@ class RowsOfDicts:
                     "compose.FuncTransformer."
                 )
             if self.n_hashed:
-                number = is_number(value)
                 key = f"{name}" if number else f"{name}={value}"
                 column = zlib.crc32(key.encode()) % self.n_hashed
-                own[len(self.columns) + column] += value if number else 1.0
+                own[len(self.columns) + column] += float(value) if number else 1.0
             elif name not in self.ignored:
                 self.ignored.add(name)
                 warn_user(
@@ -134,8 +156,36 @@ class RowsOfDicts:
 
 
 def is_number(value):
-    """Return whether a value is a number or a boolean, with a fixed column."""
-    return isinstance(value, Real) or value is None
+    """Return whether a value is a number, a boolean or missing: a fixed column."""
+    return isinstance(value, NUMBERS) or is_missing(value)
+
+
+def is_missing(value):
+    """Return whether a value is None, NaN, pandas.NA or not a time."""
+    kind = type(value)
+    if kind is float or kind is str:  # the most frequent ones
+        return value != value
+    if value is None or kind.__name__ == "NAType":
+        return True
+    return isinstance(value, (*NUMBERS, *TIMES)) and bool(value != value)
+
+
+def reads_as_decimal(text):
+    """Return whether a text is a number such as 3.5 or -1e5; digits may be a code."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return not text.strip().isdecimal() and any(letter.isdecimal() for letter in text)
+
+
+def refuse_other_than_names(x):
+    """Raise TypeError unless the row has names, as a dictionary has."""
+    if not hasattr(x, "items"):
+        raise TypeError(
+            f"A row should be a dictionary of features by name, got {x!r} of type "
+            f"{type(x).__name__}."
+        )
 
 
 class _Adapter:
@@ -153,11 +203,22 @@ class _Adapter:
         """
         rows, fitted = self._rows, self._fitted
         if rows is None:
+            self._check_estimator()
             rows, fitted = RowsOfDicts(x, self.n_hashed), clone(self.estimator)
         row, known = rows.row(x)
         fitted.partial_fit(row, y, **(first if self._rows is None else {}))
         rows.count(row, known)
         self._rows, self._fitted = rows, fitted
+
+    def _check_estimator(self):
+        """Raise TypeError for an estimator of the other kind, or without a stream."""
+        kind = "classifier" if isinstance(self, base.Classifier) else "regressor"
+        right = is_classifier if kind == "classifier" else is_regressor
+        if not right(self.estimator) or not hasattr(self.estimator, "partial_fit"):
+            raise TypeError(
+                f"{type(self).__name__} needs a {kind} with partial_fit, got "
+                f"{self.estimator!r}."
+            )
 
 
 class RiverRegressor(_Adapter, base.Regressor):
@@ -194,7 +255,7 @@ class RiverRegressor(_Adapter, base.Regressor):
         y : float
             Target.
         """
-        self._learn(x, np.array([float(y)]))
+        self._learn(x, np.array([math.nan if is_missing(y) else float(y)]))
 
     def predict_one(self, x):
         """Predict the target of a row; 0 before the first is learnt.
@@ -319,5 +380,5 @@ class RiverClassifier(_Adapter, base.Classifier):
             One of the classes.
         """
         if self._rows is None:
-            return self.classes[0]
+            return next(iter(self.classes))
         return self._fitted.predict(self._rows.row(x)[0]).item()

@@ -232,6 +232,73 @@ def test_exposure_is_a_weight():
     assert np.mean(np.log(1e5 * many.predict(X) / means) ** 2) < 0.1
 
 
+OPTIONS = [
+    {},
+    {"max_order": 8},
+    {"basis": "cosine", "inverse_temperature": "likelihood"},
+    {"categorical_features": [3]},
+    {"interactions": [(0, 1)]},
+]
+
+
+def far_rows(n, rng):
+    """Rows of features with heavy tails, and the logarithms of their means."""
+    X = rng.standard_t(3, size=(n, 4))
+    X[:, 3] = rng.integers(0, 3, size=n)
+    return X, 0.7 * np.tanh(X[:, 0]) + 0.5 * np.sin(2 * X[:, 1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("equal", [True, False], ids=["equal", "unequal"])
+@pytest.mark.parametrize("options", OPTIONS, ids=[str(each) for each in OPTIONS])
+def test_no_unit_of_exposure_changes_the_answer(options, equal):
+    """Inhabitants, and millions of inhabitants: only the unit of the rate changes."""
+    rng = np.random.default_rng(0)
+    X, logs = far_rows(60, rng)
+    exposure = np.full(60, 0.75) if equal else rng.uniform(0.5, 1.5, size=60)
+    claims = rng.poisson(4 * exposure * np.exp(logs))
+    new = far_rows(200, rng)[0]
+
+    def fit(unit):
+        model = made(n_iter=8, burn_in=4, **options)
+        return model.fit(X, claims / exposure / unit, exposure * unit)
+
+    one = fit(1.0)
+    for unit in (2.0**-28, 2.0**-10, 2.0**20):
+        other = fit(unit)
+        assert_allclose(unit * other.predict(new), one.predict(new), rtol=1e-8)
+        assert_allclose(other.dispersion_, one.dispersion_, rtol=1e-8)
+        assert_allclose(
+            other.inclusion_probabilities_, one.inclusion_probabilities_, atol=1e-12
+        )
+
+
+@pytest.mark.slow
+def test_rates_of_whole_inhabitants_have_the_dispersion_of_their_counts():
+    """Rates below a millionth are not whole numbers, and weights no repetitions."""
+    X, y, _ = simulated(level=2.0, spread=0.4)
+    people = np.random.default_rng(0).integers(9.9e8, 1.01e9, size=len(y))
+    rates = made().fit(X, y / people, people.astype(float))
+    counts = made().fit(X, y)
+    assert counts.dispersion_ > 2
+    assert_allclose(rates.dispersion_, counts.dispersion_, rtol=0.2)
+
+
+@pytest.mark.slow
+def test_functions_do_not_explode_between_rows_of_large_exposure():
+    """Functions that are large nowhere at the rows, but between them, are left out."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, logs = far_rows(40, rng)
+        people = 10 ** rng.uniform(3, 7, size=40)
+        deaths = rng.poisson(3e-5 * people * np.exp(logs))
+        model = made(max_order=8).fit(X, deaths / people, people)
+        new, logs = far_rows(500, rng)
+        within = ((new >= X.min(axis=0)) & (new <= X.max(axis=0))).all(axis=1)
+        found = np.log(model.predict(new[within]) / 3e-5)
+        assert np.mean((found - logs[within]) ** 2) < 1.0
+
+
 def test_dispersion_counts_repeated_rows():
     """A weight is a number of rows where it and the targets are whole."""
     _, y, means = simulated(spread=1.0)

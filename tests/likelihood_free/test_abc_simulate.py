@@ -10,6 +10,8 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.stats import chi2, kstest, multivariate_normal, norm, uniform
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skpacbayes import ABCPosteriorKDE, PosteriorDisplay, simulate
 
@@ -167,6 +169,43 @@ def test_shapes_that_do_not_match(prior_of, simulator, message):
         simulate(prior_of, simulator, 10)
 
 
+@pytest.mark.parametrize("result", [3.0, None, {"mean": 1.0}, [[1.0, 2.0]]])
+def test_summaries_of_one_set_of_parameters_are_a_list(result):
+    with pytest.raises(ValueError, match="with vectorized=False; got"):
+        simulate(prior, lambda theta, rng: result, 10, vectorized=False)
+
+
+@pytest.mark.parametrize("vectorized", [True, False])
+@pytest.mark.parametrize("law", [norm(), prior], ids=["number", "row"])
+def test_simulators_and_priors_may_use_their_arrays_again(law, vectorized):
+    """Writing into the parameters, or into the last result, does not change a table."""
+    result, drawn = {}, {}
+
+    def pure(theta, rng):
+        rows = np.reshape(theta, (len(theta), -1) if vectorized else (-1,))
+        return rows + rng.normal(size=rows.shape)
+
+    def writes(theta, rng):
+        summaries = pure(theta, rng)
+        theta *= 0.0  # a number of NumPy does not change
+        out = result.setdefault(summaries.shape, np.empty(summaries.shape))
+        out[:] = summaries
+        return out
+
+    def same_array(n, rng):
+        draws = law(n, rng) if callable(law) else law.rvs(n, random_state=rng)
+        out = drawn.setdefault(draws.shape, np.empty(draws.shape))
+        out[:] = draws
+        return out
+
+    options = {"random_state": 0, "batch_size": 4, "vectorized": vectorized}
+    expected = simulate(law, pure, 12, **options)
+    for source in (law, same_array):
+        table = simulate(source, writes, 12, **options)
+        assert_array_equal(table.summaries, expected.summaries)
+        assert_array_equal(table.parameters, expected.parameters)
+
+
 def test_summaries_that_differ_in_number():
     def growing(theta, rng):
         return np.zeros((len(theta), len(theta)))
@@ -175,7 +214,7 @@ def test_summaries_that_differ_in_number():
         ValueError, match="same number of summaries each time, got 4 and then"
     ):
         simulate(prior, growing, 10, batch_size=4)
-    with pytest.raises(ValueError, match="same shape"):
+    with pytest.raises(ValueError, match="same number of summaries each time"):
         simulate(
             prior, lambda row, rng: [1.0] * rng.integers(1, 9), 10, vectorized=False
         )
@@ -315,6 +354,55 @@ def test_a_transform_that_the_prior_does_not_allow(law, instead):
     words = f"from the prior of the simulations: use parameter_transform={instead}"
     with pytest.raises(ValueError, match=words):
         ABCPosteriorKDE(10, parameter_transform="log").fit(table)
+
+
+@pytest.mark.parametrize("nested", [list, tuple])
+def test_bounds_are_those_of_the_parts_of_a_prior(nested):
+    """Also of lists in lists, and beside priors without a support."""
+
+    def one(n, rng):
+        return rng.normal(size=n)
+
+    unit, free = [0.0, 1.0], [-np.inf, np.inf]
+    for law, expected in (
+        ([uniform(), nested([norm(), uniform()])], [unit, free, unit]),
+        ([nested([uniform()]), one], [unit, free]),
+        ([one, uniform(), one], [free, unit, free]),
+        ([prior, uniform()], [free, free, unit]),
+        ([uniform(), multivariate_normal([0.0, 1.0])], [unit, free, free]),
+        ([prior, uniform(), one], None),  # whose columns these are is not known
+        ([one, one], None),
+        (one, None),
+        (prior, None),
+    ):
+        found = simulate(law, noisy_rows, 3, random_state=0).bounds
+        if expected is None:
+            assert found is None
+        else:
+            assert_array_equal(found, expected)
+
+
+def noisy_rows(theta, rng):
+    return noisy(theta.reshape(len(theta), -1), rng)
+
+
+def test_parts_of_a_table_are_no_table():
+    """Tuples join, and slice, as tuples do; NumPy makes no array of a table."""
+    one = table()
+    for rows in (one + one, one[:100], tuple(one), [one, one], one.summaries):
+        for method in ("fit", "partial_fit"):
+            with pytest.raises(ValueError, match=r"requires y to be passed.*X is a"):
+                getattr(ABCPosteriorKDE(), method)(rows)
+    with pytest.raises(TypeError, match="In a pipeline or a search give"):
+        make_pipeline(StandardScaler(), ABCPosteriorKDE()).fit(one)
+
+
+def test_a_density_estimate_is_no_prior():
+    kernel = stats.gaussian_kde(np.arange(10.0))
+    with pytest.raises(TypeError, match=r"resample\(n, seed=rng\)\.T"):
+        simulate(kernel, noisy, 10)
+    draws = simulate(lambda n, rng: kernel.resample(n, seed=rng).T, noisy, 10)
+    assert draws.parameters.shape == (10, 1)
 
 
 def test_a_table_is_no_observation():

@@ -2,13 +2,17 @@
 
 import datetime
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, metrics, preprocessing
+from sklearn.linear_model import Ridge
 
 from skpacbayes import OnlineVIClassifier, OnlineVIMLPClassifier, OnlineVIRegressor
 from skpacbayes.online.river import RiverClassifier, RiverRegressor, RowsOfDicts
@@ -134,6 +138,89 @@ def test_rows_have_one_width_however_many_columns_are_hashed(n_hashed):
     assert rows.row(first)[0].shape == (1, 2 + n_hashed)
     assert rows.row(first)[0][0, 2:].sum() == n_hashed
     assert rows.row({"a": None, "b": 2.0, "c0": "x"})[0].shape == (1, 2 + n_hashed)
+
+
+@pytest.mark.parametrize(
+    "kind", [Decimal, Fraction, int, np.int8, np.float32, np.float64, np.longdouble]
+)
+def test_numbers_of_every_kind_are_numbers(kind):
+    for other in ({"b": 1.0}, {"b": "red"}):  # rows without and with categories
+        plain, given = (RowsOfDicts({"a": f(0), **other}, 4) for f in (float, kind))
+        for value in (3, -2):
+            expected = plain.row({"a": float(value), **other})[0]
+            assert_array_equal(given.row({"a": kind(value), **other})[0], expected)
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_booleans_of_numpy_are_booleans(value):
+    plain = RowsOfDicts({"a": value}, 4).row({"a": value})[0]
+    given = np.bool_(value)
+    assert_array_equal(RowsOfDicts({"a": given}, 4).row({"a": given})[0], plain)
+
+
+MISSING = [None, math.nan, np.float32("nan"), Decimal("nan"), pd.NA, pd.NaT]
+
+
+@pytest.mark.parametrize("gap", MISSING, ids=[f"{gap!r}" for gap in MISSING])
+def test_missing_values_of_every_kind(gap):
+    first = RowsOfDicts({"a": gap, "b": gap}, 4)  # numbers, in the first row too
+    assert first.row({"a": 1.0, "b": 2.0})[0].tolist() == [[1.0, 2.0]]
+    rows = RowsOfDicts({"a": 3.0, "b": 1.0, "color": "red"}, 4)
+    rows.count(*rows.row({"a": 3.0, "b": 1.0, "color": "red"}))
+    assert rows.row({"a": gap, "b": 2.0, "color": gap})[0].tolist() == [
+        [3.0, 2.0, 0.0, 0.0, 0.0, 0.0]
+    ]
+
+
+@pytest.mark.parametrize(
+    "value", [[1.0], {"c": 1.0}, np.ones(1), np.ones(2), {1}, 1j], ids=repr
+)
+def test_values_that_are_no_number_and_no_category(value):
+    model = RiverRegressor(OnlineVIRegressor(random_state=0))
+    for first in ({"a": value}, {"a": value, "b": 1.0}):
+        with pytest.raises(ValueError, match="The feature 'a' is"):
+            model.learn_one(first, 1.0)
+    for first in ({"a": 1.0}, {"b": 1.0, "color": "red"}):
+        model = RiverRegressor(OnlineVIRegressor(random_state=0))
+        model.learn_one(first, 1.0)
+        for method in (lambda m, x: m.learn_one(x, 1.0), RiverRegressor.predict_one):
+            with pytest.raises(ValueError, match="The feature 'a' is"):
+                method(model, {"a": value})
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [("3.5", True), ("-2", True), ("1e5", True), ("17", False), ("nan", False)],
+)
+def test_texts_that_are_numbers_are_named(text, warned, recwarn):
+    """Texts of digits may be codes, and are categories without a warning."""
+    RowsOfDicts({"a": text, "b": 1.0}, 4)
+    assert bool(recwarn) == warned
+    if warned:
+        assert f"feature 'a' is the text {text!r}" in str(recwarn[0].message)
+
+
+def test_what_the_adapters_refuse():
+    regressor, classifier = OnlineVIRegressor(n_fourier=0), OnlineVIClassifier()
+    row = {"a": 1.0}
+    for adapter in (RiverRegressor(classifier), RiverClassifier(regressor)):
+        with pytest.raises(TypeError, match="with partial_fit, got OnlineVI"):
+            adapter.learn_one(row, True)
+    with pytest.raises(TypeError, match=r"regressor with partial_fit, got Ridge\(\)"):
+        RiverRegressor(Ridge()).learn_one(row, 1.0)
+    with pytest.raises(TypeError, match="should be a dictionary"):
+        RiverRegressor(regressor).learn_one([1.0], 1.0)
+    for target in (None, math.nan, pd.NA):
+        with pytest.raises(ValueError, match="y contains NaN"):
+            RiverRegressor(regressor).learn_one(row, target)
+    with pytest.raises(ValueError, match=r"n_hashed=0\.5 should be an integer"):
+        RiverRegressor(regressor, n_hashed=0.5).learn_one({"color": "red"}, 1.0)
+    model = RiverRegressor(regressor)
+    model.learn_one(row, 1.0)
+    with pytest.raises(TypeError, match="should be a dictionary"):
+        model.predict_one([1.0])
+    labels = RiverClassifier(classifier, classes={"x"})  # a set
+    assert labels.predict_one(row) == "x"
 
 
 BAD_ROWS = [
