@@ -31,7 +31,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     burn_in: int
     n_chains: int
     max_active: int
-    interactions: Literal["auto"] | None | list[Any] | str
+    interactions: Literal["detect", "auto"] | None | list[Any] | str
     prediction: Literal["mean", "randomized", "map"]
     random_state: int | np.random.RandomState | None
     n_jobs: int
@@ -54,7 +54,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     feature_ranges_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab_scale: Literal["auto"] | float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: float = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab_scale: Literal["auto"] | float = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., score_bound: float = ..., class_weight: Literal["balanced"] | dict[Any, Any] | None = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["detect", "auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def predict(self, X: ArrayLike) -> NDArray[Any]: ...
     def decision_function(self, X: ArrayLike) -> Any: ...
