@@ -21,7 +21,7 @@ from ._base import POSITIVE, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_fit
 from ._logistic_chains import LogisticChain, SoftmaxChain, most_probable_slab
 from ._rated_chain import INTERCEPT_VARIANCE
-from ._residuals import Structure, structure_left, warn_of_structure
+from ._residuals import Structure, structure_left
 from ._selection import DETECT, _Interactions
 
 SMALLEST = 1e-290  # least sum of probabilities with an accurate logarithm
@@ -418,10 +418,15 @@ class SparseAdditiveGibbsClassifier(
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
         given = self.inverse_temperature, self.class_weight
         usual = given == ("likelihood", None) and self.slab_scale in ("auto", 1.0)
-        predict = self._targets_predicted if usual else None
-        products = problem.among
-        warn_of_fit(self, rows, sample_weight, products, predict, bernoulli_variances)
-        warn_of_structure(left)
+        warn_of_fit(
+            self,
+            rows,
+            sample_weight,
+            problem.among,
+            self._targets_predicted if usual else None,
+            bernoulli_variances,
+            left=left if self.slab_scale == "auto" else None,
+        )
         return self
 
     def predict(self, X):

@@ -9,7 +9,7 @@ from .._base import warn_user
 from .._chains import R_HAT_LIMIT, warn_unmixed
 from .._sentinels import beyond_the_range, warn_of_empty_columns
 from ._posterior import SELECTED
-from ._residuals import TELLS_APART, warn_of_residuals
+from ._residuals import TELLS_APART, warn_of_residuals, warn_of_structure
 
 N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
 SAME = 0.95  # correlation from which variables are nearly equal
@@ -38,6 +38,7 @@ def warn_of_fit(
     *,
     noise=1.0,
     exponents=None,
+    left=None,
 ):
     """Warn of what makes a fit doubtful.
 
@@ -61,6 +62,8 @@ def warn_of_fit(
         Variance of the noise.
     exponents : ndarray of shape (n_samples,), default=None
         Weights of the rows over their dispersions. None: their weights.
+    left : Structure, default=None
+        What the residuals depend on, see :func:`structure_left`.
     """
     (X, y, weights), found = rows, estimator._answer()
     plausible = sample_weight is None or warn_of_weights(weights)
@@ -84,6 +87,8 @@ def warn_of_fit(
             additive=found.pairs is None,
             classes=isinstance(estimator, ClassifierMixin),
         )
+        if left is not None:
+            warn_of_structure(left)
     warn_of_copied_rows(X, y)
     warn_of_empty_columns(X, getattr(estimator, "feature_names_in_", ()))
     estimator._warn_of_sentinels(X)

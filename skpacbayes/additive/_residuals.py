@@ -421,11 +421,17 @@ def structure_left(X, y, weights, predict, found, categorical):
 
 
 def gain_of_forest(X, residuals, weights, found):
-    """Return the decrease of squared residuals: over its error, and as a share."""
+    """Return the decrease of squares by a forest: over its error, and as a share.
+
+    The squares are those of residuals times weights, whose mean is 0 at all X if no
+    effect is missing. (Rows of a large weight are in the bootstrap samples of all trees
+    if the forest has the weights.)
+    """
     n_features = X.shape[1]
     inclusion = found.posterior.inclusion()[:n_features, 0]
     features = np.sort(np.argsort(-inclusion, kind="stable")[:FOREST_FEATURES])
     ranks = rankdata(X[:, features], axis=0, nan_policy="omit")
+    residuals = residuals * weights[:, None]
     largest = abs(residuals).max()
     if not largest > 0:
         return 0.0, 0.0
@@ -433,14 +439,13 @@ def gain_of_forest(X, residuals, weights, found):
     forest = RandomForestRegressor(
         N_TREES, min_samples_leaf=LEAST_LEAF, oob_score=True, random_state=0
     )
-    forest.fit(ranks, np.squeeze(residuals), sample_weight=weights)
+    forest.fit(ranks, np.squeeze(residuals))
     predicted = forest.oob_prediction_.reshape(residuals.shape)
     before = np.square(residuals).sum(axis=1)
     decrease = before - np.square(residuals - predicted).sum(axis=1)
-    weights = weights / weights.sum()
-    mean = weights @ decrease
-    error = np.sqrt(np.square(weights) @ np.square(decrease - mean))
-    return float(mean / max(error, 1e-300)), float(mean / (weights @ before))
+    error = decrease.std() / np.sqrt(len(decrease))
+    gain = decrease.mean() / max(error, 1e-300)
+    return float(gain), float(decrease.sum() / before.sum())
 
 
 def warn_of_structure(left):

@@ -269,7 +269,7 @@ def test_effects_that_are_not_additive_are_told_of(kind):
         y = y if kind is SparseAdditiveGibbsRegressor else y > 0
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            made(kind).fit(X, y)
+            made(kind, interactions=None).fit(X, y)
             if not told:  # products are in the model
                 made(kind, interactions=[(0, 1)]).fit(X[:60], y[:60])
         messages = " ".join(str(w.message) for w in caught)
