@@ -390,9 +390,11 @@ class Structure(NamedTuple):
 def structure_left(X, y, weights, predict, found, categorical):
     """Return what residuals of classes depend on: on products, or what a forest finds.
 
-    Each tree of the forest predicts the rows that are not in its bootstrap sample.
-    Where residuals are noise, these predictions only increase their squares. Ranks
-    replace values, so that units do not matter.
+    Residuals are multiplied by weights: their means are then 0 at all X if no effect is
+    missing, also where weights depend on the class. Each tree of the forest predicts
+    the rows that are not in its bootstrap sample. Where residuals are noise, these
+    predictions only increase their squares. Ranks replace values, so that units do not
+    matter. Products are tested with at most `MOST_TESTED` variables.
 
     Parameters
     ----------
@@ -406,18 +408,21 @@ def structure_left(X, y, weights, predict, found, categorical):
     if rows is None:
         return Structure()
     residuals, widths = rows.y - rows.means, rows.y.std(axis=0)
-    level = SUGGESTIVE_LEVEL / len(widths)
-    products = (
-        closest_product(rows.X, *one, level, categorical, found.selected)
-        for one in zip(residuals.T, widths, strict=True)
-    )
+    level, product = SUGGESTIVE_LEVEL / len(widths), None
+    if X.shape[1] <= MOST_TESTED:
+        weighted = residuals * (rows.weights / rows.weights.mean())[:, None]
+        products = (
+            closest_product(rows.X, *one, level, categorical, found.selected)
+            for one in zip(weighted.T, widths, strict=True)
+        )
+        product = next(filter(None, products), None)
     gain, share = gain_of_forest(rows.X, residuals, rows.weights, found)
     if (
         not share * np.square(residuals).mean(axis=0).sum()
         > LEAST_GAIN * widths @ widths
     ):
         gain = share = 0.0
-    return Structure(gain, share, next(filter(None, products), None))
+    return Structure(gain, share, product)
 
 
 def gain_of_forest(X, residuals, weights, found):
