@@ -164,11 +164,11 @@ class SparseAdditiveGibbsClassifier(
         Pairs of variables whose joint effect may differ from the sum of their own, by
         column or name. A pair is in a model only if both variables are. "auto": all
         pairs of up to 20 variables; with more variables, the pairs of the 20 most
-        probable ones in a run without interactions. "detect": the same, if a random
-        forest predicts residuals of a fit without interactions, in rows that its trees
-        have not seen; otherwise none. All chains start at the pairs with the largest
-        gains. Under "pac", "detect" finds none, as there is no certificate with
-        interactions.
+        probable ones in a run without interactions. "detect": the same, if residuals of
+        a fit without interactions depend on a product of two variables, or if a random
+        forest predicts them in rows that its trees have not seen; otherwise none. All
+        chains start at the pairs with the largest gains. "detect" finds no pairs with a
+        given `inverse_temperature` or `slab_scale` (but 1), and where chains disagree.
     prediction : {"mean", "randomized", "map"}, default="mean"
         Predict by the posterior mean, by one draw from the posterior, or by the mean
         within the model that was drawn most often.
@@ -381,8 +381,8 @@ class SparseAdditiveGibbsClassifier(
         ------
         ValueError
             If y has one class only, if X or a weight is not valid, or if
-            `inverse_temperature` is "pac" and there are more than two classes or
-            `interactions`.
+            `inverse_temperature` is "pac" and there are more than two classes, or
+            `interactions` is "auto" or a list.
         """
         rows = self._classes(X, y, sample_weight, self.class_weight, several=True)
         self._check_temperature(rows)
@@ -409,8 +409,10 @@ class SparseAdditiveGibbsClassifier(
         chains = run(problem, seeds)
         left = self._structure_left(rows)
         if self._detects and left.suggests_pairs:
-            inclusion = self.inclusion_probabilities_
-            problem = self._with_candidates(problem, lambda: inclusion)
+            ranking = self.inclusion_probabilities_.copy()
+            if left.product is not None:  # its variables may have no own effects
+                ranking[list(left.product)] = np.inf
+            problem = self._with_candidates(problem, lambda: ranking)
             chains = run(problem, rng.spawn(self.n_chains))
             left = self._structure_left(rows)
         self._risk = None

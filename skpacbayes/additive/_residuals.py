@@ -109,6 +109,11 @@ def warn_of_residuals(
         Whether the model has no interactions; only then are products tested.
     classes : bool, default=False
         Whether y are indicators of classes.
+
+    Returns
+    -------
+    missing : bool
+        Whether there was a warning of effects that are missing.
     """
     y = np.atleast_2d(y).T.astype(float)
     step = -(-len(X) // MOST_ROWS)
@@ -116,12 +121,13 @@ def warn_of_residuals(
         part = X[::step], y[::step], weights[::step]
         rows = Tested.of(*part, predict, classes)
         if rows is not None and warn_of_missing(rows, found, categorical, additive):
-            return
+            return True
     part = X[:MOST_ROWS], y[:MOST_ROWS], weights[:MOST_ROWS]
     rows = Tested.of(*part, predict, classes)
     if rows is not None:
         share = min(1.0, MOST_ROWS / len(X))
         warn_of_noise(rows, found, categorical, share, noise, variances, classes)
+    return False
 
 
 def without_copies(X, y):
@@ -454,8 +460,8 @@ def gain_of_forest(X, residuals, weights, found):
 
 
 def warn_of_structure(left):
-    """Warn if a forest clearly predicts residuals that depend on no product."""
-    if left.gain > LIMIT and left.product is None:
+    """Warn if a forest clearly predicts residuals."""
+    if left.gain > LIMIT:
         warn_user(
             f"A random forest predicts {left.share:.0%} of the squared residuals of "
             "rows that its trees have not seen: effects depend on more variables than "

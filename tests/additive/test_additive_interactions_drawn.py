@@ -19,6 +19,7 @@ from scipy.special import expit, logsumexp
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsPoissonRegressor,
+    _classifier,
     _residuals,
 )
 from skpacbayes.additive._logistic_chains import LogisticChain
@@ -394,3 +395,26 @@ def test_products_of_very_many_columns_are_not_tested(monkeypatch):
     classifier(max_order=2).fit(X, y)
     with pytest.raises(TypeError, match="not callable"):
         classifier(max_order=2).fit(X[:, :-1], y)
+
+
+@pytest.mark.slow
+def test_the_product_that_was_detected_is_a_candidate():
+    """Of variables that are not among the twenty most probable ones."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(500, 60))
+        y = rng.random(500) < expit(8 * X[:, 3] * X[:, 17])
+        model = classifier(max_order=2).fit(X, y)
+        assert len(model.pairs_) == 190
+        assert [3, 17] in model.pairs_.tolist()
+
+
+@pytest.mark.parametrize("interactions", [None, "auto"])
+def test_structure_is_told_where_no_other_effect_is(interactions, monkeypatch):
+    """Also if a product is suggested, but too weak for its own warning."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(60, 3)), rng.random(60) < 0.5
+    left = _residuals.Structure(gain=5.0, share=0.2, product=(0, 1))
+    monkeypatch.setattr(_classifier, "structure_left", lambda *rows: left)
+    with pytest.warns(UserWarning, match="A random forest predicts 20%"):
+        classifier(interactions=interactions).fit(X, y)
