@@ -418,3 +418,42 @@ def test_structure_is_told_where_no_other_effect_is(interactions, monkeypatch):
     monkeypatch.setattr(_classifier, "structure_left", lambda *rows: left)
     with pytest.warns(UserWarning, match="A random forest predicts 20%"):
         classifier(interactions=interactions).fit(X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("callbacks")
+@pytest.mark.filterwarnings("ignore:Residuals depend")
+@pytest.mark.parametrize("several", [False, True])
+def test_a_callback_sees_one_task_and_a_stopped_second_run_is_left_out(several):
+    class StopAt:
+        def __init__(self, last):
+            self.n_parts, self.last, self.setups = 0, last, 0
+
+        def setup(self, estimator, context):
+            self.setups += 1
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            self.n_parts += context.parent is not None
+            return self.n_parts >= self.last
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(200, 3))
+    y = (rng.random(200) < expit(joint("product", X))).astype(int)
+    y = y + (X[:, 2] > 0.8) if several else y
+    without = classifier(interactions=None).fit(X, y)
+    watched = StopAt(np.inf)
+    model = classifier().set_callbacks(watched).fit(X, y)
+    same_fit(model, classifier().fit(X, y))
+    assert len(model.pairs_) == 3
+    assert watched.setups == 1
+    n_parts = watched.n_parts
+    for last in (n_parts // 2, n_parts // 2 + 1, n_parts - 1):
+        stop = StopAt(last)
+        same_fit(classifier().set_callbacks(stop).fit(X, y), without)
+        assert (stop.n_parts, stop.setups) == (last, 1)
