@@ -53,7 +53,7 @@ def keep_apart(compiled):
 
     Inlined into its only caller, a long function takes twice as long to optimise.
     """
-    for overload in compiled.overloads.values():
+    for overload in list(compiled.overloads.values()):  # other threads may add some
         overload.library.apart = overload.fndesc.llvm_func_name
 
 

@@ -378,13 +378,13 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         )
         return kind(space, problem.targets, exponents, rng)
 
-    def _run(self, chains):
-        """Advance the chains."""
+    def _run(self, chains, parts=None):
+        """Advance the chains, in `parts`; None: in those of one run."""
         run_chains(
             chains,
             burn_in=self.burn_in,
             n_iter=self.n_iter,
-            tasks=self._parts,
+            tasks=parts or self._parts,
             n_jobs=self.n_jobs,
         )
 

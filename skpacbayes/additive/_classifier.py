@@ -164,11 +164,11 @@ class SparseAdditiveGibbsClassifier(
         Pairs of variables whose joint effect may differ from the sum of their own, by
         column or name. A pair is in a model only if both variables are. "auto": all
         pairs of up to 20 variables; with more variables, the pairs of the 20 most
-        probable ones in a run without interactions. "detect": the same, if a random
-        forest predicts residuals of a fit without interactions, in rows that its trees
-        have not seen; otherwise none. All chains start at the pairs with the largest
-        gains. Under "pac", "detect" finds none, as there is no certificate with
-        interactions.
+        probable ones in a run without interactions. "detect": the same, if residuals of
+        a fit without interactions depend on a product of two variables, or if a random
+        forest predicts them in rows that its trees have not seen; otherwise none. All
+        chains start at the pairs with the largest gains. "detect" finds no pairs with a
+        given `inverse_temperature` or `slab_scale` (but 1), and where chains disagree.
     prediction : {"mean", "randomized", "map"}, default="mean"
         Predict by the posterior mean, by one draw from the posterior, or by the mean
         within the model that was drawn most often.
@@ -381,8 +381,8 @@ class SparseAdditiveGibbsClassifier(
         ------
         ValueError
             If y has one class only, if X or a weight is not valid, or if
-            `inverse_temperature` is "pac" and there are more than two classes or
-            `interactions`.
+            `inverse_temperature` is "pac" and there are more than two classes, or
+            `interactions` is "auto" or a list.
         """
         rows = self._classes(X, y, sample_weight, self.class_weight, several=True)
         self._check_temperature(rows)
@@ -397,10 +397,17 @@ class SparseAdditiveGibbsClassifier(
             variance = self._slab_variance(problem, exponents, rng)
             return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 
+        both = []  # the parts of two runs: callbacks see one task
+
+        def parts(count):
+            if not both:
+                both.append(self._parts(2 * count))
+            return (number for number, _ in zip(range(count), both[0], strict=False))
+
         def run(problem, seeds):
             variance = self._slab_variance(problem, exponents, rng)
             chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
-            self._run(chains)
+            self._run(chains, parts if self._detects else None)
             self._computed = self._fitted(problem, chains, temperature, rng)
             return chains
 
@@ -409,10 +416,17 @@ class SparseAdditiveGibbsClassifier(
         chains = run(problem, seeds)
         left = self._structure_left(rows)
         if self._detects and left.suggests_pairs:
-            inclusion = self.inclusion_probabilities_
-            problem = self._with_candidates(problem, lambda: inclusion)
+            ranking = self.inclusion_probabilities_.copy()
+            if left.product is not None:  # its variables may have no own effects
+                ranking[list(left.product)] = np.inf
+            without_pairs = problem, chains, self._computed, left
+            problem = self._with_candidates(problem, lambda: ranking)
             chains = run(problem, rng.spawn(self.n_chains))
             left = self._structure_left(rows)
+            if not self._has_all_draws():  # a callback has stopped the second run
+                problem, chains, self._computed, left = without_pairs
+        for tasks in both:
+            tasks.close()
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
@@ -584,6 +598,10 @@ class SparseAdditiveGibbsClassifier(
             result[rows] = (sums - math.log(scores.shape[1])).T
         return result
 
+    def _has_all_draws(self):
+        """Return whether the chains were not stopped by a callback."""
+        return len(self._answer().scores[0].intercepts) == self.n_chains * self.n_iter
+
     def _structure_left(self, rows):
         """Return what the effects leave in the residuals of the rows of the fit.
 
@@ -594,8 +612,7 @@ class SparseAdditiveGibbsClassifier(
         given = self.inverse_temperature, self.slab_scale
         usual = given in (("likelihood", "auto"), ("likelihood", 1.0))
         usual &= found.r_hat <= R_HAT_LIMIT and not found.full and self.max_order > 1
-        drawn = len(found.intercepts) == self.n_chains * self.n_iter
-        if not (usual and drawn and rows.X.shape[1] > 1):
+        if not (usual and self._has_all_draws() and rows.X.shape[1] > 1):
             return Structure()
 
         def predict(X):

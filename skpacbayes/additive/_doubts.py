@@ -75,7 +75,7 @@ def warn_of_fit(
     few = not (found.full or found.n_variables_needed)
     tested = predict is not None and plausible and few and estimator.max_order > 1
     if tested:
-        warn_of_residuals(
+        missing = warn_of_residuals(
             X,
             y,
             weights if exponents is None else exponents,
@@ -87,7 +87,7 @@ def warn_of_fit(
             additive=found.pairs is None,
             classes=isinstance(estimator, ClassifierMixin),
         )
-        if left is not None:
+        if left is not None and not missing:
             warn_of_structure(left)
     warn_of_copied_rows(X, y)
     warn_of_empty_columns(X, getattr(estimator, "feature_names_in_", ()))

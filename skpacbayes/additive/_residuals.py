@@ -109,6 +109,11 @@ def warn_of_residuals(
         Whether the model has no interactions; only then are products tested.
     classes : bool, default=False
         Whether y are indicators of classes.
+
+    Returns
+    -------
+    missing : bool
+        Whether there was a warning of effects that are missing.
     """
     y = np.atleast_2d(y).T.astype(float)
     step = -(-len(X) // MOST_ROWS)
@@ -116,12 +121,13 @@ def warn_of_residuals(
         part = X[::step], y[::step], weights[::step]
         rows = Tested.of(*part, predict, classes)
         if rows is not None and warn_of_missing(rows, found, categorical, additive):
-            return
+            return True
     part = X[:MOST_ROWS], y[:MOST_ROWS], weights[:MOST_ROWS]
     rows = Tested.of(*part, predict, classes)
     if rows is not None:
         share = min(1.0, MOST_ROWS / len(X))
         warn_of_noise(rows, found, categorical, share, noise, variances, classes)
+    return False
 
 
 def without_copies(X, y):
@@ -390,9 +396,11 @@ class Structure(NamedTuple):
 def structure_left(X, y, weights, predict, found, categorical):
     """Return what residuals of classes depend on: on products, or what a forest finds.
 
-    Each tree of the forest predicts the rows that are not in its bootstrap sample.
-    Where residuals are noise, these predictions only increase their squares. Ranks
-    replace values, so that units do not matter.
+    Residuals are multiplied by weights: their means are then 0 at all X if no effect is
+    missing, also where weights depend on the class. Each tree of the forest predicts
+    the rows that are not in its bootstrap sample. Where residuals are noise, these
+    predictions only increase their squares. Ranks replace values, so that units do not
+    matter. Products are tested with at most `MOST_TESTED` variables.
 
     Parameters
     ----------
@@ -406,18 +414,21 @@ def structure_left(X, y, weights, predict, found, categorical):
     if rows is None:
         return Structure()
     residuals, widths = rows.y - rows.means, rows.y.std(axis=0)
-    level = SUGGESTIVE_LEVEL / len(widths)
-    products = (
-        closest_product(rows.X, *one, level, categorical, found.selected)
-        for one in zip(residuals.T, widths, strict=True)
-    )
+    level, product = SUGGESTIVE_LEVEL / len(widths), None
+    if X.shape[1] <= MOST_TESTED:
+        weighted = residuals * (rows.weights / rows.weights.mean())[:, None]
+        products = (
+            closest_product(rows.X, *one, level, categorical, found.selected)
+            for one in zip(weighted.T, widths, strict=True)
+        )
+        product = next(filter(None, products), None)
     gain, share = gain_of_forest(rows.X, residuals, rows.weights, found)
     if (
         not share * np.square(residuals).mean(axis=0).sum()
         > LEAST_GAIN * widths @ widths
     ):
         gain = share = 0.0
-    return Structure(gain, share, next(filter(None, products), None))
+    return Structure(gain, share, product)
 
 
 def gain_of_forest(X, residuals, weights, found):
@@ -449,8 +460,8 @@ def gain_of_forest(X, residuals, weights, found):
 
 
 def warn_of_structure(left):
-    """Warn if a forest clearly predicts residuals that depend on no product."""
-    if left.gain > LIMIT and left.product is None:
+    """Warn if a forest clearly predicts residuals."""
+    if left.gain > LIMIT:
         warn_user(
             f"A random forest predicts {left.share:.0%} of the squared residuals of "
             "rows that its trees have not seen: effects depend on more variables than "

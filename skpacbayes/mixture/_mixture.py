@@ -323,6 +323,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         UserWarning
             If so many rows share a value of a column of real numbers that a density is
             not meaningful; in a stream, checked when the number of blocks has doubled.
+            It is a ConvergenceWarning if `n_components="auto"`, whose number depends on
+            the seed then.
         UserWarning
             If values of a column of categories are not integers, or nearly all of its
             rows have different values.
