@@ -378,13 +378,13 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         )
         return kind(space, problem.targets, exponents, rng)
 
-    def _run(self, chains, parts=None):
-        """Advance the chains, in `parts`; None: in those of one run."""
+    def _run(self, chains, parts):
+        """Advance the chains, in parts that callbacks see; None: in one."""
         run_chains(
             chains,
             burn_in=self.burn_in,
             n_iter=self.n_iter,
-            tasks=parts or self._parts,
+            tasks=parts,
             n_jobs=self.n_jobs,
         )
 

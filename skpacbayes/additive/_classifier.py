@@ -1,5 +1,6 @@
 """Sparse additive logistic classification by a Gibbs posterior."""
 
+import itertools
 import math
 from numbers import Real
 
@@ -397,36 +398,33 @@ class SparseAdditiveGibbsClassifier(
             variance = self._slab_variance(problem, exponents, rng)
             return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 
-        both = []  # the parts of two runs: callbacks see one task
+        steps = None
 
         def parts(count):
-            if not both:
-                both.append(self._parts(2 * count))
-            return (number for number, _ in zip(range(count), both[0], strict=False))
+            nonlocal steps  # the last of them is for interactions that are detected
+            steps = self._parts(count + self._detects)
+            return itertools.islice(steps, count)
 
-        def run(problem, seeds):
+        def run(problem, seeds, parts):
             variance = self._slab_variance(problem, exponents, rng)
             chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
-            self._run(chains, parts if self._detects else None)
+            self._run(chains, parts)
             self._computed = self._fitted(problem, chains, temperature, rng)
             return chains
 
         if not self._detects:
             problem = self._paired(problem, first)
-        chains = run(problem, seeds)
+        chains = run(problem, seeds, parts)
+        stopped = next(steps, None) is None  # by a callback
         left = self._structure_left(rows)
-        if self._detects and left.suggests_pairs:
+        if self._detects and left.suggests_pairs and not stopped:
             ranking = self.inclusion_probabilities_.copy()
             if left.product is not None:  # its variables may have no own effects
                 ranking[list(left.product)] = np.inf
-            without_pairs = problem, chains, self._computed, left
             problem = self._with_candidates(problem, lambda: ranking)
-            chains = run(problem, rng.spawn(self.n_chains))
+            chains = run(problem, rng.spawn(self.n_chains), None)
             left = self._structure_left(rows)
-            if not self._has_all_draws():  # a callback has stopped the second run
-                problem, chains, self._computed, left = without_pairs
-        for tasks in both:
-            tasks.close()
+        steps.close()
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)

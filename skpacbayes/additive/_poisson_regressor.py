@@ -323,7 +323,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         temperature, exponents, growth = self._temperature(problem, rng)
         seeds = rng.spawn(self.n_chains)
         chains = [self._chain(problem, exponents, seed) for seed in seeds]
-        self._run(chains)
+        self._run(chains, self._parts)
         found = self._fitted(problem, chains, temperature, rng)
         self._computed = found
         means = self._means_and_variances(rows.X)[0]

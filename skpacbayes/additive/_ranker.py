@@ -287,7 +287,7 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         for proposal in proposals:
             proposal.temper(exponents)
             chains.append(RankingChain(proposal, target, temperature))
-        self._run(chains)
+        self._run(chains, self._parts)
         found = self._computed = self._fitted(problem, chains, temperature, rng)
         scores = self._log_odds(rows.X)
         threshold = balanced_threshold(scores, rows.targets, rows.weights)

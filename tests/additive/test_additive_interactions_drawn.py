@@ -424,7 +424,7 @@ def test_structure_is_told_where_no_other_effect_is(interactions, monkeypatch):
 @pytest.mark.usefixtures("callbacks")
 @pytest.mark.filterwarnings("ignore:Residuals depend")
 @pytest.mark.parametrize("several", [False, True])
-def test_a_callback_sees_one_task_and_a_stopped_second_run_is_left_out(several):
+def test_a_callback_sees_one_task_and_stops_before_the_second_run(several):
     class StopAt:
         def __init__(self, last):
             self.n_parts, self.last, self.setups = 0, last, 0
@@ -452,8 +452,10 @@ def test_a_callback_sees_one_task_and_a_stopped_second_run_is_left_out(several):
     same_fit(model, classifier().fit(X, y))
     assert len(model.pairs_) == 3
     assert watched.setups == 1
-    n_parts = watched.n_parts
-    for last in (n_parts // 2, n_parts // 2 + 1, n_parts - 1):
+    n_parts = watched.n_parts  # of the first run, and one for the second
+    for last in (1, n_parts // 2, n_parts - 1):
         stop = StopAt(last)
-        same_fit(classifier().set_callbacks(stop).fit(X, y), without)
+        found = classifier().set_callbacks(stop).fit(X, y)
+        assert len(found.pairs_) == 0
         assert (stop.n_parts, stop.setups) == (last, 1)
+    same_fit(found, without)  # stopped at the end of the first run
