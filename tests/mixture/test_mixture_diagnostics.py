@@ -384,7 +384,10 @@ def test_zeros_of_their_own_are_described_by_a_column_that_says_where(family):
     zero = rng.random(X.shape) < 0.3
     X[zero] = 0.0
     options = {"max_components": 8, "n_init": 2, "random_state": 0}
-    assert '"bernoulli"' in said(TemperedVBMixture(family, "auto", **options), X)[-1]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        TemperedVBMixture(family, "auto", **options).fit(X)
+    assert any('"bernoulli"' in str(warning.message) for warning in caught)
     parts = [("value", family, [0, 1, 2]), ("zero", "bernoulli", [3, 4, 5])]
     advised = TemperedVBMixture(parts, "auto", **options)
     assert said(advised, np.hstack([np.where(X == 0, np.nan, X), X == 0])) == []
