@@ -383,7 +383,7 @@ QUOTED = {
             "classes_r_tables",
             "Log loss of new rows, 300 tables",
             "the least log loss of six methods in {31} %, and is within two standard "
-            "errors of the least in {73} %: more often than logistic regression with a "
+            "errors of the least in {74} %: more often than logistic regression with a "
             "cross-validated l2 penalty ({60} %), boosted trees ({52} %) and a random "
             "forest ({52} %)",
             [
