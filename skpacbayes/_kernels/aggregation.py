@@ -346,6 +346,18 @@ def _keep_in_range(loss, target, predictions, i, totals):
     totals[HIGHEST_TARGET] = target if target > high else high
 
 
+@part
+def _gap_of_mean(suffered, mean, own, weight, losses, shares, totals):
+    """Return the mixability gap where the mean of the predictions was predicted.
+
+    Its loss exceeds the `mean` of the losses by rounding alone, as the loss is convex.
+    """
+    gap = mixability_gap(own, weight, losses, shares, totals[RATE])
+    if suffered > mean:
+        gap += weight * (suffered - mean)
+    return gap
+
+
 @kernel
 def aggregate(
     y,
@@ -387,9 +399,7 @@ def aggregate(
             suffered, gap = pool(own, weight, losses, shares, totals[RATE])
         else:
             suffered = point_loss(loss, target, prediction, up, down)
-            gap = mixability_gap(own, weight, losses, shares, totals[RATE])
-            if suffered > mean:  # only by rounding, as the loss is convex
-                gap += weight * (suffered - mean)
+            gap = _gap_of_mean(suffered, mean, own, weight, losses, shares, totals)
         count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction
 
@@ -416,9 +426,7 @@ def aggregate_squares(y, sample_weight, predictions, losses, totals, work):
             mean += shares[k] * own[k]
         error = y[i] - prediction
         suffered = error * error
-        gap = mixability_gap(own, weight, losses, shares, totals[RATE])
-        if suffered > mean:  # only by rounding, as the loss is convex
-            gap += weight * (suffered - mean)
+        gap = _gap_of_mean(suffered, mean, own, weight, losses, shares, totals)
         count_losses(suffered, gap, own, weight, losses, totals)
         predictions[0, i] = prediction
 
