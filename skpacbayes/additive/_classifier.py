@@ -416,20 +416,20 @@ class SparseAdditiveGibbsClassifier(
             problem = self._paired(problem, first)
         chains = run(problem, seeds, parts)
         stopped = next(steps, None) is None  # by a callback
-        left = self._structure_left(rows)
+        usual = self._as_usual and self.class_weight is None
+        told = usual and self.slab_scale == "auto"
+        left = self._structure_left(rows) if self._detects or told else None
         if self._detects and left.suggests_pairs and not stopped:
             ranking = self.inclusion_probabilities_.copy()
             if left.product is not None:  # its variables may have no own effects
                 ranking[list(left.product)] = np.inf
             problem = self._with_candidates(problem, lambda: ranking)
             chains = run(problem, rng.spawn(self.n_chains), None)
-            left = self._structure_left(rows)
+            left = self._structure_left(rows) if told else None
         steps.close()
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
-        given = self.inverse_temperature, self.class_weight
-        usual = given == ("likelihood", None) and self.slab_scale in ("auto", 1.0)
         warn_of_fit(
             self,
             rows,
@@ -437,7 +437,7 @@ class SparseAdditiveGibbsClassifier(
             problem.among,
             self._targets_predicted if usual else None,
             bernoulli_variances,
-            left=left if self.slab_scale == "auto" else None,
+            left=left if told else None,
         )
         return self
 
@@ -554,6 +554,12 @@ class SparseAdditiveGibbsClassifier(
         return float(self._answer().slab_scale)
 
     @property
+    def _as_usual(self):
+        """Whether no given temperature or scale leaves structure in the residuals."""
+        usual = self.inverse_temperature == "likelihood"
+        return usual and self.slab_scale in ("auto", 1.0)
+
+    @property
     def _detects(self):
         """Whether a fit without interactions decides whether there are any."""
         return isinstance(self.interactions, str) and self.interactions == DETECT
@@ -607,10 +613,9 @@ class SparseAdditiveGibbsClassifier(
         temperature leaves structure by itself.
         """
         found = self._answer()
-        given = self.inverse_temperature, self.slab_scale
-        usual = given in (("likelihood", "auto"), ("likelihood", 1.0))
-        usual &= found.r_hat <= R_HAT_LIMIT and not found.full and self.max_order > 1
-        if not (usual and self._has_all_draws() and rows.X.shape[1] > 1):
+        usual = self._as_usual and self.max_order > 1 and rows.X.shape[1] > 1
+        mixed = found.r_hat <= R_HAT_LIMIT and not found.full
+        if not (usual and mixed and self._has_all_draws()):
             return Structure()
 
         def predict(X):

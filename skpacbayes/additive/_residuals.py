@@ -415,34 +415,30 @@ def structure_left(X, y, weights, predict, found, categorical):
         return Structure()
     residuals, widths = rows.y - rows.means, rows.y.std(axis=0)
     level, product = SUGGESTIVE_LEVEL / len(widths), None
+    weighted = residuals * (rows.weights / rows.weights.mean())[:, None]
     if X.shape[1] <= MOST_TESTED:
-        weighted = residuals * (rows.weights / rows.weights.mean())[:, None]
         products = (
             closest_product(rows.X, *one, level, categorical, found.selected)
             for one in zip(weighted.T, widths, strict=True)
         )
         product = next(filter(None, products), None)
-    gain, share = gain_of_forest(rows.X, residuals, rows.weights, found)
-    if (
-        not share * np.square(residuals).mean(axis=0).sum()
-        > LEAST_GAIN * widths @ widths
-    ):
+    gain, share = gain_of_forest(rows.X, weighted, found)
+    explained = share * np.square(residuals).mean(axis=0).sum()
+    if not explained > LEAST_GAIN * widths @ widths:
         gain = share = 0.0
     return Structure(gain, share, product)
 
 
-def gain_of_forest(X, residuals, weights, found):
+def gain_of_forest(X, residuals, found):
     """Return the decrease of squares by a forest: over its error, and as a share.
 
-    The squares are those of residuals times weights, whose mean is 0 at all X if no
-    effect is missing. (Rows of a large weight are in the bootstrap samples of all trees
-    if the forest has the weights.)
+    The residuals are multiplied by weights, which the forest does not have: rows of a
+    large weight would be in the bootstrap samples of all trees.
     """
     n_features = X.shape[1]
     inclusion = found.posterior.inclusion()[:n_features, 0]
     features = np.sort(np.argsort(-inclusion, kind="stable")[:FOREST_FEATURES])
     ranks = rankdata(X[:, features], axis=0, nan_policy="omit")
-    residuals = residuals * weights[:, None]
     largest = abs(residuals).max()
     if not largest > 0:
         return 0.0, 0.0
