@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from . import allocating
+from . import allocating, kernel
 from .online_joint import single_moments
 from .online_parts import (
     deviation_along,
@@ -113,6 +113,24 @@ def predict_deviations(
     for k in range(n_experts):
         mixed += shares[k] * degrees[k]
     return mixed
+
+
+@kernel
+def write_quantiles(means, deviations, clipped, standard, student, quantiles):
+    """Write quantiles from what `predict_deviations` wrote, and standard quantiles.
+
+    standard, student : (n_levels,), those of errors, and of a Student distribution. No
+    error tells what a line adds, hence `clipped` weights them. quantiles : (n_rows,
+    n_levels). A deviation may be infinite; a standard quantile of 0 is the mean.
+    """
+    for i in range(means.shape[0]):
+        for j in range(standard.shape[0]):
+            quantile = standard[j]
+            if clipped[i] != 0.0:
+                quantile += clipped[i] * (student[j] - quantile)
+            quantiles[i, j] = means[i, 0]
+            if quantile != 0.0:
+                quantiles[i, j] += deviations[i] * quantile
 
 
 @allocating

@@ -14,7 +14,7 @@ from .._compat import Interval, StrOptions
 from .._kernels.aggregation import HIGHEST_SCORE
 from .._kernels.online_error_quantiles import move_to_observed
 from .._kernels.online_parts import noise_of
-from .._kernels.online_predict import predict_deviations, predict_scores
+from .._kernels.online_predict import predict_deviations, predict_scores, write_quantiles
 from .._sentinels import BEYOND
 from .._stream import CheckedScoreMixin, partial_fit_context
 from ._certificate import certify_linear
@@ -385,7 +385,8 @@ class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
             If `return_std` without NGVI and the squared loss.
         """
         if return_std:
-            return self._distributions(X)[:2]
+            means, deviations, _, _ = self._distributions(X)
+            return means[:, 0], deviations
         X = self._rows(X)
         self._doubt_rows(X)
         means = np.empty((len(X), 1))
@@ -425,13 +426,11 @@ class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
             If a level is not in (0, 1), or X is not finite or beyond 1e150.
         """
         levels = as_levels(quantiles, ends=False)
-        mean, std, clipped, degrees = self._distributions(X)
+        means, deviations, clipped, degrees = self._distributions(X)
         standard, student = self._standard_quantiles(levels, degrees)
-        if np.count_nonzero(clipped):  # no error tells what a line adds beyond it
-            standard = standard + clipped[:, None] * (student - standard)
-        offsets = np.zeros((len(mean), len(levels)))  # no infinity times 0
-        np.multiply(std[:, None], standard, out=offsets, where=standard != 0.0)
-        return mean[:, None] + offsets
+        found = np.empty((len(means), len(levels)))
+        write_quantiles(means, deviations, clipped, standard, student, found)
+        return found
 
     @as_fitted
     def certificate(self, X=None, y=None, sample_weight=None):
@@ -504,16 +503,15 @@ class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
     def _distributions(self, X):
         """Return means, standard deviations, shares of clipping, degrees of freedom.
 
-        See `predict_deviations`. The degrees of freedom are 0 if Gaussian.
+        See `predict_deviations`; the means have shape (n_samples, 1). The degrees of
+        freedom are 0 if Gaussian.
         """
         X = self._rows(X)
         self._check_distribution()
         self._doubt_rows(X)
         found = np.empty((len(X), 1)), np.empty(len(X)), np.empty(len(X))
         degrees = predict_deviations(X, *self._state.arguments, *found)
-        means, deviations, clipped = found
-        degrees = degrees if self._estimates_noise() else 0.0
-        return means[:, 0], deviations, clipped, degrees
+        return *found, degrees if self._estimates_noise() else 0.0
 
     def _standard_quantiles(self, levels, degrees):
         """Return quantiles of errors over their deviations, and those of a Student.

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from designs import every_two
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from online_reference import (
     Reference,
     kept_shares,
@@ -511,6 +511,18 @@ def test_predict_deviations(kernel, full):
     assert (clipped == 0.0).all()
     kernel(1e170 * X, *state.arguments, scores, deviations, clipped)  # overflow
     assert np.isfinite(deviations).all()
+
+
+@twin_of(predict.write_quantiles)
+def test_write_quantiles(kernel):
+    """What is clipped weights the two standard quantiles; infinity times 0 is 0."""
+    means, clipped = np.array([[1.0], [2.0], [3.0]]), np.array([0.0, 0.25, 0.0])
+    deviations = np.array([2.0, 4.0, np.inf])
+    standard, student = np.array([-1.5, 0.0, 1.0]), np.array([-2.0, 0.0, 3.0])
+    found = np.full((3, 3), np.nan)
+    kernel(means, deviations, clipped, standard, student, found)
+    expected = [[-2.0, 1.0, 3.0], [-4.5, 2.0, 8.0], [-np.inf, 3.0, np.inf]]
+    assert_array_equal(found, expected)
 
 
 @twin_of(predict.predict_scores)
