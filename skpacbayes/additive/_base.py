@@ -342,7 +342,7 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
         make : callable
             Returns a chain for a problem.
         """
-        if self.interactions is None:
+        if not self._has_given_pairs:
             return problem
 
         def probabilities():

@@ -1,6 +1,5 @@
 """Sparse additive logistic classification by a Gibbs posterior."""
 
-import itertools
 import math
 from numbers import Real
 
@@ -13,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
-from .._chains import R_HAT_LIMIT
 from .._compat import Interval, StrOptions
 from .._stream import CheckedScoreMixin
 from .._validation import validate_data
@@ -22,8 +20,7 @@ from ._base import POSITIVE, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_fit
 from ._logistic_chains import LogisticChain, SoftmaxChain, most_probable_slab
 from ._rated_chain import INTERCEPT_VARIANCE
-from ._residuals import Structure, structure_left
-from ._selection import DETECT, _Interactions
+from ._selection import DETECT, NO_STRUCTURE, PartsOfFit, _Interactions
 
 SMALLEST = 1e-290  # least sum of probabilities with an accurate logarithm
 PILOT_SWEEPS = 150  # of the short run that finds the slab's scale, at most `n_iter`
@@ -311,7 +308,7 @@ class SparseAdditiveGibbsClassifier(
 
     _parameter_constraints: dict = {
         **_AdditiveGibbsClassifier._parameter_constraints,
-        "interactions": [None, StrOptions({"auto", DETECT}), "array-like"],
+        **_Interactions._parameter_constraints,
         "slab_scale": [StrOptions({"auto"}), SCALE],
         "inverse_temperature": [StrOptions({"likelihood", "pac"}), SCALE],
         "gamma": [POSITIVE],
@@ -398,12 +395,7 @@ class SparseAdditiveGibbsClassifier(
             variance = self._slab_variance(problem, exponents, rng)
             return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 
-        steps = None
-
-        def parts(count):
-            nonlocal steps  # the last of them is for interactions that are detected
-            steps = self._parts(count + self._detects)
-            return itertools.islice(steps, count)
+        parts = PartsOfFit(self._parts, self._detects)
 
         def run(problem, seeds, parts):
             variance = self._slab_variance(problem, exponents, rng)
@@ -412,21 +404,17 @@ class SparseAdditiveGibbsClassifier(
             self._computed = self._fitted(problem, chains, temperature, rng)
             return chains
 
-        if not self._detects:
-            problem = self._paired(problem, first)
+        problem = self._paired(problem, first)
         chains = run(problem, seeds, parts)
-        stopped = next(steps, None) is None  # by a callback
+        another = parts.has_another()
         usual = self._as_usual and self.class_weight is None
         told = usual and self.slab_scale == "auto"
-        left = self._structure_left(rows) if self._detects or told else None
-        if self._detects and left.suggests_pairs and not stopped:
-            ranking = self.inclusion_probabilities_.copy()
-            if left.product is not None:  # its variables may have no own effects
-                ranking[list(left.product)] = np.inf
-            problem = self._with_candidates(problem, lambda: ranking)
+        left = self._left(rows) if self._detects or told else None
+        if another and left.suggests_pairs:
+            problem = self._with_candidates(problem, lambda: self._ranking(left))
             chains = run(problem, rng.spawn(self.n_chains), None)
-            left = self._structure_left(rows) if told else None
-        steps.close()
+            left = self._left(rows) if told else None
+        parts.end()
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
             self._risk = self._certified_risk(rows, problem, chains[0].prior)
@@ -560,11 +548,6 @@ class SparseAdditiveGibbsClassifier(
         return usual and self.slab_scale in ("auto", 1.0)
 
     @property
-    def _detects(self):
-        """Whether a fit without interactions decides whether there are any."""
-        return isinstance(self.interactions, str) and self.interactions == DETECT
-
-    @property
     def _several(self):
         """Whether there are more than two classes."""
         return bool(self._answer().classes)
@@ -606,24 +589,20 @@ class SparseAdditiveGibbsClassifier(
         """Return whether the chains were not stopped by a callback."""
         return len(self._answer().scores[0].intercepts) == self.n_chains * self.n_iter
 
-    def _structure_left(self, rows):
-        """Return what the effects leave in the residuals of the rows of the fit.
+    def _left(self, rows):
+        """Return what effects leave in the residuals; nothing if the run was stopped.
 
-        Nothing where the chains disagree or were stopped, or where a given scale or
-        temperature leaves structure by itself.
+        Nothing, too, where a given scale or temperature leaves structure by itself.
         """
-        found = self._answer()
-        usual = self._as_usual and self.max_order > 1 and rows.X.shape[1] > 1
-        mixed = found.r_hat <= R_HAT_LIMIT and not found.full
-        if not (usual and mixed and self._has_all_draws()):
-            return Structure()
+        if not (self._as_usual and self._has_all_draws()):
+            return NO_STRUCTURE
 
         def predict(X):
             if self._several:
                 return np.exp(self._mean_log_probabilities(X))
             return expit(self._mean_log_odds(X))
 
-        return structure_left(*rows, predict, found, self._categorical())
+        return self._structure_left(rows, predict)
 
     def _projected(self, X):
         return expit(self._log_odds(X)), True
@@ -637,7 +616,7 @@ class SparseAdditiveGibbsClassifier(
                 "inverse_temperature='pac' needs two classes, got "
                 f"{len(rows.targets)}: use 'likelihood', or OneVsRestClassifier."
             )
-        if self.interactions is not None and not self._detects:
+        if self._has_given_pairs:
             raise ValueError(
                 "interactions needs inverse_temperature='likelihood' or a number, got "
                 "'pac', under which the prior must not depend on the rows."

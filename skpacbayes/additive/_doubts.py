@@ -8,8 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT, warn_unmixed
 from .._sentinels import beyond_the_range, warn_of_empty_columns
+from ._missing_effects import TELLS_APART, warn_of_structure
 from ._posterior import SELECTED
-from ._residuals import TELLS_APART, warn_of_residuals, warn_of_structure
+from ._residuals import warn_of_residuals
 
 N_ERRORS = 2.0  # a selection is uncertain within this many errors of SELECTED
 SAME = 0.95  # correlation from which variables are nearly equal

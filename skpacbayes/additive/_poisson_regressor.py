@@ -9,13 +9,15 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from .._base import as_fitted, fit_context, warn_user
+from .._chains import R_HAT_LIMIT
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import LARGEST_TOTAL, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_dispersion, warn_of_fit
 from ._rated_chain import MOVES, RatedChain, polya_gamma
-from ._selection import _Interactions
+from ._residuals import are_smaller, left_out_scores
+from ._selection import DETECT, NO_STRUCTURE, PartsOfFit, _Interactions
 
 # Largest number of short runs that estimate the dispersion, and of sweeps of each, at
 # most those of the chains; change of the log inverse temperature that ends the runs.
@@ -35,6 +37,7 @@ WHOLE = 1e-6  # relative tolerance within which a count is an integer
 LEAST_GAIN = 5.0  # of log likelihood, of a dispersion that grows with the mean
 # Of the dispersion minus 1 of a mean count, the largest relative to one plus this mean.
 LEAST_EXCESS, MOST_EXCESS = 1e-3, 1e4
+SMALLEST_MEAN = 1e-290  # whose inverse is finite
 
 
 class SparseAdditiveGibbsPoissonRegressor(
@@ -89,12 +92,17 @@ class SparseAdditiveGibbsPoissonRegressor(
         Number of chains, each with its own start.
     max_active : int, default=None
         Largest number of variables in a model, including pairs. None: 50.
-    interactions : None, "auto" or list of pairs of int or str, default=None
+    interactions : {"detect", "auto", None} or list of pairs of int or str, \
+            default="detect"
         Pairs of variables whose joint effect may differ from the sum of their own, by
         column or name. A pair is in a model only if both variables are. "auto": all
         pairs of up to 20 variables; with more variables, the pairs of the 20 most
-        probable ones in a run without interactions. All chains start at the pairs with
-        the largest gains.
+        probable ones in a run without interactions. "detect": the same, if residuals of
+        a fit without interactions depend on a product of two variables, or if a random
+        forest predicts them in rows that its trees have not seen, and if the fit with
+        them then predicts rows that are left out clearly better; otherwise none. All
+        chains start at the pairs with the largest gains. "detect" finds none with a
+        given `inverse_temperature` or `slab_scale` (but 1), and where chains disagree.
     prediction : {"mean", "randomized", "map"}, default="mean"
         Predict by the posterior mean, by one draw from the posterior, or by the mean
         coefficients within the model that was drawn most often.
@@ -265,7 +273,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         burn_in=100,
         n_chains=2,
         max_active=None,
-        interactions=None,
+        interactions=DETECT,
         prediction="mean",
         random_state=None,
         n_jobs=None,
@@ -320,29 +328,33 @@ class SparseAdditiveGibbsPoissonRegressor(
         problem = self._paired(problem, first)
         if not np.ptp(rows.targets):  # else the prior alone would select, from zeros
             problem = problem._replace(ranks=np.zeros_like(problem.ranks))
-        temperature, exponents, growth = self._temperature(problem, rng)
-        seeds = rng.spawn(self.n_chains)
-        chains = [self._chain(problem, exponents, seed) for seed in seeds]
-        self._run(chains, self._parts)
-        found = self._fitted(problem, chains, temperature, rng)
-        self._computed = found
-        means = self._means_and_variances(rows.X)[0]
-        n_functions = found.posterior.inclusion().sum()
-        dispersion = dispersion_of(rows, means, n_functions)
-        total = float(rows.weights.sum())
-        self._computed = found._replace(
-            dispersion=dispersion, total_weight=total, growth=growth
-        )
+        parts = PartsOfFit(self._parts, self._detects)
+        means, exponents = self._learn(problem, rows, parts, rng)
+        another = parts.has_another()
+        usual = isinstance(self.inverse_temperature, str) and self.slab_scale == 1.0
+        predict = self._predicted if usual else None
+        left = self._left(rows, means) if usual else NO_STRUCTURE
+        if another and left.suggests_pairs:
+            alone = self._computed, problem, means, exponents
+            before = self._left_out_losses(rows, means, exponents)
+            problem = self._with_candidates(problem, lambda: self._ranking(left))
+            means, exponents = self._learn(problem, rows, None, rng)
+            mixed = self._computed.r_hat <= R_HAT_LIMIT
+            losses = self._left_out_losses(rows, means, exponents)
+            if not (mixed and are_smaller(losses, before)):
+                self._computed, problem, means, exponents = alone
+            left = self._left(rows, means)
+        parts.end()
+        found = self._computed
         ignored = self.inverse_temperature == "likelihood"
         observed = observations(rows, means)
-        warn_of_dispersion(*observed, dispersion, None if ignored else growth)
+        growth = None if ignored else found.growth
+        warn_of_dispersion(*observed, found.dispersion, growth)
         if not rows.targets.any():
             warn_user(
                 f"All of the {len(rows.X)} counts are zero: no variable is selected, "
                 "and how small the predicted rates are depends on their prior."
             )
-        usual = isinstance(self.inverse_temperature, str) and self.slab_scale == 1.0
-        predict = self._predicted if usual else None
         warn_of_fit(
             self,
             rows,
@@ -351,6 +363,7 @@ class SparseAdditiveGibbsPoissonRegressor(
             predict,
             np.positive,  # variances of counts are their means
             exponents=exponents,
+            left=left,
         )
         return self
 
@@ -440,6 +453,36 @@ class SparseAdditiveGibbsPoissonRegressor(
     def _n_observed(self, rows):
         """Return the number of observations, in whatever unit exposures are."""
         return repetitions(rows).sum()
+
+    def _learn(self, problem, rows, parts, rng):
+        """Run the chains; return the means of the rows, and the rows' exponents."""
+        temperature, exponents, growth = self._temperature(problem, rng)
+        seeds = rng.spawn(self.n_chains)
+        chains = [self._chain(problem, exponents, seed) for seed in seeds]
+        self._run(chains, parts)
+        found = self._fitted(problem, chains, temperature, rng)
+        self._computed = found
+        means = self._means_and_variances(rows.X)[0]
+        n_functions = found.posterior.inclusion().sum()
+        self._computed = found._replace(
+            dispersion=dispersion_of(rows, means, n_functions),
+            total_weight=float(rows.weights.sum()),
+            growth=growth,
+        )
+        return means, exponents
+
+    def _left(self, rows, means):
+        """Return what effects leave in the residuals over their deviations."""
+        scales = np.sqrt(rows.weights / np.maximum(means, SMALLEST_MEAN))
+        scaled = rows.X, rows.targets, scales
+        return self._structure_left(scaled, lambda X: self._means_and_variances(X)[0])
+
+    def _left_out_losses(self, rows, means, exponents):
+        """Return weights times Poisson losses of rows, each left out of the fit."""
+        residuals, logs = rows.targets - means, np.log(np.maximum(means, SMALLEST_MEAN))
+        found = self._computed
+        logs = left_out_scores(rows.X, logs, residuals, means, exponents, found, 1.0)
+        return rows.weights * (means_of(logs) - rows.targets * logs)
 
     def _chain(self, problem, exponents, rng):
         """Return a chain for likelihoods of the rows raised to exponents."""

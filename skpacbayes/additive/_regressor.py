@@ -10,7 +10,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
-from .._base import as_fitted, fit_context, updates_state
+from .._base import as_fitted, fit_context, updates_state, warn_user
+from .._chains import R_HAT_LIMIT
 from .._compat import HasMethods, Interval, StrOptions
 from .._kernels.standardize import LARGEST
 from .._statistics import named_as
@@ -31,7 +32,8 @@ from ._doubts import warn_of_doubts, warn_of_fit, warn_of_weights
 from ._regressor_chains import sample
 from ._regressor_start import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
-from ._selection import _Interactions
+from ._residuals import are_smaller, left_out_scores
+from ._selection import DETECT, NO_STRUCTURE, PartsOfFit, _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
@@ -39,6 +41,7 @@ FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
 # smaller by 10.
 MIN_LOG_GAIN, LEAST_GAIN = -math.log(0.9), 10.0
 PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler that allow interactions
+MOST_DETECTED = 20_000  # rows of tables in which interactions are detected
 
 
 class SparseAdditiveGibbsRegressor(
@@ -119,13 +122,20 @@ class SparseAdditiveGibbsRegressor(
         model, or, with many weak effects or `interactions`, at all variables.
     max_active : int, default=None
         Largest number of variables in a model, including pairs. None: 50.
-    interactions : None, "auto" or list of pairs of int or str, default=None
+    interactions : {"detect", "auto", None} or list of pairs of int or str, \
+            default="detect"
         Pairs of variables whose joint effect may differ from the sum of their own, by
         column or name. A pair is in a model only if both variables are. "auto": all
         pairs of up to 20 variables; with more variables, the pairs of the 20 most
-        probable ones in a run without interactions. Interactions need
-        ``slab="gaussian"`` and ``sampler="collapsed"``, and there is no ``partial_fit``
-        with them; memory grows with the number of rows, variables and pairs.
+        probable ones in a run without interactions. "detect": the same, if residuals of
+        a fit without interactions depend on a product of two variables, or if a random
+        forest predicts them in rows that its trees have not seen, and if the fit with
+        them then predicts rows that are left out clearly better; otherwise none.
+        "detect" finds none with more than 20,000 rows, with a given `noise_variance`,
+        `slab_scale` or `inverse_temperature`, and where chains disagree. Interactions
+        need ``slab="gaussian"`` and ``sampler="collapsed"``. `partial_fit` detects
+        none, and is not available with "auto" or a list; memory grows with the number
+        of rows, variables and pairs.
     prediction : {"mean", "randomized", "map"}, default="mean"
         Predict by the posterior mean, by one draw from the posterior, or by the mean
         within the most probable model.
@@ -160,7 +170,7 @@ class SparseAdditiveGibbsRegressor(
     model_weights_ : ndarray of shape (n_models,)
         Relative frequency of each model among the visits.
     pairs_ : ndarray of int of shape (n_pairs, 2)
-        Pairs of variables that may interact; none unless `interactions` is given.
+        Pairs of variables that may interact; empty if there are none.
     pair_probabilities_ : ndarray of shape (n_pairs,)
         Probability that each of `pairs_` is in the model.
     slab_scale_ : float
@@ -324,7 +334,7 @@ class SparseAdditiveGibbsRegressor(
         burn_in=1000,
         n_chains=2,
         max_active=None,
-        interactions=None,
+        interactions=DETECT,
         prediction="mean",
         random_state=None,
         n_jobs=None,
@@ -379,17 +389,28 @@ class SparseAdditiveGibbsRegressor(
         self._begin(rows)
         rng = np.random.default_rng(self._seed)
         problem = self._problem()  # the basis over the rows
-        if self.interactions is not None:
-            problem = self._paired(problem, rng)
+        if self._has_given_pairs:
+            pairs = self._pairs_of_short_run(problem, rng)
+            problem = self._paired(problem, rows, pairs)
+        parts = PartsOfFit(self._parts, self._detects)
         # The prior, the chains and the posterior.
-        self._computed = self._learned(problem, None, rng, self._parts)
+        self._computed = self._learned(problem, None, rng, parts)
+        another = parts.has_another()
         given = self.slab_scale, self.noise_variance, self.inverse_temperature
         usual = given == ("auto", "auto", "likelihood")
         predict = self._decision if usual else None
         learned = rows.X, rows.y, rows.weights
+        left = self._structure_left(learned, self._mean) if usual else NO_STRUCTURE
+        few = self._allows_pairs and len(rows) <= MOST_DETECTED
+        if another and left.suggests_pairs and few:
+            problem = self._with_detected(problem, rows, left, rng)
+            left = self._structure_left(learned, self._mean)
+        parts.end()
         found, products = self._computed, problem.gram.among
         noise = found.noise_variance
-        warn_of_fit(self, learned, sample_weight, products, predict, noise=noise)
+        warn_of_fit(
+            self, learned, sample_weight, products, predict, noise=noise, left=left
+        )
         return self
 
     @available_if(sums_of("partial_fit"))
@@ -420,6 +441,7 @@ class SparseAdditiveGibbsRegressor(
         """
         streaming = self._streaming()
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
+        self._warn_of_dropped_pairs("partial_fit")
         if not streaming:
             self._begin(Rows.none(self.n_features_in_))
         vars(self).update(self._extended(rows))
@@ -487,6 +509,7 @@ class SparseAdditiveGibbsRegressor(
         check_share("memory", memory, ends=True)
         if memory == 1 and not statistics.any():
             return None
+        self._warn_of_dropped_pairs("absorb")
         weight = memory * self.n_samples_seen_ + statistics[0, 0]
         if not weight > 0:
             raise ValueError("statistics and memory must leave a positive weight.")
@@ -614,7 +637,7 @@ class SparseAdditiveGibbsRegressor(
 
     def _learn_at_once(self, X, y, sample_weight=None):
         rows = self._plain(X)
-        if rows is None or sample_weight is not None or self.interactions is not None:
+        if rows is None or sample_weight is not None or self._has_pairs:
             return False
         if type(y) is list:
             y = np.array(y)
@@ -633,7 +656,7 @@ class SparseAdditiveGibbsRegressor(
                 f"sampler={self.sampler!r} needs slab='gaussian', got "
                 f"slab={self.slab!r}."
             )
-        if self.interactions is not None and (self.slab, self.sampler) != PAIRS_NEED:
+        if self._has_given_pairs and not self._allows_pairs:
             raise ValueError(
                 f"interactions={self.interactions!r} needs slab='gaussian' and "
                 f"sampler='collapsed', got slab={self.slab!r} and "
@@ -645,7 +668,7 @@ class SparseAdditiveGibbsRegressor(
         self.n_samples_seen_ = counted(0, rows.weights)
         self._stream = Stream(rows, max(FEW_ROWS, n_functions))
         many = len(rows) > self._stream.n_kept and n_functions <= FEW_FUNCTIONS
-        if many and self.interactions is None:
+        if many and not self._has_given_pairs:
             self._stream = self._stream.summed(self._dictionary)
 
     def _extended(self, rows):
@@ -716,11 +739,10 @@ class SparseAdditiveGibbsRegressor(
     def _problem(self):
         """Return the regression on all rows so far."""
         problem = self._stream.problem(self._dictionary, self._bounded())
-        return self._weighed(problem)
+        return self._weighed(problem, self._stream.rows)
 
-    def _weighed(self, problem):
+    def _weighed(self, problem, rows):
         """Weight rows as under Student's t noise if the tails are heavy."""
-        rows = self._stream.rows
         if rows is None or not self._learns_noise():
             return problem
         return heavy_tailed(rows, problem, self._most_variables())
@@ -736,16 +758,71 @@ class SparseAdditiveGibbsRegressor(
         problem = sums.problem(self._bounded())
         return sample(self, problem, rng, starts, range)[1]
 
-    def _paired(self, problem, rng):
-        """Add functions of pairs: those given, or of the most probable variables."""
+    @property
+    def _allows_pairs(self):
+        """Whether the slab and the sampler allow interactions."""
+        return (self.slab, self.sampler) == PAIRS_NEED
+
+    @property
+    def _has_pairs(self):
+        """Whether the results have interactions, or will have some."""
+        found = vars(self).get("_computed")
+        detected = found is not None and found.pairs is not None
+        return detected or self._has_given_pairs
+
+    def _warn_of_dropped_pairs(self, method):
+        """Warn if a stream goes on after a fit that detected interactions."""
+        if self._has_pairs:
+            warn_user(
+                f"{method} drops the interactions that fit has detected: sums of "
+                "products of functions of single variables do not determine them."
+            )
+
+    def _pairs_of_short_run(self, problem, rng):
+        """Return the given pairs, or those of the most probable variables."""
 
         def probabilities():
             found, _ = sample(self, problem, rng.spawn(1)[0], None, range)
             return found.posterior.inclusion()[:, 0]
 
-        pairs = self._candidates(problem.functions.orders, probabilities)
-        rows, dictionary = self._stream.rows, problem.dictionary
-        return self._weighed(rows.problem(dictionary, False, pairs))
+        return self._candidates(problem.functions.orders, probabilities)
+
+    def _paired(self, problem, rows, pairs):
+        """Add functions of pairs of variables, on the rows of the fit."""
+        problem = rows.problem(problem.dictionary, False, pairs)
+        return self._weighed(problem, rows)
+
+    def _with_detected(self, problem, rows, left, rng):
+        """Learn interactions, too; keep them if they predict better, and chains agree.
+
+        They do if the squares of errors of rows that are left out are smaller, by more
+        than their standard error.
+        """
+        alone, before = self._computed, self._left_out_squares(rows)
+        orders = problem.functions.orders
+        pairs = self._candidates(orders, lambda: self._ranking(left))
+        paired = self._paired(problem, rows, pairs)
+        self._computed = self._learned(paired, None, rng, range)
+        mixed = self._computed.r_hat <= R_HAT_LIMIT
+        if mixed and are_smaller(self._left_out_squares(rows), before):
+            return paired
+        self._computed = alone
+        return problem
+
+    def _mean(self, X):
+        """Return the posterior mean at validated rows, whatever `prediction` is."""
+        found = self._computed
+        return found._replace(coefficients=found.posterior.mean()).decision(X)
+
+    def _left_out_squares(self, rows):
+        """Return weights times squared errors of rows, each left out of the fit."""
+        found, ones = self._computed, np.ones(len(rows))
+        means = self._mean(rows.X)
+        means = left_out_scores(
+            *(rows.X, means, rows.y - means),
+            *(ones, rows.weights, found, found.noise_variance),
+        )
+        return rows.weights * np.square(rows.y - means)
 
     def _learned(self, problem, starts, rng, tasks):
         """Run the chains; return the results for predictions."""

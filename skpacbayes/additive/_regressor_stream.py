@@ -18,9 +18,9 @@ def sums_of(method):
     """Return the check that a method that sums products is available."""
 
     def check(estimator):
-        if estimator.interactions is not None:
+        if estimator._has_given_pairs:
             raise AttributeError(
-                f"{method} needs interactions=None, got "
+                f"{method} needs interactions=None or 'detect', got "
                 f"interactions={estimator.interactions!r}: sums of products of "
                 "functions of single variables do not determine interactions."
             )

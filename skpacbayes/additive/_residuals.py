@@ -1,43 +1,31 @@
-"""Warnings of residuals: effects that are missing, noise that is not independent.
+"""Residuals: noise that is not independent, and rows that are left out of the fit.
 
-The model is additive, in functions of low order. If residuals depend on a variable, or
-on a product of two, it lacks an effect. The posterior takes the noise of each row as
-independent, and of equal variance, or of the variance of the family. If rows share
-noise, variables that tell the groups of rows apart are selected, and fit this noise. If
-the noise is larger where few rows decide, effects follow these rows.
+The posterior takes the noise of each row as independent, and of equal variance, or of
+the variance of the family. If rows share noise, variables that tell the groups of rows
+apart are selected, and fit this noise. If the noise is larger where few rows decide,
+effects follow these rows, which a fit without them predicts badly.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import brentq
-from scipy.stats import norm, rankdata, spearmanr
-from scipy.stats import t as student
-from sklearn.ensemble import RandomForestRegressor
+from scipy.stats import spearmanr
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT
+from ._missing_effects import (
+    FEWEST_ROWS,
+    N_NEIGHBORS,
+    NOISELESS,
+    Tested,
+    warn_of_missing,
+)
 from ._posterior import SELECTED
 
-FEWEST_ROWS, MOST_ROWS = 20, 2000  # rows that are tested
-N_NEIGHBORS = 5  # rows before each row that are compared
-FEW_WRONG = 0.03  # share of rows of a wrong class up to which classes are separated
-TELLS_APART = 0.9  # share of distinct rows or targets: equal rows are copies
+MOST_ROWS = 2000  # rows that are tested, at most
 SMALLEST = 1e-12  # of variances and leverages
-# Of effects that are missing.
-LEVEL = 1e-3  # of the joint test of all variables
-MOST_TESTED = 300  # variables whose products are compared with residuals
-PER_LEVEL = 3  # least rows per value of a variable that may be a category
-LEAST_GAIN = 0.01  # least share of the variance of y explained by the dependence
-ROWS_PER_NEIGHBOR = 20  # least rows of the table for each neighbor of a row
-NORMAL_RATIO = 1.0  # of a sum of terms of random signs: below, nearly normal
-FOREST_ROWS, FOREST_FEATURES = 1000, 20  # that are shown to a forest, at most
-N_TREES, LEAST_LEAF = 60, 5  # of the forest, and rows of its leaves
-# Standard errors of its gain, or level of a product, from which pairs are tried.
-SUGGESTIVE, SUGGESTIVE_LEVEL = 2.0, 0.02
-# Of noise.
-NOISELESS = 1e-5  # share of the variance below which residuals are not noise
 LIMIT = 4.0  # standard errors from which rows are dependent
 LEAST_CORRELATION = 0.05  # of residuals of neighbors
 SORTED = 0.9  # rank correlation of y with the row from which rows were sorted by y
@@ -45,27 +33,6 @@ SORTED = 0.9  # rank correlation of y with the row from which rows were sorted b
 FEWEST_GROUPS, GROWTH, LEAST_SIZE = 5, 1.25, 2.0
 LEAST_RATIO, LIMIT_RATIO = 2.5, 5.0  # of variances of effects; in standard errors
 MANY_GROUPS = 10  # groups from which their variables are compared with none
-
-
-class Tested(NamedTuple):
-    """Distinct rows whose residuals are tested."""
-
-    X: np.ndarray
-    y: np.ndarray  # (n_samples, n_outputs)
-    weights: np.ndarray
-    means: np.ndarray  # predictions of y
-
-    @classmethod
-    def of(cls, X, y, weights, predict, classes):
-        """Return the distinct rows; None if their residuals are not to be tested."""
-        rows = without_copies(X, y)
-        X, y, weights = X[rows], y[rows], weights[rows]
-        if len(X) < FEWEST_ROWS or not np.ptp(y, axis=0).any():
-            return None  # of a constant target, residuals are rounding
-        means = predict(X).reshape(len(X), -1)
-        if classes and (abs(y - means) > 0.5).any(axis=1).mean() <= FEW_WRONG:
-            return None  # nearly all classes are right: residuals are shrinkage
-        return cls(X, y, weights, means)
 
 
 def warn_of_residuals(
@@ -128,342 +95,6 @@ def warn_of_residuals(
         share = min(1.0, MOST_ROWS / len(X))
         warn_of_noise(rows, found, categorical, share, noise, variances, classes)
     return False
-
-
-def without_copies(X, y):
-    """Return the indices of distinct rows.
-
-    Copies, as in a bootstrap sample, have equal residuals whatever the effects are. If
-    there are few distinct rows and targets, as with categories and classes alone, rows
-    are equal by chance, and all of them are kept.
-    """
-    first = {}
-    for i, row in enumerate(np.column_stack([X, y])):
-        first.setdefault(row.tobytes(), i)
-    most = max(len({row.tobytes() for row in part}) for part in (X, y))
-    if most < TELLS_APART * len(first):
-        return np.arange(len(X))
-    return np.array(list(first.values()))
-
-
-# Effects that are missing.
-
-
-def warn_of_missing(rows, found, categorical, additive):
-    """Warn of residuals that depend on a variable, or on a product of two.
-
-    Parameters
-    ----------
-    rows : Tested
-        The rows.
-    found, categorical, additive
-        See :func:`warn_of_residuals`.
-
-    Returns
-    -------
-    warned : bool
-        Whether there was a warning.
-    """
-    X, y = rows.X, rows.y
-    level, widths = LEVEL / y.shape[1], y.std(axis=0)
-    parts = list(zip((y - rows.means).T, widths, strict=True))
-    feature = max(roughest(X, *part, level, categorical) for part in parts)
-    if feature >= 0:
-        _warn_of_roughness(X, feature)
-        return True
-    if additive and 2 <= X.shape[1] <= MOST_TESTED:
-        pairs = (
-            closest_product(X, *part, level, categorical, found.selected)
-            for part in parts
-        )
-        pair = next(filter(None, pairs), None)
-        if pair:
-            warn_user(
-                f"Residuals depend on the product of features {pair[0]} and {pair[1]}: "
-                "their effects are not additive. Set interactions='auto', or to a list "
-                "of pairs."
-            )
-            return True
-    return False
-
-
-def _warn_of_roughness(X, feature):
-    """Warn of the variable along which residuals are most similar."""
-    column = X[:, feature][~np.isnan(X[:, feature])]
-    advice = "larger max_order, basis='auto', or its ranks in its place"
-    if PER_LEVEL * len(np.unique(column)) <= len(column):
-        advice += ", or categorical_features if its numbers stand for categories"
-    warn_user(
-        f"Rows that are neighbors in feature {feature} have similar residuals: its "
-        f"effect may be rougher than its functions. Try a {advice}."
-    )
-
-
-def roughest(X, residuals, width, level, categorical):
-    """Return the variable along which residuals are most similar.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows.
-    residuals : ndarray of shape (n_samples,)
-        Their residuals.
-    width : float
-        Standard deviation of the targets.
-    level : float
-        Level of the joint test of all variables.
-    categorical : sequence of int
-        Variables that are not tested.
-
-    Returns
-    -------
-    feature : int
-        The variable; -1 if the similarity is not significant, or explains little.
-    """
-    largest = abs(residuals).max()
-    if not largest > 0:
-        return -1
-    scores, shares = similarity(X, residuals / largest)
-    scores[list(categorical)] = -np.inf
-    feature = int(scores.argmax())
-    if not scores[feature] > _limit(level / len(scores), len(X)):
-        return -1
-    rough = shares[feature] > LEAST_GAIN * (width / residuals.std()) ** 2
-    return feature if rough else -1
-
-
-def similarity(X, residuals):
-    """Compare each residual with those of the rows before it, along each variable.
-
-    Let e be the residuals in the order of a variable, and s_i the sum of up to
-    `N_NEIGHBORS` residuals before e_i; of fewer in small tables, whose rows are far
-    apart. The sum of e_i s_i over the root of the sum of their squares is nearly
-    standard normal if residuals are independent, whatever their variances. Residuals
-    are centred; equal and missing values are in random order.
-
-    Returns
-    -------
-    scores, shares : ndarray of shape (n_features,)
-        This ratio, and the approximate share of the squared residuals that depends on
-        the variable.
-    """
-    shuffled = np.random.default_rng(0).permutation(len(X))
-    X, residuals = X[shuffled], (residuals - residuals.mean())[shuffled]
-    ordered = residuals[np.argsort(X, axis=0, kind="stable")]
-    before = np.zeros_like(ordered)
-    n_neighbors = max(1, min(N_NEIGHBORS, len(X) // ROWS_PER_NEIGHBOR))
-    for lag in range(1, n_neighbors + 1):
-        before[lag:] += ordered[:-lag]
-    products = ordered * before
-    total = products.sum(axis=0)
-    spread = np.sqrt(np.square(products).sum(axis=0))
-    squares = n_neighbors * np.square(residuals).sum()
-    return total / np.maximum(spread, 1e-300), total / max(squares, 1e-300)
-
-
-def _limit(level, n_rows):
-    """Return the limit of a sum of independent terms over the root of their squares.
-
-    The ratio never exceeds the root of `n_rows`. For normal terms it is a function of
-    Student's t, and it is nearly standard normal for many rows.
-    """
-    quantile = student.isf(level, n_rows - 1)
-    return quantile * np.sqrt(n_rows / (n_rows - 1 + quantile**2))
-
-
-def closest_product(X, residuals, width, level, categorical, selected):
-    """Return the pair of variables whose product is closest to the residuals.
-
-    The sum of residuals times products is compared with its distribution under random
-    signs of the terms, see `sign_level`. The product is that of ranks; parts of it that
-    depend on one variable do not count. Half of the level is spent on products of two
-    selected variables, which are few, and half on all products.
-
-    Parameters
-    ----------
-    X, residuals, width, level, categorical
-        See :func:`roughest`.
-    selected : ndarray of bool of shape (n_features,)
-        Selected variables.
-
-    Returns
-    -------
-    pair : tuple of int or None
-        The variables; None if no product is significant, or explains much.
-    """
-    largest = abs(residuals).max()
-    if not largest > 0:
-        return None
-    residuals = (residuals - residuals.mean()) / largest
-    ranks = rankdata(X, axis=0, nan_policy="omit")
-    counts = np.maximum(np.count_nonzero(~np.isnan(ranks), axis=0), 1)
-    ranks = np.nan_to_num(ranks - np.nansum(ranks, axis=0) / counts) / len(X)
-    ranks[:, list(categorical)] = 0.0
-    scores = (ranks * residuals[:, None]).T @ ranks
-    squares = np.square(ranks)
-    spread = np.sqrt((squares * np.square(residuals)[:, None]).T @ squares)
-    scores = np.triu(abs(scores) / np.maximum(spread, 1e-300), 1)
-    for among in (selected, np.ones(X.shape[1], dtype=bool)):
-        count = np.count_nonzero(among)
-        if count < 2:
-            continue
-        each = level / (count * (count - 1))
-        some = np.where(np.outer(among, among), scores, 0.0)
-        i, j = np.unravel_index(some.argmax(), some.shape)
-        if sign_level(residuals * ranks[:, i] * ranks[:, j]) < each:
-            gain = _gain(residuals, ranks[:, i], ranks[:, j], each)
-            if gain * (largest / width) ** 2 > LEAST_GAIN:
-                return int(i), int(j)
-    return None
-
-
-def _gain(residuals, first, second, level):
-    """Return the variance of the residuals along the product of two variables.
-
-    Parts of the product that depend on one variable are removed. The result is 0 if the
-    rest is not significant.
-    """
-    mains = np.column_stack(
-        [np.ones(len(first)), first, second, np.square(first), np.square(second)]
-    )
-    product = first * second
-    product = product - mains @ np.linalg.lstsq(mains, product, rcond=None)[0]
-    if not sign_level(residuals * product) < level:
-        return 0.0
-    return (residuals @ product) ** 2 / (product @ product) / len(first)
-
-
-def sign_level(terms):
-    """Return the probability that random signs of terms give a larger absolute sum.
-
-    The approximation is by the saddlepoint method [1]_. Where few rows are nearly
-    explained by a product, this probability is far smaller than that of a normal
-    distribution: the ratio of the sum to the root of the sum of squares has a bound.
-
-    Parameters
-    ----------
-    terms : ndarray of shape (n_terms,)
-        Terms whose signs are random, given their sizes.
-
-    Returns
-    -------
-    level : float
-        The probability, of both tails.
-
-    References
-    ----------
-    .. [1] R. Lugannani and S. O. Rice (1980). Saddlepoint approximation for the
-       distribution of the sum of independent random variables. Advances in Applied
-       Probability 12.
-    """
-    size = np.sqrt(terms @ terms)
-    if not size > 0:
-        return 1.0
-    sizes, total = abs(terms) / size, abs(terms.sum()) / size
-    if total < NORMAL_RATIO:
-        return float(2 * norm.sf(total))
-    if total > sizes.sum() - sizes[sizes > 0].min():  # all signs are equal
-        return 2.0 ** (1 - np.count_nonzero(sizes))
-
-    def excess(point):
-        return sizes @ np.tanh(point * sizes) - total
-
-    high = 1.0
-    while excess(high) < 0:
-        high *= 2
-    point = brentq(excess, 0.0, high)
-    logs = np.logaddexp(point * sizes, -point * sizes).sum() - len(sizes) * np.log(2)
-    root = np.sqrt(2 * max(point * total - logs, 0.0))
-    spread = np.square(sizes) @ (1 - np.tanh(point * sizes) ** 2)
-    inverse = 1 / (point * np.sqrt(max(spread, 1e-300))) - 1 / root
-    tail = norm.sf(root) + norm.pdf(root) * inverse
-    return float(2 * max(tail, 0.0))
-
-
-class Structure(NamedTuple):
-    """What residuals depend on: nothing, unless the model lacks effects."""
-
-    gain: float = 0.0  # of a forest: decrease of their squares, over its standard error
-    share: float = 0.0  # this decrease as a share
-    product: tuple | None = None  # two variables whose product they depend on
-
-    @property
-    def suggests_pairs(self):
-        """Whether interactions are worth a second fit."""
-        return self.gain > SUGGESTIVE or self.product is not None
-
-
-def structure_left(X, y, weights, predict, found, categorical):
-    """Return what residuals of classes depend on: on products, or what a forest finds.
-
-    Residuals are multiplied by weights: their means are then 0 at all X if no effect is
-    missing, also where weights depend on the class. Each tree of the forest predicts
-    the rows that are not in its bootstrap sample. Where residuals are noise, these
-    predictions only increase their squares. Ranks replace values, so that units do not
-    matter. Products are tested with at most `MOST_TESTED` variables.
-
-    Parameters
-    ----------
-    X, y, weights, predict, found, categorical
-        See :func:`warn_of_residuals`.
-    """
-    y = np.atleast_2d(y).T.astype(float)
-    step = -(-len(X) // FOREST_ROWS)
-    part = X[::step], y[::step], weights[::step]
-    rows = Tested.of(*part, predict, classes=True)
-    if rows is None:
-        return Structure()
-    residuals, widths = rows.y - rows.means, rows.y.std(axis=0)
-    level, product = SUGGESTIVE_LEVEL / len(widths), None
-    weighted = residuals * (rows.weights / rows.weights.mean())[:, None]
-    if X.shape[1] <= MOST_TESTED:
-        products = (
-            closest_product(rows.X, *one, level, categorical, found.selected)
-            for one in zip(weighted.T, widths, strict=True)
-        )
-        product = next(filter(None, products), None)
-    gain, share = gain_of_forest(rows.X, weighted, found)
-    explained = share * np.square(residuals).mean(axis=0).sum()
-    if not explained > LEAST_GAIN * widths @ widths:
-        gain = share = 0.0
-    return Structure(gain, share, product)
-
-
-def gain_of_forest(X, residuals, found):
-    """Return the decrease of squares by a forest: over its error, and as a share.
-
-    The residuals are multiplied by weights, which the forest does not have: rows of a
-    large weight would be in the bootstrap samples of all trees.
-    """
-    n_features = X.shape[1]
-    inclusion = found.posterior.inclusion()[:n_features, 0]
-    features = np.sort(np.argsort(-inclusion, kind="stable")[:FOREST_FEATURES])
-    ranks = rankdata(X[:, features], axis=0, nan_policy="omit")
-    largest = abs(residuals).max()
-    if not largest > 0:
-        return 0.0, 0.0
-    residuals = residuals / largest
-    forest = RandomForestRegressor(
-        N_TREES, min_samples_leaf=LEAST_LEAF, oob_score=True, random_state=0
-    )
-    forest.fit(ranks, np.squeeze(residuals))
-    predicted = forest.oob_prediction_.reshape(residuals.shape)
-    before = np.square(residuals).sum(axis=1)
-    decrease = before - np.square(residuals - predicted).sum(axis=1)
-    error = decrease.std() / np.sqrt(len(decrease))
-    gain = decrease.mean() / max(error, 1e-300)
-    return float(gain), float(decrease.sum() / before.sum())
-
-
-def warn_of_structure(left):
-    """Warn if a forest clearly predicts residuals."""
-    if left.gain > LIMIT:
-        warn_user(
-            f"A random forest predicts {left.share:.0%} of the squared residuals of "
-            "rows that its trees have not seen: effects depend on more variables than "
-            "the model allows, or are rougher than its functions. Compare with "
-            "gradient boosting."
-        )
 
 
 # Noise that rows share, or that is larger in rows of large influence.
@@ -569,17 +200,87 @@ def standardized(residuals, design, ridge, share):
     share : float
         Share of the rows of the fit that are tested.
     """
-    precision = design.T @ design / share
-    added = np.full(len(precision), ridge + SMALLEST * precision.diagonal().max())
-    added[0] = 0.0
-    precision[np.diag_indices_from(precision)] += added
-    root = solve_triangular(cholesky(precision, lower=True), design.T, lower=True).T
+    factor = cholesky(precision_of(design, ridge, share), lower=True)
+    root = solve_triangular(factor, design.T, lower=True).T
     squares = root.T @ root / share
     freedom = max(len(residuals) - share * np.trace(2 * squares - squares @ squares), 1)
     variance = residuals @ residuals / freedom
     if not variance > 0:
         return None
     return Residuals(residuals / np.sqrt(variance), root, squares)
+
+
+def precision_of(design, ridge, share):
+    """Return the precision of the coefficients of functions, whose noise is 1.
+
+    Parameters
+    ----------
+    design, ridge, share
+        See :func:`standardized`.
+    """
+    precision = design.T @ design / share
+    added = np.full(len(precision), ridge + SMALLEST * precision.diagonal().max())
+    added[0] = 0.0
+    precision[np.diag_indices_from(precision)] += added
+    return precision
+
+
+def left_out_scores(X, scores, residuals, variances, weights, found, noise):
+    """Return scores of rows, each of them left out of the fit.
+
+    This is one step of Newton's method for the functions that are in the model, from
+    the scores of all rows [1]_; it is exact for normal targets. Functions of pairs are
+    clipped to their range at the other rows, as they are at new rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows; of many, only some are left out in turn.
+    scores, residuals : ndarray of shape (n_samples,)
+        Their scores, and targets minus means.
+    variances : ndarray of shape (n_samples,)
+        Derivatives of the means with respect to the scores.
+    weights : ndarray of shape (n_samples,)
+        Their weights, or exponents.
+    found : Fitted
+        Results of the chains.
+    noise : float
+        Variance of the noise, or dispersion.
+
+    References
+    ----------
+    .. [1] D. Pregibon (1981). Logistic regression diagnostics. Annals of Statistics 9.
+    """
+    part = slice(None, None, -(-len(X) // MOST_ROWS))
+    variances = np.maximum(variances[part], SMALLEST)
+    weights = weights[part] * variances
+    design, n_variables = design_of(X[part], found), X.shape[1]
+    precision = precision_of(
+        design * np.sqrt(weights)[:, None],
+        noise / found.slab_scale**2,
+        len(design) / len(X),
+    )
+    # The change of the coefficients by a row, for each unit of its working residual.
+    changes = np.linalg.solve(precision, (design * weights[:, None]).T).T
+    working = scores[part] + residuals[part] / variances
+    coefficients = working @ changes * len(X) / len(design)
+    errors = working - design @ coefficients
+    leverages = np.minimum((design * changes).sum(axis=1), 1 - SMALLEST)
+    inclusion = found.posterior.inclusion() >= SELECTED
+    n_single = 1 + np.count_nonzero(inclusion[:n_variables])
+    seen = np.sort(design[:, n_single:], axis=0)
+    ends = design[:, n_single:].clip(seen[1], seen[-2])
+    design = np.concatenate([design[:, :n_single], ends], axis=1)
+    result = scores.copy()
+    lost = (design * changes).sum(axis=1) * errors / (1 - leverages)
+    result[part] = design @ coefficients - lost
+    return result
+
+
+def are_smaller(losses, before):
+    """Return whether the losses of rows are smaller, by more than a standard error."""
+    decrease = before - losses
+    return decrease.sum() > math.sqrt(len(decrease)) * decrease.std()
 
 
 def influence_ratio(found):

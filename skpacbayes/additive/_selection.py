@@ -1,11 +1,12 @@
 """Selection of variables and pairs: by probability, or by projection; their effects."""
 
-from itertools import combinations
+from itertools import combinations, islice
 from numbers import Integral
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, xlogy
+from sklearn.base import ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_scalar
 from sklearn.utils.metaestimators import available_if
@@ -13,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._arviz import feature_labels
+from .._chains import R_HAT_LIMIT
 from .._compat import StrOptions
 from .._extras import extra_module
 from .._validation import refuse_hidden
 from ._basis import FURTHEST
 from ._chain import NO_PAIRS
+from ._missing_effects import Structure, structure_left
 from ._posterior import SELECTED
 
 NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
@@ -29,6 +32,7 @@ RIDGE = 1e-6  # relative to the number of rows: functions may be linearly depend
 N_NEWTON = 50
 MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
 DETECT = "detect"  # value of `interactions`: pairs only if residuals ask for them
+NO_STRUCTURE = Structure()
 
 
 def has_one_sum(estimator):
@@ -36,10 +40,11 @@ def has_one_sum(estimator):
     found = vars(estimator).get("_computed")
     if found is not None and found.classes:
         raise AttributeError("projected_support needs at most two classes.")
-    given = getattr(estimator, "interactions", None)
-    if isinstance(given, str) and given == DETECT:
-        given = None  # the fit decides
-    if (given if found is None else found.pairs) is not None:
+    if found is None:
+        paired = getattr(estimator, "_has_given_pairs", False)
+    else:
+        paired = found.pairs is not None
+    if paired:
         raise AttributeError(
             "projected_support needs interactions=None: it projects predictions on "
             "sums of effects of single variables."
@@ -358,11 +363,41 @@ class _Selection(SelectorMixin):
         return terms[: self.n_features_in_].copy()
 
 
+class PartsOfFit:
+    """Parts of a run that callbacks see, and one more for detected interactions.
+
+    Parameters
+    ----------
+    parts : callable
+        Yields a number of parts; may stop early.
+    detects : bool
+        Whether interactions may be detected after the run.
+    """
+
+    def __init__(self, parts, detects):
+        self._parts, self._detects = parts, detects
+        self._all = iter(())
+
+    def __call__(self, count):
+        """Return an iterator of the parts of the run."""
+        self._all = self._parts(count + self._detects)
+        return islice(self._all, count)
+
+    def has_another(self):
+        """Begin the part for interactions, unless a callback stopped the run."""
+        return next(self._all, None) is not None
+
+    def end(self):
+        """End the last part."""
+        for _ in self._all:
+            pass
+
+
 class _Interactions:
     """The parameter `interactions`, and the attributes of the pairs."""
 
     _parameter_constraints: dict = {
-        "interactions": [None, StrOptions({"auto"}), "array-like"],
+        "interactions": [None, StrOptions({"auto", DETECT}), "array-like"],
     }
 
     def interaction_frame(self):
@@ -397,6 +432,36 @@ class _Interactions:
     def pair_probabilities_(self):
         """Probability that each pair is in the model."""
         return self._answer().posterior.inclusion()[self.n_features_in_ :, 0]
+
+    @property
+    def _detects(self):
+        """Whether a fit without interactions decides whether there are any."""
+        return isinstance(self.interactions, str) and self.interactions == DETECT
+
+    @property
+    def _has_given_pairs(self):
+        """Whether there are interactions, whatever the rows."""
+        return not (self.interactions is None or self._detects)
+
+    def _structure_left(self, rows, predict):
+        """Return what the effects leave in the residuals of the rows of the fit.
+
+        Nothing where chains disagree, or where effects are few or lines by a limit.
+        """
+        found = self._answer()
+        few = not (found.full or found.n_variables_needed)
+        free = few and self.max_order > 1 and rows[0].shape[1] > 1
+        if not (free and found.r_hat <= R_HAT_LIMIT):
+            return NO_STRUCTURE
+        classes = isinstance(self, ClassifierMixin)
+        return structure_left(*rows, predict, found, self._categorical(), classes)
+
+    def _ranking(self, left):
+        """Return how probable variables are, the product that was found first."""
+        ranking = self.inclusion_probabilities_.copy()
+        if left.product is not None:  # its variables may have no own effects
+            ranking[list(left.product)] = np.inf
+        return ranking
 
     def _candidates(self, orders, probabilities):
         """Return the given pairs, or those of the most probable variables.

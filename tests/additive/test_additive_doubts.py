@@ -12,7 +12,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._residuals import (
+from skpacbayes.additive._missing_effects import (
     _limit,
     sign_level,
     similarity,

@@ -1,0 +1,325 @@
+"""Interactions that are detected: where they are, where they are not, what is told."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+
+from skpacbayes.additive import (
+    SparseAdditiveGibbsClassifier,
+    SparseAdditiveGibbsPoissonRegressor,
+    SparseAdditiveGibbsRegressor,
+    _missing_effects,
+    _regressor,
+    _residuals,
+    _selection,
+)
+
+# Chains of few sweeps need not agree.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+NUMBERS = SparseAdditiveGibbsRegressor
+COUNTS = SparseAdditiveGibbsPoissonRegressor
+CLASSES = SparseAdditiveGibbsClassifier
+KINDS = pytest.mark.parametrize(
+    "kind", [NUMBERS, COUNTS, CLASSES], ids=["numbers", "counts", "classes"]
+)
+
+
+def model_of(kind, **parameters):
+    n_iter = {NUMBERS: 2000, COUNTS: 200, CLASSES: 60}[kind]
+    short = {"n_iter": n_iter, "burn_in": max(40, n_iter // 4), "n_chains": 1}
+    return kind(**short | {"max_order": 3} | parameters, random_state=0)
+
+
+def classifier(**parameters):
+    return model_of(CLASSES, **parameters)
+
+
+def drawn(kind, scores, rng):
+    """Targets of a kind, given scores."""
+    if kind is NUMBERS:
+        return scores + rng.normal(size=len(scores))
+    if kind is COUNTS:
+        return rng.poisson(np.exp(0.4 * scores)).astype(float)
+    return rng.random(len(scores)) < expit(scores)
+
+
+def same_fit(model, other):
+    """Whether two fits drew the same models and coefficients."""
+    assert_array_equal(model.pairs_, other.pairs_)
+    assert_array_equal(model.models_, other.models_)
+    assert_array_equal(model.coefficients_, other.coefficients_)
+    assert_array_equal(model.inclusion_probabilities_, other.inclusion_probabilities_)
+
+
+def joint(kind, X):
+    """Scores of a joint effect of the first two of several variables."""
+    if kind == "product":
+        return 4 * X[:, 0] * X[:, 1]
+    if kind == "one corner":
+        return 4.0 * ((X[:, 0] > 0) & (X[:, 1] > 0)) - 1
+    if kind == "waves":  # no product of ranks
+        return 5 * np.cos(np.pi * X[:, 0]) * np.cos(np.pi * X[:, 1])
+    return 3 * np.cos(3 * X[:, 0]) + 2 * X[:, 1]
+
+
+@pytest.mark.slow
+@KINDS
+@pytest.mark.parametrize("effect", ["product", "one corner", "waves"])
+@pytest.mark.filterwarnings("ignore:Residuals depend", "ignore:A random forest")
+def test_joint_effects_are_detected_in_any_units(effect, kind):
+    """Tables that are shifted and scaled have the same ranks, and so the same fits."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(500, 4))
+    y = drawn(kind, joint(effect, X), rng)
+    model = model_of(kind, max_order=8).fit(X, y)
+    assert len(model.pairs_) == 6
+    assert model.pair_probabilities_[0] > 0.9
+    without = model_of(kind, max_order=8, interactions=None).fit(X, y)
+    assert model.score(X, y) > without.score(X, y)
+    for scale in (1e-3, 1e3):
+        other = model_of(kind, max_order=8).fit(1e4 + scale * X, y)
+        assert len(other.pairs_) == 6
+        if kind is NUMBERS:
+            other = model_of(kind, max_order=8).fit(X, 1e4 + scale * y)
+            assert len(other.pairs_) == 6
+
+
+@pytest.mark.slow
+@KINDS
+def test_sums_of_effects_are_fitted_once(kind):
+    """Bit for bit as without interactions, in all but a few of 40 tables.
+
+    A product is suggested at a level of .02, and a forest that predicts noise by two
+    standard errors is rarer than .023, as it makes squares larger: at a level of .043
+    more than 5 of 40 tables have a probability below 8e-3 (the seeds are fixed).
+    """
+    detected = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=([60, 150, 250][seed % 3], [3, 6][seed % 2]))
+        scores = joint("sum", X) if seed % 4 else np.zeros(len(X))
+        y = drawn(kind, scores, rng)
+        model = model_of(kind).fit(X, y)
+        detected += len(model.pairs_) > 0
+        if not len(model.pairs_):
+            same_fit(model, model_of(kind, interactions=None).fit(X, y))
+            assert hasattr(model, "projected_support")
+    assert detected <= 5
+
+
+@KINDS
+def test_what_does_not_detect_pairs(kind):
+    """A prior that must not depend on the rows, linear effects, a single variable."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 3))
+    y = drawn(kind, joint("product", X), rng)
+    pac, number = {"inverse_temperature": "pac"}, {"inverse_temperature": 30.0}
+    given = {
+        NUMBERS: [pac, {"slab": "l1ball"}, {"noise_variance": 1.0}],
+        COUNTS: [number],
+        CLASSES: [pac, number],
+    }
+    for some in (*given[kind], {"slab_scale": 0.01}, {"max_order": 1}):
+        some["n_iter"] = some["burn_in"] = 20
+        model = model_of(kind, **some).fit(X, y)
+        same_fit(model, model_of(kind, interactions=None, **some).fit(X, y))
+    alone = model_of(kind).fit(X[:, :1], y)
+    assert len(alone.pairs_) == 0
+
+
+def suggest(monkeypatch, **found):
+    """Let residuals of any fit suggest pairs."""
+    left = _missing_effects.Structure(**found)
+    monkeypatch.setattr(_selection, "structure_left", lambda *rows: left)
+
+
+@pytest.mark.parametrize("kind", [NUMBERS, COUNTS], ids=["numbers", "counts"])
+def test_pairs_that_predict_no_better_are_dropped(kind, monkeypatch):
+    """Of sums of effects, and in few rows that are far away."""
+    suggest(monkeypatch, gain=3.0, share=0.2)
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, size=(150, 4))
+    y = drawn(kind, joint("sum", X.clip(-1, 1)), rng)
+    model = model_of(kind, max_order=8).fit(X, y)
+    same_fit(model, model_of(kind, interactions=None, max_order=8).fit(X, y))
+    assert hasattr(model, "projected_support")
+
+
+@pytest.mark.parametrize("penalty", [0.01, 5.0])
+def test_rows_that_are_left_out(penalty):
+    """Against as many fits, each without one row, of normal coefficients."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y, weights = X[:, 0] + rng.normal(size=30), rng.uniform(0.5, 2.0, size=30)
+    model = model_of(NUMBERS, noise_variance=penalty, slab_scale=1.0, max_order=2)
+    model.fit(X, y, weights)
+    found = model._answer()
+    design = _residuals.design_of(X, found)
+    ridge = penalty * np.diag([0.0, *np.ones(design.shape[1] - 1)])
+
+    def scores(rows):
+        D, w = design[rows], weights[rows, None]
+        return design @ np.linalg.solve(
+            D.T @ (w * D) + ridge, D.T @ (w[:, 0] * y[rows])
+        )
+
+    everything = scores(np.arange(30))
+    result = _residuals.left_out_scores(
+        X, everything, y - everything, np.ones(30), weights, found, penalty
+    )
+    expected = [scores(np.delete(np.arange(30), i))[i] for i in range(30)]
+    assert_allclose(result, expected, rtol=1e-8)
+
+
+def test_tables_of_many_rows_detect_none(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 3))
+    y = drawn(NUMBERS, joint("product", X), rng)
+    monkeypatch.setattr(_regressor, "MOST_DETECTED", 299)
+    with pytest.warns(UserWarning, match="Residuals depend on the product"):
+        model = model_of(NUMBERS).fit(X, y)
+    same_fit(model, fit_of_sums(X, y))
+    monkeypatch.setattr(_regressor, "MOST_DETECTED", 300)
+    assert len(model_of(NUMBERS).fit(X, y).pairs_) == 3
+
+
+@pytest.mark.filterwarnings("ignore:Residuals depend")
+def fit_of_sums(X, y):
+    with pytest.warns(UserWarning, match="Residuals depend on the product"):
+        return model_of(NUMBERS, interactions=None).fit(X, y)
+
+
+def test_streams_have_no_pairs():
+    """A stream after a fit that detected some warns, and goes on as without."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 3))
+    y = drawn(NUMBERS, joint("product", X), rng)
+    model = model_of(NUMBERS).fit(X[:200], y[:200])
+    assert len(model.pairs_) == 3
+    with pytest.warns(UserWarning, match="partial_fit drops the interactions"):
+        model.partial_fit(X[200:], y[200:])
+    assert len(model.pairs_) == 0
+    same_fit(model, fit_of_sums(X[:200], y[:200]).partial_fit(X[200:], y[200:]))
+    row = model_of(NUMBERS).fit(X[:200], y[:200])
+    with pytest.warns(UserWarning, match="partial_fit drops the interactions"):
+        row.partial_fit(X[200:201], y[200:201])
+    sums = row.sufficient_statistics(X[201:], y[201:])
+    row.fit(X[:200], y[:200])
+    with pytest.warns(UserWarning, match="absorb drops the interactions"):
+        row.absorb(sums)
+
+
+@pytest.mark.slow
+@KINDS
+def test_joint_effects_are_detected_with_weights_and_missing_values(kind):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(500, 3))
+    y = drawn(kind, joint("product", X) - 1, rng)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    weights = rng.uniform(0.5, 2.0, size=500)
+    weights = weights if kind is CLASSES else weights * np.exp(0.5 * X[:, 2])
+    weights = np.where(np.isfinite(weights), weights, 1.0)
+    more = {"class_weight": "balanced"} if kind is CLASSES else {}
+    for prediction in ("mean", "map", "randomized"):
+        model = model_of(kind, prediction=prediction, **more).fit(X, y, weights)
+        assert len(model.pairs_) == 3
+
+
+@pytest.mark.slow
+@KINDS
+def test_structure_that_pairs_do_not_explain_is_told(kind):
+    """A joint effect of three variables, which a forest finds."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 3))
+    y = drawn(kind, 4 * np.sign(X).prod(axis=1), rng)
+    with pytest.warns(UserWarning, match="A random forest predicts .*% of the squared"):
+        model_of(kind).fit(X, y)
+
+
+@pytest.mark.slow
+def test_weights_of_classes_are_no_products():
+    """Residuals of a rare class of large weight are not 0 in the mean at all X."""
+    for seed in (0, 1, 3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(1000, 4))
+        y = rng.random(1000) < expit(3 * X[:, 0] + 3 * X[:, 1] - 5)
+        assert len(classifier(class_weight="balanced").fit(X, y).pairs_) == 0
+
+
+@pytest.mark.slow
+def test_products_of_very_many_columns_are_not_tested(monkeypatch):
+    """Their number grows with the square, and so would memory."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(60, _missing_effects.MOST_TESTED + 1))
+    y = rng.random(60) < 0.5
+    monkeypatch.setattr(_missing_effects, "closest_product", None)  # no call
+    classifier(max_order=2).fit(X, y)
+    with pytest.raises(TypeError, match="not callable"):
+        classifier(max_order=2).fit(X[:, :-1], y)
+
+
+@pytest.mark.slow
+def test_the_product_that_was_detected_is_a_candidate():
+    """Of variables that are not among the twenty most probable ones."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(500, 60))
+        y = rng.random(500) < expit(8 * X[:, 3] * X[:, 17])
+        model = classifier(max_order=2).fit(X, y)
+        assert len(model.pairs_) == 190
+        assert [3, 17] in model.pairs_.tolist()
+
+
+@KINDS
+@pytest.mark.parametrize("interactions", [None, "auto"])
+def test_structure_is_told_where_no_other_effect_is(interactions, kind, monkeypatch):
+    """Also if a product is suggested, but too weak for its own warning."""
+    suggest(monkeypatch, gain=5.0, share=0.2, large=True, product=(0, 1))
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(60, 3))
+    y = drawn(kind, np.zeros(60), rng)
+    with pytest.warns(UserWarning, match="A random forest predicts 20%"):
+        model_of(kind, interactions=interactions).fit(X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("callbacks")
+@pytest.mark.filterwarnings("ignore:Residuals depend")
+@pytest.mark.parametrize("several", [False, True])
+@KINDS
+def test_a_callback_sees_one_task_and_stops_before_the_second_run(kind, several):
+    class StopAt:
+        def __init__(self, last):
+            self.n_parts, self.last, self.setups = 0, last, 0
+
+        def setup(self, estimator, context):
+            self.setups += 1
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            self.n_parts += context.parent is not None
+            return self.n_parts >= self.last
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(200, 3))
+    y = drawn(kind, joint("product", X), rng).astype(float)
+    y = y + (X[:, 2] > 0.8) if several else y
+    without = model_of(kind, interactions=None).fit(X, y)
+    watched = StopAt(np.inf)
+    model = model_of(kind).set_callbacks(watched).fit(X, y)
+    same_fit(model, model_of(kind).fit(X, y))
+    assert len(model.pairs_) == 3
+    assert watched.setups == 1
+    n_parts = watched.n_parts  # of the first run, and one for the second
+    for last in (1, n_parts // 2, n_parts - 1):
+        stop = StopAt(last)
+        found = model_of(kind).set_callbacks(stop).fit(X, y)
+        assert len(found.pairs_) == 0
+        assert (stop.n_parts, stop.setups) == (last, 1)
+    same_fit(found, without)  # stopped at the end of the first run
