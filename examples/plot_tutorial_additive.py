@@ -95,7 +95,7 @@ for name, rival in rivals.items():
 # %%
 # What next
 # ---------
-# Two variables that act jointly: ``interactions="auto"``. Two classes:
+# Two variables that act jointly: see `interactions`. Two classes:
 # :ref:`sphx_glr_auto_examples_plot_additive_classes.py`. Columns of categories:
 # `categorical_features`. Fewer variables: a smaller `beta`. All options:
 # :ref:`additive`.

@@ -441,7 +441,7 @@ class SparseAdditiveGibbsRegressor(
         """
         streaming = self._streaming()
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
-        self._warn_of_dropped_pairs("partial_fit")
+        self._drop_detected("partial_fit")
         if not streaming:
             self._begin(Rows.none(self.n_features_in_))
         vars(self).update(self._extended(rows))
@@ -509,7 +509,7 @@ class SparseAdditiveGibbsRegressor(
         check_share("memory", memory, ends=True)
         if memory == 1 and not statistics.any():
             return None
-        self._warn_of_dropped_pairs("absorb")
+        self._drop_detected("absorb")
         weight = memory * self.n_samples_seen_ + statistics[0, 0]
         if not weight > 0:
             raise ValueError("statistics and memory must leave a positive weight.")
@@ -637,7 +637,8 @@ class SparseAdditiveGibbsRegressor(
 
     def _learn_at_once(self, X, y, sample_weight=None):
         rows = self._plain(X)
-        if rows is None or sample_weight is not None or self._has_pairs:
+        detected = self._has_given_pairs or "_detected" in vars(self)
+        if rows is None or sample_weight is not None or detected:
             return False
         if type(y) is list:
             y = np.array(y)
@@ -763,16 +764,9 @@ class SparseAdditiveGibbsRegressor(
         """Whether the slab and the sampler allow interactions."""
         return (self.slab, self.sampler) == PAIRS_NEED
 
-    @property
-    def _has_pairs(self):
-        """Whether the results have interactions, or will have some."""
-        found = vars(self).get("_computed")
-        detected = found is not None and found.pairs is not None
-        return detected or self._has_given_pairs
-
-    def _warn_of_dropped_pairs(self, method):
+    def _drop_detected(self, method):
         """Warn if a stream goes on after a fit that detected interactions."""
-        if self._has_pairs:
+        if vars(self).pop("_detected", False):
             warn_user(
                 f"{method} drops the interactions that fit has detected: sums of "
                 "products of functions of single variables do not determine them."
@@ -805,6 +799,7 @@ class SparseAdditiveGibbsRegressor(
         self._computed = self._learned(paired, None, rng, range)
         mixed = self._computed.r_hat <= R_HAT_LIMIT
         if mixed and are_smaller(self._left_out_squares(rows), before):
+            self._detected = True
             return paired
         self._computed = alone
         return problem

@@ -26,7 +26,7 @@ KINDS = pytest.mark.parametrize(
 
 
 def model_of(kind, **parameters):
-    n_iter = {NUMBERS: 2000, COUNTS: 200, CLASSES: 60}[kind]
+    n_iter = {NUMBERS: 2000, COUNTS: 300, CLASSES: 60}[kind]
     short = {"n_iter": n_iter, "burn_in": max(40, n_iter // 4), "n_chains": 1}
     return kind(**short | {"max_order": 3} | parameters, random_state=0)
 
@@ -87,6 +87,7 @@ def test_joint_effects_are_detected_in_any_units(effect, kind):
 
 @pytest.mark.slow
 @KINDS
+@pytest.mark.filterwarnings("ignore:Rows that are neighbors")
 def test_sums_of_effects_are_fitted_once(kind):
     """Bit for bit as without interactions, in all but a few of 40 tables.
 
@@ -109,6 +110,7 @@ def test_sums_of_effects_are_fitted_once(kind):
 
 
 @KINDS
+@pytest.mark.filterwarnings("ignore:Residuals depend")
 def test_what_does_not_detect_pairs(kind):
     """A prior that must not depend on the rows, linear effects, a single variable."""
     rng = np.random.default_rng(0)
@@ -134,16 +136,27 @@ def suggest(monkeypatch, **found):
     monkeypatch.setattr(_selection, "structure_left", lambda *rows: left)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Rows that are neighbors")
 @pytest.mark.parametrize("kind", [NUMBERS, COUNTS], ids=["numbers", "counts"])
 def test_pairs_that_predict_no_better_are_dropped(kind, monkeypatch):
-    """Of sums of effects, and in few rows that are far away."""
+    """Of sums of effects, whatever suggests pairs: as without, in most of 20 tables.
+
+    Losses of rows that are left out decrease by one standard error with a probability
+    of .16 where pairs have no effect; in more than 8 of 20 tables with one of .003.
+    """
     suggest(monkeypatch, gain=3.0, share=0.2)
-    rng = np.random.default_rng(0)
-    X = rng.standard_t(2, size=(150, 4))
-    y = drawn(kind, joint("sum", X.clip(-1, 1)), rng)
-    model = model_of(kind, max_order=8).fit(X, y)
-    same_fit(model, model_of(kind, interactions=None, max_order=8).fit(X, y))
-    assert hasattr(model, "projected_support")
+    kept = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(150, 3))
+        y = drawn(kind, joint("sum", X), rng)
+        model = model_of(kind).fit(X, y)
+        kept += len(model.pairs_) > 0
+        if not len(model.pairs_):
+            same_fit(model, model_of(kind, interactions=None).fit(X, y))
+            assert hasattr(model, "projected_support")
+    assert kept <= 8
 
 
 @pytest.mark.parametrize("penalty", [0.01, 5.0])
@@ -184,7 +197,6 @@ def test_tables_of_many_rows_detect_none(monkeypatch):
     assert len(model_of(NUMBERS).fit(X, y).pairs_) == 3
 
 
-@pytest.mark.filterwarnings("ignore:Residuals depend")
 def fit_of_sums(X, y):
     with pytest.warns(UserWarning, match="Residuals depend on the product"):
         return model_of(NUMBERS, interactions=None).fit(X, y)
@@ -212,6 +224,7 @@ def test_streams_have_no_pairs():
 
 @pytest.mark.slow
 @KINDS
+@pytest.mark.filterwarnings("ignore:Residuals are larger in rows")
 def test_joint_effects_are_detected_with_weights_and_missing_values(kind):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(500, 3))
