@@ -455,7 +455,7 @@ QUOTED = {
         (
             "additive_several",
             "Log loss in three folds",
-            "{.25} with a fixed scale, {.12} with a drawn one",
+            "{.24} with a fixed scale, {.12} with a drawn one",
             [
                 "image segments (400 rows, 7 classes) | same, slab_scale=1 > log loss",
                 "image segments (400 rows, 7 classes) | SparseAdditiveGibbsClassifier "
