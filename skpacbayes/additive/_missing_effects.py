@@ -7,8 +7,9 @@ on a product of two, it lacks an effect.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.legendre import legvander
 from scipy.optimize import brentq
-from scipy.stats import norm, rankdata
+from scipy.stats import chi2, norm, rankdata
 from scipy.stats import t as student
 from sklearn.ensemble import RandomForestRegressor
 
@@ -27,8 +28,10 @@ ROWS_PER_NEIGHBOR = 20  # least rows of the table for each neighbor of a row
 NORMAL_RATIO = 1.0  # of a sum of terms of random signs: below, nearly normal
 FOREST_ROWS, FOREST_FEATURES = 1000, 20  # that are shown to a forest, at most
 N_TREES, LEAST_LEAF = 60, 5  # of the forest, and rows of its leaves
-# Standard errors of its gain, or level of a product, from which pairs are tried.
+# Standard errors of its gain, or level of a test, from which pairs are tried.
 SUGGESTIVE, SUGGESTIVE_LEVEL = 2.0, 0.02
+N_FUNCTIONS = 3  # of a variable, whose products with those of another are tested
+NEGLIGIBLE = 1e-6  # deviation of a function of a variable that is constant
 CLEAR = 4.0  # standard errors of its gain from which there is a warning
 
 
@@ -306,23 +309,23 @@ class Structure(NamedTuple):
     gain: float = 0.0  # of a forest: decrease of their squares, over its standard error
     share: float = 0.0  # this decrease as a share
     large: bool = False  # whether it is a large share of the variance of y
-    product: tuple | None = None  # two variables whose product they depend on
+    pair: tuple | None = None  # two variables on whose products they depend
 
     @property
     def suggests_pairs(self):
         """Whether interactions are worth a second fit."""
-        return self.gain > SUGGESTIVE or self.product is not None
+        return self.gain > SUGGESTIVE or self.pair is not None
 
 
 def structure_left(X, y, weights, predict, found, categorical, classes):
-    """Return what residuals depend on: products, or what a forest finds.
+    """Return what residuals depend on: a pair, or what a forest finds.
 
     Residuals are multiplied by weights: their means are then 0 at all X if no effect is
     missing, also where weights depend on the class. Each tree of the forest predicts
     the rows that are not in its bootstrap sample. Where residuals are noise, these
     predictions only increase their squares. Ranks replace values, so that units do not
-    matter. Products are tested with at most `MOST_TESTED` variables. Where y is a
-    number, a small share of its variance counts, as its noise may be smaller.
+    matter. Pairs are tested with at most `MOST_TESTED` variables. Where y is a number,
+    a small share of its variance counts, as its noise may be smaller.
 
     Parameters
     ----------
@@ -339,17 +342,80 @@ def structure_left(X, y, weights, predict, found, categorical, classes):
     square, variance = np.square(residuals).mean(axis=0).sum(), widths @ widths
     if not classes and square <= NOISELESS * variance:
         return Structure()
-    level, product = SUGGESTIVE_LEVEL / len(widths), None
+    level, pair = SUGGESTIVE_LEVEL / len(widths), None
     weighted = residuals * (rows.weights / rows.weights.mean())[:, None]
     if X.shape[1] <= MOST_TESTED:
-        products = (
-            closest_product(rows.X, *one, level, categorical, found.selected)
-            for one in zip(weighted.T, widths, strict=True)
-        )
-        product = next(filter(None, products), None)
+        pairs = (most_joint_pair(rows.X, one, level, categorical) for one in weighted.T)
+        pair = next(filter(None, pairs), None)
     gain, share = gain_of_forest(rows.X, weighted, found)
     large = share * square > LEAST_GAIN * variance
-    return Structure(gain if large or not classes else 0.0, share, large, product)
+    return Structure(gain if large or not classes else 0.0, share, large, pair)
+
+
+def most_joint_pair(X, residuals, level, categorical):
+    """Return the pair of variables on whose products of functions residuals depend.
+
+    The functions are the first `N_FUNCTIONS` Legendre polynomials of ranks. The sums of
+    residuals times products are nearly normal, with variances that are estimated by
+    their squares [1]_, whatever the variances of the residuals are. Their chi-squared
+    statistic is compared for all pairs, and that of the best one, of the parts of the
+    products that do not depend on one variable, is tested at `level` over the number of
+    pairs.
+
+    Parameters
+    ----------
+    X, residuals, level, categorical
+        See :func:`roughest`.
+
+    Returns
+    -------
+    pair : tuple of int or None
+        The variables; None if the dependence is not significant.
+
+    References
+    ----------
+    .. [1] H. White (1980). A heteroskedasticity-consistent covariance matrix estimator
+       and a direct test for heteroskedasticity. Econometrica 48.
+    """
+    largest = abs(residuals).max()
+    if not largest > 0 or X.shape[1] < 2:
+        return None
+    residuals = residuals / largest
+    functions = polynomials_of_ranks(X)
+    functions[:, list(categorical)] = 0.0
+    (n_rows, d, _), k = functions.shape, N_FUNCTIONS
+    some = functions[:, :, :k].reshape(n_rows, d * k)
+    squares = np.square(some)
+    sums = (some * residuals[:, None]).T @ some
+    variances = (squares * np.square(residuals)[:, None]).T @ squares
+    scores = np.square(sums) / np.maximum(variances, 1e-300)
+    scores = np.triu(scores.reshape(d, k, d, k).sum(axis=(1, 3)), 1)
+    pair = np.unravel_index(scores.argmax(), scores.shape)
+    first, second = functions[:, pair].transpose(1, 0, 2)
+    products = (first[:, :k, None] * second[:, None, :k]).reshape(n_rows, k * k)
+    single = np.concatenate([np.ones((n_rows, 1)), first, second], axis=1)
+    products = products - single @ np.linalg.lstsq(single, products)[0]
+    terms = products * residuals[:, None]
+    total, inverse = terms.sum(axis=0), np.linalg.pinv(terms.T @ terms, hermitian=True)
+    each = 2 * level / (d * (d - 1))
+    if not chi2.sf(total @ inverse @ total, k * k) < each:
+        return None
+    return tuple(map(int, pair))
+
+
+def polynomials_of_ranks(X):
+    """Return Legendre polynomials of ranks, of mean 0 and variance 1.
+
+    Missing values are 0. The result has shape (n_samples, n_features, N_FUNCTIONS + 1).
+    """
+    ranks = rankdata(X, axis=0, nan_policy="omit")
+    counts = np.maximum(np.count_nonzero(~np.isnan(ranks), axis=0), 1)
+    values = legvander((2 * ranks - counts - 1) / counts, N_FUNCTIONS + 1)[:, :, 1:]
+    present = ~np.isnan(ranks)[:, :, None]
+    values = np.where(present, values, 0.0)
+    values -= present * (values.sum(axis=0) / counts[:, None])
+    widths = np.sqrt(np.square(values).sum(axis=0) / counts[:, None])
+    return values / np.where(widths > NEGLIGIBLE, widths, np.inf)
 
 
 def gain_of_forest(X, residuals, found):

@@ -98,7 +98,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         column or name. A pair is in a model only if both variables are. "auto": all
         pairs of up to 20 variables; with more variables, the pairs of the 20 most
         probable ones in a run without interactions. "detect": the same, if residuals of
-        a fit without interactions depend on a product of two variables, or if a random
+        a fit without interactions depend on two variables jointly, or if a random
         forest predicts them in rows that its trees have not seen, and if the fit with
         them then predicts rows that are left out clearly better; otherwise none. All
         chains start at the pairs with the largest gains. "detect" finds none with a

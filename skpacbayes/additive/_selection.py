@@ -457,10 +457,10 @@ class _Interactions:
         return structure_left(*rows, predict, found, self._categorical(), classes)
 
     def _ranking(self, left):
-        """Return how probable variables are, the product that was found first."""
+        """Return how probable variables are, the pair that was found first."""
         ranking = self.inclusion_probabilities_.copy()
-        if left.product is not None:  # its variables may have no own effects
-            ranking[list(left.product)] = np.inf
+        if left.pair is not None:  # its variables may have no own effects
+            ranking[list(left.pair)] = np.inf
         return ranking
 
     def _candidates(self, orders, probabilities):

@@ -266,7 +266,7 @@ def test_products_of_very_many_columns_are_not_tested(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(60, _missing_effects.MOST_TESTED + 1))
     y = rng.random(60) < 0.5
-    monkeypatch.setattr(_missing_effects, "closest_product", None)  # no call
+    monkeypatch.setattr(_missing_effects, "most_joint_pair", None)  # no call
     classifier(max_order=2).fit(X, y)
     with pytest.raises(TypeError, match="not callable"):
         classifier(max_order=2).fit(X[:, :-1], y)
@@ -288,7 +288,7 @@ def test_the_product_that_was_detected_is_a_candidate():
 @pytest.mark.parametrize("interactions", [None, "auto"])
 def test_structure_is_told_where_no_other_effect_is(interactions, kind, monkeypatch):
     """Also if a product is suggested, but too weak for its own warning."""
-    suggest(monkeypatch, gain=5.0, share=0.2, large=True, product=(0, 1))
+    suggest(monkeypatch, gain=5.0, share=0.2, large=True, pair=(0, 1))
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(60, 3))
     y = drawn(kind, np.zeros(60), rng)
