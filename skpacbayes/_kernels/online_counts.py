@@ -170,17 +170,18 @@ def _learn_counts_full(
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        z = Z[i, :width]
+        row = Z[i]  # with columns of other models, whose coefficients are 0
+        z = row[:width]
         beyond = 0.0
         if origin.shape[0] > 0:
             follow(model, covariance, owed, gain, axis, scratch, z, weight, numbers)
             beyond = beyond_range(model, z, stream)
-        a = inner_product(model[MEAN], z)
+        a = inner_product(model[MEAN], row)
         suffer(model, point_loss(COUNTS, y[i], a - beyond), weight, numbers, stream)
         predictions[i] = a - beyond
         if numbers[FORGETTING] > 0.0:
             forget_covariance(model, covariance, owed, gain, axis, numbers, stream)
-            a = inner_product(model[MEAN], z)
+            a = inner_product(model[MEAN], row)
         settle(covariance, owed, 1.0)
         size = scale_row(z, gain)
         v = (size * deviation_along(model, covariances, k, gain, scratch)) ** 2

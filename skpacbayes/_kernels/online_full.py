@@ -75,12 +75,13 @@ def _learn_full(
         weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         if weight == 0.0:
             continue
-        z = Z[i, :width]
+        row = Z[i]  # with columns of other models, whose coefficients are 0
+        z = row[:width]
         beyond = 0.0
         if origin.shape[0] > 0:
             follow(model, covariance, owed, gain, axis, growth, z, weight, numbers)
             beyond = beyond_range(model, z, stream)
-        residual = y[i] - inner_product(mean, z)
+        residual = y[i] - inner_product(mean, row)
         predictions[i] = y[i] - residual - beyond
         error = residual + beyond
         numbers[LOSS] += weight * (error * error)
@@ -97,7 +98,7 @@ def _learn_full(
             continue
         if keep < 1.0:
             forget_covariance(model, covariance, owed, gain, axis, numbers, stream)
-            residual = y[i] - inner_product(mean, z)
+            residual = y[i] - inner_product(mean, row)
         v = condition(model, covariance, owed, gain, z, residual, precision)
         if numbers[TEMPERATURE] == 0.0:
             shift = 1.0 / (1.0 / weight + v)

@@ -91,7 +91,7 @@ class Dictionary:
             points = self.mapped(X, range(len(low)))
             points = [t[~np.isnan(t)] if np.isnan(t).any() else t for t in points]
             points = [t if len(t) else np.zeros(1) for t in points]
-            self._fitted = [clone(basis).fit(t[:, None]) for t in points]
+            self._fitted = [clone(basis).fit(t[:, None].copy()) for t in points]
             found = zip(self._fitted, points, strict=True)
             widths = [len(transformed(f, t[:1])) for f, t in found]
             self.max_order = min(max_order, max(widths))
@@ -268,7 +268,7 @@ def most_frequent(values):
 
 def transformed(transformer, t):
     """Return values of a transformer at points `t`, one row for each function."""
-    values = transformer.transform(t[:, None])
+    values = transformer.transform(t[:, None].copy())
     values = values.toarray() if issparse(values) else np.asarray(values)
     values = values.astype(np.float64, copy=False)
     if values.ndim != 2 or len(values) != len(t) or not np.isfinite(values).all():

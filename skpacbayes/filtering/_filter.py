@@ -716,7 +716,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         if self._checks_moves:
             self._warn_of_far_values(X)
         if hasattr(self.model_, "observe"):
-            self.model_ = self.model_.observe(X)
+            self.model_ = self.model_.observe(X.copy())
         return X, rows_of(X, inputs, self.model_), Run(self)
 
     def _with_cloud_of(self, run, X):
@@ -773,10 +773,10 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         for i, row in enumerate(rows_of(X, inputs, run.model.model)):
             first = run.cloud is None  # nothing to forecast the row from
             if observes and first:
-                run.model = self._called_model(run.model.model.observe(X[i : i + 1]))
+                run.model = self._observing(run.model.model, X[i : i + 1])
             run.learn(row)
             if observes and not first:
-                run.model = self._called_model(run.model.model.observe(X[i : i + 1]))
+                run.model = self._observing(run.model.model, X[i : i + 1])
         run.collapses.warn()
         warned = warn_of_noise(run.cloud, run.sampling, self._has_warned_of_noise)
         return {
@@ -785,6 +785,10 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             "model_": run.model.model,
             "_random_state": run.generator.bit_generator.state,
         }
+
+    def _observing(self, model, X):
+        """Return a model that has observed rows, of which it gets a copy."""
+        return self._called_model(model.observe(X.copy()))
 
     # Interface for samplers of parameters, which have many filters.
 

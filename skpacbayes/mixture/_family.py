@@ -218,8 +218,8 @@ class ExponentialFamily(Family, BaseEstimator):
     previous)`, the posterior given tempered counts and sums; `expected(posterior)`,
     constants (n_components,) and coefficients (n_components, n_statistics) of
     E log q_k(x); `divergence(posterior)` from the prior, summed over components;
-    `log_predictive(posterior, X)`; and `draw(posterior, k, size, generator)`. Test it
-    with :func:`check_family`.
+    `log_predictive(posterior, X)`; and `draw(posterior, k, size, generator)`. None may
+    write into its arguments. Test the subclass with :func:`check_family`.
 
     Examples
     --------
@@ -365,7 +365,8 @@ def check_family(family, X, *, seed=0, conjugate=True):
     - the update of some statistics has a larger J than that of any others;
     - `draw` follows `log_predictive`: the mean of the ratio of the densities of two
       components, over draws from one of them, is one within 5 standard errors;
-    - a mixture of two has a J that never decreases.
+    - a mixture of two has a J that never decreases;
+    - no method writes into the rows, which are used in every iteration.
 
     Parameters
     ----------
@@ -381,12 +382,13 @@ def check_family(family, X, *, seed=0, conjugate=True):
     Raises
     ------
     AssertionError
-        If two methods contradict each other.
+        If two methods contradict each other, or one writes into the rows.
     """
     from ._ascent import TemperedMixture
 
     rng = np.random.default_rng(seed)
-    X = np.asarray(X, dtype=np.float64)
+    X = np.array(X, dtype=np.float64)
+    given = X.copy()
     family.check_rows(X)
     family = family.begin(X)
     mixture = TemperedMixture(family, 1.0, 1.0)
@@ -400,6 +402,7 @@ def check_family(family, X, *, seed=0, conjugate=True):
         statistics = mixture.e_step(blank, X[:count])[0]
         state = mixture.m_step(statistics, state)
     bound = mixture.bound(state, mixture.e_step(state, X)[1])
+    assert np.array_equal(X, given, equal_nan=True), "a method writes into the rows"
     if conjugate:
         _close("J and the log evidence", bound, evidence)
     statistics[:, -1] = 0.0

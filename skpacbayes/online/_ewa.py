@@ -313,7 +313,7 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
                     expert._doubt_rows(X)
                 predict_scores(X, *expert._state.arguments, own)
             else:
-                own[:, 0] = predictions_of(expert, self._with_names(expert, X))
+                own[:, 0] = predictions_of(expert, self._copied_rows(expert, X))
         self._check_predictions(predictions[:, :, 0])
         if not begun:
             fill_first(predictions[:, :, 0], self.estimators_)
@@ -393,7 +393,7 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
         predictions, calls = np.empty((len(self.estimators_), len(X))), []
         for k, expert in enumerate(self.estimators_):
             if not learns(expert):
-                predictions[k] = predictions_of(expert, self._with_names(expert, X))
+                predictions[k] = predictions_of(expert, self._copied_rows(expert, X))
                 continue
             state, n_experts = expert._state, expert._n_experts()
             own = predictions[k : k + 1]
@@ -441,7 +441,7 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
         predictions = np.empty((len(self.estimators_), len(X)))
         for own, expert in zip(predictions, self.estimators_, strict=True):
             if not learns(expert):
-                own[:] = predictions_of(expert, self._with_names(expert, X))
+                own[:] = predictions_of(expert, self._copied_rows(expert, X))
             elif not learns_blocks(expert):
                 predict_then_learn(expert, X, y, sample_weight, own, new)
             else:
@@ -454,8 +454,12 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
         for kernel, arguments in self._steps(X, y, capped(predictions), sample_weight):
             kernel(*arguments)
 
-    def _with_names(self, expert, X):
-        """Return rows as a data frame for an expert that was fitted with names."""
+    def _copied_rows(self, expert, X):
+        """Return a copy of rows, which an expert may change.
+
+        A data frame for an expert that was fitted with names.
+        """
+        X = X.copy()
         names = vars(self).get("feature_names_in_")
         if names is None or not hasattr(expert, "feature_names_in_"):
             return X
@@ -580,16 +584,20 @@ def predictions_of(expert, X):
 
 
 def predict_then_learn(expert, X, y, sample_weight, predictions, new):
-    """Write an expert's prediction of each row, then let it learn the row."""
+    """Write an expert's prediction of each row, then let it learn the row.
+
+    It gets copies, which it may change or keep.
+    """
     for i in range(len(X)):
         row = slice(i, i + 1)
-        predictions[row] = 0.0 if new else predictions_of(expert, X[row])
+        predictions[row] = 0.0 if new else predictions_of(expert, X[row].copy())
         if len(sample_weight) and sample_weight[i] == 0.0:
             continue
+        given = X[row].copy(), y[row].copy()
         if len(sample_weight):
-            expert.partial_fit(X[row], y[row], sample_weight=sample_weight[row])
+            expert.partial_fit(*given, sample_weight=sample_weight[row].copy())
         else:
-            expert.partial_fit(X[row], y[row])
+            expert.partial_fit(*given)
         new = False
 
 

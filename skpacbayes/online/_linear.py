@@ -532,10 +532,11 @@ class OnlineLinearModel(OnlineEstimator):
             return float(self._state.aggregate_loss.sum())
         return float(self._state.cumulative_losses.sum())
 
-    def _weights_of(self, values):
+    def _weights_of(self, attribute):
         """Return the weights of each distinct value of the experts, by output."""
-        distinct, which = np.unique(values, return_inverse=True)
-        weights = self._state.shares() @ np.eye(len(distinct))[which]
+        state = self._state  # read once: an update may replace it
+        distinct, which = np.unique(getattr(state, attribute), return_inverse=True)
+        weights = state.shares() @ np.eye(len(distinct))[which]
         return weights[0] if self._regression() else weights
 
     @property
@@ -549,7 +550,7 @@ class OnlineLinearModel(OnlineEstimator):
     @property
     def forgetting_weights_(self):
         """Weights of `forgetting_rates_`; for classifiers, one row per output."""
-        return self._weights_of(self._state.forgetting_rates)
+        return self._weights_of("forgetting_rates")
 
     @property
     def prior_scales_(self):
@@ -562,7 +563,7 @@ class OnlineLinearModel(OnlineEstimator):
     @property
     def prior_scale_weights_(self):
         """Weights of `prior_scales_`; for classifiers, one row per output."""
-        return self._weights_of(self._state.prior_scales)
+        return self._weights_of("prior_scales")
 
     @property
     @as_fitted
@@ -571,7 +572,8 @@ class OnlineLinearModel(OnlineEstimator):
 
         For classifiers there is one for each output.
         """
-        weights = self._state.shares()[:, self._state.curved].sum(axis=1)
+        state = self._state  # read once: an update may replace it
+        weights = state.shares()[:, state.curved].sum(axis=1)
         return float(weights[0]) if self._regression() else weights
 
 
