@@ -28,6 +28,8 @@ MOST_CONCENTRATED = 0.1  # sum of squared weights of ancestors at which a block 
 # variances are usually underestimated.
 LARGE, PER_ROOT = 2.0, 0.2
 ENOUGH = 100  # least number of particles for a warning: with fewer, all are noisy
+# Blocks at whose ends the loss is computed; later only one in EACH, for all of these.
+ALL_BLOCKS, EACH = 8, 8
 EVEN = 3.0  # the estimate is of independent noise, and evenly spread noise has less
 
 FEW = (
@@ -43,22 +45,28 @@ class Lineage(NamedTuple):
     start: np.ndarray  # (n_particles,), weights of the ancestors at the start
     variance: float  # of the log-likelihood, by the blocks before
     lost: float = 0.0  # nats, at the ends of the blocks before
+    n_blocks: int = 0  # before
 
 
-def new_block(weights, variance=0.0, lost=0.0):
+def new_block(weights, variance=0.0, lost=0.0, n_blocks=0):
     """Return the lineage at the start of a block, after those of a given variance."""
-    return Lineage(one_cell(len(weights)).order, weights, variance, lost)
+    return Lineage(one_cell(len(weights)).order, weights, variance, lost, n_blocks)
 
 
 def traced_lineage(lineage, weights, ahead):
     """Return the lineage of offspring drawn by weights, and moved to the next row."""
     concentration, change = _block(lineage, weights)
     if concentration > MOST_CONCENTRATED:
-        lost, roots = lineage.lost, lineage.roots.take(ahead.ancestors)
-        if len(weights) >= ENOUGH:
-            drawn = np.exp(ahead.log_weights)
-            lost += uncovered(ahead.moved.particles, drawn / drawn.sum(), roots)
-        lineage = new_block(weights, lineage.variance + change, lost)
+        n_blocks, lost = lineage.n_blocks + 1, lineage.lost
+        looks = 1 if n_blocks <= ALL_BLOCKS else EACH if n_blocks % EACH == 0 else 0
+        if looks and len(weights) >= ENOUGH:
+            drawn, roots = (
+                np.exp(ahead.log_weights),
+                lineage.roots.take(ahead.ancestors),
+            )
+            drawn /= drawn.sum()
+            lost += looks * uncovered(ahead.moved.particles, drawn, roots)
+        lineage = new_block(weights, lineage.variance + change, lost, n_blocks)
     return lineage._replace(roots=lineage.roots.take(ahead.ancestors))
 
 

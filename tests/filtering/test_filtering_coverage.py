@@ -97,6 +97,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seasonal", [0.0, 0.05])
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_log_likelihood_that_is_too_low_is_warned_of(name, seasonal):
@@ -107,6 +108,7 @@ def test_a_log_likelihood_that_is_too_low_is_warned_of(name, seasonal):
     assert tracker.log_likelihood_ < model.exact(X) - 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", [4, 5, 12])
 def test_a_season_of_any_length_is_warned_of(period):
     model = Season(period, 0.02)
@@ -116,6 +118,7 @@ def test_a_season_of_any_length_is_warned_of(period):
     assert tracker.log_likelihood_ < model.exact(X) - 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["clusters", "plain", "sqmc", "auxiliary"])
 @pytest.mark.parametrize(("period", "seasonal"), [(2, 0.05), (2, 0.5), (3, 0.5)])
 def test_a_right_log_likelihood_is_not(name, period, seasonal):
