@@ -91,7 +91,7 @@ def advance(cloud, row, model, sampling, generator, underflow="warn"):
         past + weighting.evidence,
         row.values.copy(),
         ahead.recent,
-        traced_lineage(lineage, weights, ahead.ancestors) if resampled else lineage,
+        traced_lineage(lineage, weights, ahead) if resampled else lineage,
     )
     return Step(
         moved,

@@ -25,7 +25,7 @@ _N_DROPPED, _N_SCORED = 25, 50  # dropped and scored sweeps of a short chain
 # Nats by which first scores show that a model is not the best, in total and per row:
 # in long series, models are still about 0.002 nats per row from their final scores.
 _FAR, _FAR_PER_ROW = 100.0, 0.01
-_GAIN = 0.01  # gain of another emission, in nats per row, from which there is a warning
+_GAIN = 0.01  # gain of another model, in nats per row, from which there is a warning
 _N_WORSE = 2  # successive numbers of states without improvement that end the search
 # Standard errors by which a score is clearly better, and from which there is a warning.
 _CLEAR, _DOUBTFUL = 3.0, 2.0
@@ -107,7 +107,9 @@ class Candidate:
     def perhaps_better(self, other):
         """Return whether the score is higher by more than chance often explains."""
         lead, error = self.lead_over(other)
-        return lead > max(_DOUBTFUL * error, MARGIN / len(self.scores))
+        n_rows = len(self.scores)
+        least = min(MARGIN, CHANCE + _GAIN * n_rows)  # nats in total
+        return lead > max(_DOUBTFUL * error, least / n_rows)
 
     def lead_over(self, other):
         """Return the difference of the mean scores, and its standard error."""

@@ -590,6 +590,17 @@ QUOTED = {
             ],
         ),
         (
+            "filtering_constants",
+            "A season over 120 rows",
+            "the log-likelihood of 120 rows is {148} too low (median of ten series; at "
+            "most {446}) with 1,000 particles, and {55} with 10,000",
+            [
+                "7 | 0.02 | 1,000 > nats too low (worst)",
+                "7 | 0.02 | 1,000 > nats too low (worst)",
+                "7 | 0.02 | 10,000 > nats too low (worst)",
+            ],
+        ),
+        (
             "filtering_terrain",
             "96 flights",
             "1,000 particles cover {0.67} of the modes with clusters ({0.73} with "

@@ -594,6 +594,7 @@ def test_memory_does_not_grow():
     assert max(sizes) - min(sizes) < 64
 
 
+@pytest.mark.filterwarnings("ignore:The log-likelihood and the states are not")
 def test_more_states_than_the_curve_has_coordinates():
     X = np.random.default_rng(0).normal(size=(10, 12))
     fitted = ClusteredParticleFilter(method="sqmc", random_state=0).fit(X)

@@ -469,6 +469,7 @@ def test_few_particles_in_the_paths_are_reported(step, n_states, parameters):
 
 
 @pytest.mark.filterwarnings("ignore:One or a few of 500 particles")
+@pytest.mark.filterwarnings("ignore:The log-likelihood and the states are not")
 def test_few_particles_in_a_few_paths_are_not_reported():
     """Two paths that meet tell nothing; a hundred do."""
     X = np.random.default_rng(0).normal(size=(30, 3))

@@ -781,6 +781,7 @@ SPREADS = [
 
 @pytest.mark.filterwarnings("ignore:One or a few of 256 particles")
 @pytest.mark.filterwarnings("ignore:Column 0 of the state hardly moves")
+@pytest.mark.filterwarnings("ignore:The log-likelihood and the states are not")
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, 0.0])
 @pytest.mark.parametrize(("model", "given", "name"), SPREADS)
 def test_what_is_no_spread_is_refused(model, given, name, value):

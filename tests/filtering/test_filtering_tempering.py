@@ -132,6 +132,7 @@ def test_moves_leave_the_distribution_as_it_is():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:One or a few of 1000 particles")
 @pytest.mark.filterwarnings("ignore:The log-likelihood has an estimated")
+@pytest.mark.filterwarnings("ignore:The log-likelihood and the states are not")
 def test_bearings_that_a_plain_filter_loses():
     """The reference is the mean of runs with 200,000 particles, 71.2 and 64.8."""
     model = Bearings()
@@ -190,6 +191,7 @@ def test_the_streaming_contract():
 
 
 @pytest.mark.filterwarnings("ignore:More than 8 stages of tempering")  # other bearings
+@pytest.mark.filterwarnings("ignore:The log-likelihood and the states are not")
 def test_the_noise_that_is_kept_leads_to_the_particles():
     model = Bearings()
     X = model.rows(3)

@@ -340,6 +340,50 @@ def test_a_number_of_states_that_is_perhaps_better_is_named(
     assert not warns or ("chose 1," in said[0] and "n_states=2." in said[0])
 
 
+def short_gaps(n_rows, total):
+    """Two candidates whose scores differ by nats in total, and 2.5 standard errors."""
+    gaps = np.tile([-1.0, 1.0], n_rows // 2) * total / np.sqrt(n_rows) / 2.5
+    gaps += total / n_rows
+    return Scored(2, gaps, 90.0, 0.0), Scored(1, np.zeros(n_rows), 90.0, 0.0)
+
+
+@pytest.mark.parametrize("n_rows", [20, 40, 100, 400])
+def test_a_short_series_needs_fewer_nats_for_a_doubt(n_rows):
+    """Five nats and 0.01 per row; in long series 15, as chains differ by more there."""
+    least = 5.0 + 0.01 * n_rows
+    better, other = short_gaps(n_rows, least + 0.1)
+    assert better.perhaps_better(other)
+    assert not better.clearly_better(other)
+    better, other = short_gaps(n_rows, least - 0.1)
+    assert not better.perhaps_better(other)
+
+
+def test_a_long_series_needs_fifteen_nats_for_a_doubt():
+    for n_rows in (1000, 20000):
+        better, other = short_gaps(n_rows, 15.1)
+        assert better.perhaps_better(other)
+        better, other = short_gaps(n_rows, 14.9)
+        assert not better.perhaps_better(other)
+
+
+@pytest.mark.slow
+def test_regimes_of_a_short_series_are_not_missed_in_silence():
+    """Of forty rows with two levels, and none where there is one."""
+    told = {1: 0, 2: 0}
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        states = np.arange(seed, 40 + seed) // 10 % 2
+        for number in told:
+            X = 8.0 * (number - 1) * states + rng.normal(size=40)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model = markov("auto").fit(X[:, None])
+            said = any("not clearly worse" in str(w.message) for w in caught)
+            told[number] += said or model.n_states_ == 2
+    assert told[1] == 0
+    assert told[2] >= 5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_atoms", "reliable"), [(10, False), (1, True)])
 def test_a_number_of_states_chosen_by_unreliable_scores_is_doubted(n_atoms, reliable):
