@@ -183,6 +183,15 @@ class Mixture:
             cdist(points, self.centers, "sqeuclidean"), self.scales, self.dof, d
         )
 
+    def parts_of(self, columns):
+        """Return the component of each row, or their number for the background.
+
+        `columns`: rows in the coordinates of the columns.
+        """
+        log_densities = self.log_densities(columns @ self.coordinates)
+        outside = logsumexp(log_densities, axis=1) < self.log_background
+        return np.where(outside, self.n_clusters, log_densities.argmax(axis=1))
+
     def robust_weights(self, points, spreads):
         """Return the component of each point, and the point's Student weight."""
         log_densities = self.log_densities(points)

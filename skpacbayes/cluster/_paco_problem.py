@@ -17,6 +17,7 @@ from ._paco_fitting import MixtureProblem
 from ._paco_path import Path
 from ._paco_rows import ColumnValues, mean_copies, rounding_of, spread_by
 from ._paco_search import find_mixture
+from ._paco_shared_values import SharedValues
 from ._units import Scaled, exponent_of, scaled
 
 # Factors of the inverse temperature that are tried until the calibration's number of
@@ -242,14 +243,14 @@ class GibbsProblem(Scaled):
                 kind = tracker.kind
             if early and kind is not None and kind[0] == "round":
                 return
-        self.rounding = np.diag(rounding_of(rows, self.values))
-        self.in_columns = rows, self.rounding
         previous = self._previous_mixture()
-        found = self._best_mixture(self.rounding, kind, previous)
+        found, self.rounding = self._best_mixture(kind, previous)
         if kind is not None and many:
             change = found.mixture.n_clusters / tracker.n_found
             if not 1 / _CHANGE < change < _CHANGE:
-                kind, found = None, self._best_mixture(self.rounding, None, previous)
+                kind = None
+                found, self.rounding = self._best_mixture(None, previous)
+        self.in_columns = rows, self.rounding
         mixture = found.mixture
         if tracker is not None:
             tracker.kind = found.kind
@@ -292,10 +293,23 @@ class GibbsProblem(Scaled):
             scales=scaled(mixture.scales, 2 * step),
         )
 
-    def _best_mixture(self, rounding, kind=None, previous=None):
-        """Return the mixture of largest evidence, of one kind if given."""
-        everything = MixtureProblem.of(self.rows, rounding)
-        return find_mixture(everything, self.setting.shapes, kind, previous)
+    def _best_mixture(self, kind=None, previous=None):
+        """Return the mixture of largest evidence, of one kind if given.
+
+        Also return the covariance of the errors of the columns, with those of shared
+        values if clusters would be cut at these.
+        """
+        rows, of_kind = self.rows, (self.setting.shapes, kind, previous)
+        rounding, shared = np.diag(rounding_of(rows, self.values)), SharedValues(rows)
+        found = find_mixture(MixtureProblem.of(rows, rounding), *of_kind)
+        if shared.where and shared.cut(rows, found.mixture.parts_of(rows.points)):
+            wider = rounding + np.diag(shared.variances)
+            other = find_mixture(MixtureProblem.of(rows, wider), *of_kind)
+            fewer = other.mixture.n_clusters < found.mixture.n_clusters
+            fewer |= other.mixture.background < found.mixture.background
+            if fewer and shared.alike(rows, other.mixture.parts_of(rows.points)):
+                return other, wider
+        return found, rounding
 
     @property
     def few_rows_of_stream(self):
@@ -332,7 +346,7 @@ class GibbsProblem(Scaled):
             return None
         if self.found is None and self.of_all_kinds is not None:
             return self.of_all_kinds
-        return self._best_mixture(np.diag(rounding_of(self.rows, self.values)))
+        return self._best_mixture()[0]
 
     def number_by(self, found):
         """Return the number of clusters to which a mixture leads."""
