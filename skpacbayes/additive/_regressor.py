@@ -790,7 +790,7 @@ class SparseAdditiveGibbsRegressor(
         """Learn interactions, too; keep them if they predict better, and chains agree.
 
         They do if the squares of errors of rows that are left out are smaller, by more
-        than their standard error.
+        than two standard errors.
         """
         alone, before = self._computed, self._left_out_squares(rows)
         orders = problem.functions.orders

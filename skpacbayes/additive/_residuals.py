@@ -27,6 +27,7 @@ from ._posterior import SELECTED
 MOST_ROWS = 2000  # rows that are tested, at most
 SMALLEST = 1e-12  # of variances and leverages
 LIMIT = 4.0  # standard errors from which rows are dependent
+ERRORS = 2.0  # standard errors by which losses of rows that are left out are smaller
 LEAST_CORRELATION = 0.05  # of residuals of neighbors
 SORTED = 0.9  # rank correlation of y with the row from which rows were sorted by y
 # Of groups: least number; largest growth of it by a further variable; least mean size.
@@ -278,9 +279,12 @@ def left_out_scores(X, scores, residuals, variances, weights, found, noise):
 
 
 def are_smaller(losses, before):
-    """Return whether the losses of rows are smaller, by more than a standard error."""
+    """Return whether the losses of rows are smaller, by more than two standard errors.
+
+    A decrease that is due to one row is one standard error.
+    """
     decrease = before - losses
-    return decrease.sum() > math.sqrt(len(decrease)) * decrease.std()
+    return decrease.sum() > ERRORS * math.sqrt(len(decrease)) * decrease.std()
 
 
 def influence_ratio(found):
