@@ -1,8 +1,8 @@
 """What interactions of pairs gain, and what they cost where there are none.
 
 The default, "detect", and `interactions="auto"` against the additive model, boosting,
-and LassoCV on all products of two columns. Simulated tables are scored against the truth on 2,000 new rows, real
-ones on the quarter of the rows that is left out.
+and LassoCV on all products of two columns. Simulated tables are scored against the
+truth on 2,000 new rows, real ones on the quarter of the rows that is left out.
 """
 
 import warnings
