@@ -364,6 +364,15 @@ def transition_density(model, particles, time, past):
     return density
 
 
+def is_singular(model, particles, time, past):
+    """Return whether single normals move states in fewer directions than states have.
+
+    The model has as many normals as states.
+    """
+    _, factors = _additive_parts(model, particles, time, past)
+    return (np.linalg.slogdet(factors)[0] == 0).mean() > NOT_ADDED
+
+
 def _additive_parts(model, x, time, past):
     """Return f(x) and L(x) of a transition ``f(x) + L(x) z``."""
     n_noise = model.n_noise
