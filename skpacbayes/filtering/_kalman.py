@@ -86,7 +86,7 @@ def filtered(rows, transition, start, observed):
     n, n_states = len(means), len(F)
     return (
         np.reshape(means, (n, n_states)),
-        np.reshape(covariances, (n, n_states, n_states)),
+        _without_negative(np.reshape(covariances, (n, n_states, n_states))),
         np.array(log_likelihoods),
         forecasts,
     )
@@ -117,4 +117,12 @@ def smoothed(forecasts, F):
         means[t] = mean + covariance @ score
         covariances[t] = covariance - covariance @ information @ covariance
         score, information = F.T @ score, F.T @ information @ F
-    return means, covariances
+    return means, _without_negative(covariances)
+
+
+def _without_negative(covariances):
+    """Replace variances of known states that are negative by rounding errors."""
+    places = np.arange(covariances.shape[1])
+    variances = covariances[:, places, places]
+    covariances[:, places, places] = np.maximum(variances, 0.0)
+    return covariances
