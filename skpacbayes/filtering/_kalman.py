@@ -75,7 +75,14 @@ def filtered(rows, transition, start, observed):
             gap = y - G @ mean
             spread = G @ covariance @ G.T + R
             forecast = Forecast(mean, covariance, G, gap, spread)
-            log_likelihood = float(gaussian_log_density(gap[:, None], spread)[0])
+            try:
+                log_likelihood = float(gaussian_log_density(gap[:, None], spread)[0])
+            except np.linalg.LinAlgError as error:
+                raise ValueError(
+                    f"Row {t} has no density given the rows before, as its covariance "
+                    f"is {spread.tolist()}: give a positive definite "
+                    "observation_covariance."
+                ) from error
             gain = np.linalg.solve(spread, G @ covariance).T
             mean = mean + gain @ gap
             covariance = covariance - gain @ spread @ gain.T

@@ -600,8 +600,10 @@ class LinearGaussian(LinearObservations):
                 factored(value)
         except np.linalg.LinAlgError as error:
             kind = "definite" if definite else "semi-definite"
+            advice = " Only kalman and kalman_smooth take a singular one."
             raise ValueError(
                 f"{name} should be positive {kind}, got {value!r}."
+                + (advice if definite else "")
             ) from error
         matrix = _matrix(value)
         sizes = np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))
