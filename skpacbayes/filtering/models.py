@@ -430,9 +430,8 @@ class LinearGaussian(LinearObservations):
     ----------
     transition_matrix : float or array-like of shape (n_states, n_states)
         F.
-    observation_matrix : float or array-like of shape (n_features, n_states) or \
-            (n_states,)
-        G. A vector is that of one feature.
+    observation_matrix : float or array-like of shape (n_features, n_states)
+        G. A vector of shape (n_states,) is that of one feature.
     transition_covariance : float or array-like of shape (n_states, n_states)
         Q, positive semi-definite. If it is singular, as for a season, the transition
         has no density: there is no `log_transition`, and `smooth` of a filter raises an
@@ -441,9 +440,9 @@ class LinearGaussian(LinearObservations):
         R, positive definite; for `kalman` and `kalman_smooth` semi-definite.
     initial_mean : float, array-like of shape (n_states,) or None, default=None
         m. None: zero.
-    initial_covariance : float, array-like of shape (n_states, n_states) or None, \
-            default=None
-        P, positive semi-definite. None: Q, which must then be positive definite.
+    initial_covariance : float, array-like or None, default=None
+        P, of shape (n_states, n_states), positive semi-definite. None: Q, which must
+        then be positive definite.
 
     Examples
     --------
