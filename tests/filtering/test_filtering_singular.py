@@ -236,24 +236,55 @@ def test_a_singular_transition_has_no_density():
 
 
 class OwnTrend(LinearObservations):
-    """Has as many normals as states, and noise in one of them."""
+    """Has as many normals as states, and noise in one direction of them."""
 
     n_noise, observation_matrix, observation_covariance = 2, [1.0, 0.0], 1.0
+
+    def __init__(self, loadings):
+        self.loadings = loadings
 
     def initial(self, z):
         return 2.0 * z
 
     def transition(self, x, z, t):
-        return x @ [[1.0, 0.0], [1.0, 1.0]] + [0.3, 0.0] * z
+        return x @ [[1.0, 0.0], [1.0, 1.0]] + z @ np.transpose(self.loadings)
 
 
 @pytest.mark.filterwarnings("ignore:Column 1")
-def test_a_model_of_ones_own_is_told_why_it_cannot_be_smoothed():
+@pytest.mark.parametrize(
+    "loadings",
+    [
+        [[0.3, 0.0], [0.0, 0.0]],
+        [[0.2, 0.1], [0.0, 0.0]],
+        [[0.3, 0.3], [0.3, 0.3]],
+        [[0.1, 0.3], [0.2, 0.6]],
+        [[1e-8, 3e-8], [0.2, 0.6]],
+    ],
+    ids=str,
+)
+def test_a_model_of_ones_own_is_told_why_it_cannot_be_smoothed(loadings):
     X = drawn(trend(), 40)
-    tracker = ClusteredParticleFilter(OwnTrend(), n_particles=200, random_state=0)
+    tracker = ClusteredParticleFilter(
+        OwnTrend(loadings), n_particles=200, random_state=0
+    )
     with pytest.raises(ValueError, match="moves states in fewer directions") as caught:
         tracker.fit_smooth(X)
     assert "kalman" not in str(caught.value)
+
+
+def test_a_nearly_singular_transition_has_a_density():
+    """Against the exact states, with noise of 0.01 of the other in one direction."""
+    covariance = np.array([[0.1, 0.3], [0.2, 0.59]])
+    covariance = covariance @ covariance.T
+    X = drawn(trend(), 12)
+    model = OwnTrend([[0.1, 0.3], [0.2, 0.59]])
+    found = ClusteredParticleFilter(model, random_state=0).fit_smooth(X)[0]
+    exact = LinearGaussian(
+        [[1.0, 1.0], [0.0, 1.0]], [1.0, 0.0], covariance, 1.0, None, 4.0 * np.eye(2)
+    )
+    means, covariances = exact.kalman_smooth(X)
+    gaps = (found - means) / np.sqrt(covariances.diagonal(axis1=1, axis2=2))
+    assert np.abs(gaps).max() < 0.5
 
 
 def test_factors_of_covariances():
