@@ -8,7 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from ._gaussian import gaussian_log_density
+from ._gaussian import factored, gaussian_log_density, noise_factor
+
+NEGLIGIBLE = 1e-10  # share of a variance of the state at row 0
+LASTING = 0.99  # least modulus of an eigenvalue of what does not vanish
 
 
 class Forecast(NamedTuple):
@@ -19,6 +22,70 @@ class Forecast(NamedTuple):
     matrix: np.ndarray | None  # (n_observed, n_states)
     gap: np.ndarray | None  # of the row from its mean, (n_observed,)
     spread: np.ndarray | None  # covariance of the row, (n_observed, n_observed)
+
+
+def matrix_of(value):
+    """Return a parameter as an array, a number as a matrix of size one."""
+    return np.atleast_2d(np.asarray(value))
+
+
+def n_features_of(matrix):
+    """Return the number of rows of an observation matrix, which may be one row."""
+    return len(matrix) if np.ndim(matrix) > 1 else 1
+
+
+def check_covariance(name, value, definite):
+    """Raise ValueError if a parameter is not a covariance, or is singular."""
+    try:
+        noise_factor(value)
+        if definite:
+            factored(value)
+    except np.linalg.LinAlgError as error:
+        kind = "definite" if definite else "semi-definite"
+        advice = " Only kalman and kalman_smooth take a singular one."
+        raise ValueError(
+            f"{name} should be positive {kind}, got {value!r}."
+            + (advice if definite else "")
+        ) from error
+    matrix = matrix_of(value)
+    sizes = np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))
+    if (np.abs(matrix - matrix.T) > 1e-8 * sizes).any():
+        raise ValueError(f"{name} should be symmetric, got {value!r}.")
+
+
+def has_constants(F, covariance, start):
+    """Return whether noise never comes into some directions of an unknown state.
+
+    Parameters
+    ----------
+    F : ndarray of shape (n_states, n_states)
+        Matrix of the transition.
+    covariance, start : array-like of shape (n_states, n_states)
+        Covariances of the transition and of the state at row 0.
+    """
+    factor, full_rank = noise_factor(covariance)
+    if full_rank:
+        return False
+    start = matrix_of(start)
+    scales = np.sqrt(np.diag(start))
+    scales[scales == 0.0] = 1.0
+    F = F * scales / scales[:, None]
+    start = start / scales / scales[:, None]
+    # Directions of noise, now and after each step; lengths of columns do not matter.
+    reached = [_unit(factor.T / scales[:, None])]
+    for _ in range(len(F) - 1):
+        reached.append(_unit(F @ reached[-1]))
+    directions, sizes, _ = np.linalg.svd(np.hstack(reached))
+    rest = directions[:, np.count_nonzero(sizes > NEGLIGIBLE * sizes[0]) :]
+    lasting = np.abs(np.linalg.eigvals(rest.T @ F @ rest)).max(initial=0.0) >= LASTING
+    unknown = np.linalg.eigvalsh(rest.T @ start @ rest).max(initial=0.0) > NEGLIGIBLE
+    return bool(lasting and unknown)
+
+
+def _unit(columns):
+    """Return columns of length one, or zero."""
+    lengths = np.linalg.norm(columns, axis=0)
+    return columns / np.where(lengths > 0.0, lengths, 1.0)
 
 
 def rows_for(X, n_features):

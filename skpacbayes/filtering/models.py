@@ -66,7 +66,15 @@ from ._gaussian import (
     gaussian_log_density,
     noise_factor,
 )
-from ._kalman import filtered, rows_for, smoothed
+from ._kalman import (
+    check_covariance,
+    filtered,
+    has_constants,
+    matrix_of,
+    n_features_of,
+    rows_for,
+    smoothed,
+)
 
 LARGEST = 40.0  # absolute value of a standard normal; its log density is -800
 
@@ -487,7 +495,7 @@ class LinearGaussian(LinearObservations):
 
     def transition(self, x, z, t):
         """States at row t from those at the row before."""
-        moved = x @ _matrix(self.transition_matrix).T.copy()  # a view is slower
+        moved = x @ matrix_of(self.transition_matrix).T.copy()  # a view is slower
         moved += z @ noise_factor(self.transition_covariance)[0]
         return moved
 
@@ -497,14 +505,19 @@ class LinearGaussian(LinearObservations):
             self._check_form()
             mean, covariance = self._start()
             return mean[None], noise_factor(covariance)[0].T
-        center = x @ _matrix(self.transition_matrix).T.copy()
+        center = x @ matrix_of(self.transition_matrix).T.copy()
         return center, noise_factor(self.transition_covariance)[0].T
 
     @available_if(_has_density)
     def log_transition(self, x, x_next, t):
         """Log density of moving from the rows of x to those of x_next."""
-        gaps = np.atleast_2d(x_next).T - _matrix(self.transition_matrix) @ x.T
+        gaps = np.atleast_2d(x_next).T - matrix_of(self.transition_matrix) @ x.T
         return gaussian_log_density(gaps, self.transition_covariance)
+
+    def _has_constants(self):
+        """Whether the state has unknown directions that the noise never moves."""
+        moves = matrix_of(self.transition_matrix), self.transition_covariance
+        return has_constants(*moves, self._start()[1])
 
     def kalman(self, X):
         """Filter the rows exactly.
@@ -542,12 +555,12 @@ class LinearGaussian(LinearObservations):
         covariances : ndarray of shape (n_timesteps, n_states, n_states)
             Smoothed covariances.
         """
-        return smoothed(self._filtered(X)[3], _matrix(self.transition_matrix))
+        return smoothed(self._filtered(X)[3], matrix_of(self.transition_matrix))
 
     def _filtered(self, X):
         self._check_form(exact=True)
-        rows = rows_for(X, _n_features(self.observation_matrix))
-        moves = _matrix(self.transition_matrix), _matrix(self.transition_covariance)
+        rows = rows_for(X, n_features_of(self.observation_matrix))
+        moves = matrix_of(self.transition_matrix), matrix_of(self.transition_covariance)
         return filtered(rows, moves, self._start(), self._observed)
 
     def _check_form(self, exact=False):
@@ -555,7 +568,7 @@ class LinearGaussian(LinearObservations):
 
         exact : whether the covariance of the rows may be singular.
         """
-        n, m = self.n_noise, _n_features(self.observation_matrix)
+        n, m = self.n_noise, n_features_of(self.observation_matrix)
         shapes = {
             "transition_matrix": (n, n),
             "observation_matrix": (m, n),
@@ -579,7 +592,8 @@ class LinearGaussian(LinearObservations):
             if not np.isfinite(np.asarray(value, dtype=float)).all():
                 raise ValueError(f"{name} should be finite, got {value!r}.")
             if name.endswith("covariance"):
-                self._check_covariance(name, exact)
+                definite = name == "observation_covariance" and not exact
+                check_covariance(name, value, definite)
         if (
             self.initial_covariance is None
             and not (noise_factor(self.transition_covariance)[1])
@@ -590,43 +604,14 @@ class LinearGaussian(LinearObservations):
                 "known exactly at row 0. Give initial_covariance."
             )
 
-    def _check_covariance(self, name, exact):
-        value = getattr(self, name)
-        definite = name == "observation_covariance" and not exact
-        try:
-            noise_factor(value)
-            if definite:
-                factored(value)
-        except np.linalg.LinAlgError as error:
-            kind = "definite" if definite else "semi-definite"
-            advice = " Only kalman and kalman_smooth take a singular one."
-            raise ValueError(
-                f"{name} should be positive {kind}, got {value!r}."
-                + (advice if definite else "")
-            ) from error
-        matrix = _matrix(value)
-        sizes = np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))
-        if (np.abs(matrix - matrix.T) > 1e-8 * sizes).any():
-            raise ValueError(f"{name} should be symmetric, got {value!r}.")
-
     def _start(self):
         mean, covariance = self.initial_mean, self.initial_covariance
         return (
             np.zeros(self.n_noise)
             if mean is None
             else np.atleast_1d(np.asarray(mean, dtype=float)),
-            _matrix(self.transition_covariance if covariance is None else covariance),
+            matrix_of(self.transition_covariance if covariance is None else covariance),
         )
-
-
-def _matrix(value):
-    """Return a parameter as an array, a number as a matrix of size one."""
-    return np.atleast_2d(np.asarray(value))
-
-
-def _n_features(matrix):
-    """Return the number of rows of an observation matrix, which may be one row."""
-    return len(matrix) if np.ndim(matrix) > 1 else 1
 
 
 class StochasticVolatility(BaseEstimator):

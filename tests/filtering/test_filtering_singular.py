@@ -11,6 +11,7 @@ import pytest
 from kalman import kalman_smoother, plane, rows_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import solve_discrete_lyapunov
+from sklearn.base import clone
 
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering._gaussian import noise_factor
@@ -72,6 +73,7 @@ MODELS = {
     "constant": constant(),
 }
 SINGULAR = [name for name in MODELS if name != "trend of random slope"]
+ONE = np.eye(2)
 OPTIONS = {
     "clusters": {},
     "prior": {"proposal": "prior"},
@@ -235,6 +237,66 @@ def test_a_singular_transition_has_no_density():
     assert np.linalg.matrix_rank(moved, tol=1e-12) == 1
 
 
+def autoregression(persistence):
+    """A random walk, and a state without noise that decays, or does not."""
+    return LinearGaussian(
+        np.diag([1.0, persistence]),
+        [1.0, 1.0],
+        np.diag([1.0, 0.0]),
+        1.0,
+        initial_covariance=np.eye(2),
+    )
+
+
+CONSTANTS = {
+    "trend": (trend(), True),
+    "trend of random slope": (trend(0.01), False),
+    "season": (season(), False),
+    "fixed season": (season(0.0), True),
+    "arma": (arma(), False),
+    "constant": (constant(), True),
+    "known": (clone(trend()).set_params(initial_covariance=np.diag([1.0, 0])), False),
+    "decays": (autoregression(0.5), False),
+    "stays": (autoregression(1.0), True),
+    "alternates": (autoregression(-1.0), True),
+    "no noise": (clone(trend()).set_params(transition_covariance=0 * ONE), True),
+}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-5, 1e5])
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_models_with_constants_in_any_units(name, scale):
+    model, expected = CONSTANTS[name]
+    units = np.eye(len(model.transition_matrix))
+    units[-1, -1] = scale
+    back = np.linalg.inv(units)
+    scaled = clone(model).set_params(
+        transition_matrix=units @ model.transition_matrix @ back,
+        transition_covariance=units @ model.transition_covariance @ units,
+        initial_covariance=units @ model.initial_covariance @ units,
+    )
+    assert scaled._has_constants() == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["clusters", "sqmc"])
+def test_a_lost_season_is_warned_of_after_any_number_of_rows(options):
+    """A loss in the first rows is not averaged away by those after it."""
+    model, n_wrong = season(0.0), 0
+    for seed in range(6):
+        X = drawn(model, 400, seed)
+        tracker = ClusteredParticleFilter(
+            model, **{"n_particles": 1000, "random_state": 0, **OPTIONS[options]}
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tracker.fit(X)
+        wrong = tracker.log_likelihood_ < model.kalman(X)[2].sum() - 3.0
+        n_wrong += wrong
+        assert caught or not wrong
+    assert n_wrong
+
+
 class OwnTrend(LinearObservations):
     """Has as many normals as states, and noise in one direction of them."""
 
@@ -311,7 +373,6 @@ def test_variances_of_other_units_are_noise():
     assert_allclose(sorted(np.abs(factor).max(axis=0)), [0.0, 1e-6, 1e4])
 
 
-ONE = np.eye(2)
 BAD = {
     "negative": ({"transition_covariance": np.diag([1.0, -1.0])}, "semi-definite, got"),
     "indefinite": (
