@@ -10,9 +10,15 @@ LOG_2_PI = math.log(2 * math.pi)
 ROUNDING = 10 * np.finfo(float).eps  # of eigenvalues of correlations, by column
 
 
+def matrix_of(value, dtype=None):
+    """Return a parameter as an array, a number as a matrix of size one."""
+    value = np.asarray(value, dtype=dtype)
+    return value if value.ndim == 2 else np.atleast_2d(value)
+
+
 def factored(covariance):
     """Return the upper factor of a covariance, its inverse transpose, half log det."""
-    covariance = np.atleast_2d(np.asarray(covariance, dtype=float))
+    covariance = matrix_of(covariance, float)
     return _factor_of(covariance.tobytes(), len(covariance))
 
 
@@ -39,7 +45,7 @@ def noise_factor(covariance):
     numpy.linalg.LinAlgError
         If the matrix is not positive semi-definite.
     """
-    covariance = np.atleast_2d(np.asarray(covariance, dtype=float))
+    covariance = matrix_of(covariance, float)
     return _noise_factor_of(covariance.tobytes(), len(covariance))
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from ._gaussian import factored, gaussian_log_density, noise_factor
+from ._gaussian import factored, gaussian_log_density, matrix_of, noise_factor
 
 NEGLIGIBLE = 1e-10  # share of a variance of the state at row 0
 LASTING = 0.99  # least modulus of an eigenvalue of what does not vanish
@@ -22,11 +22,6 @@ class Forecast(NamedTuple):
     matrix: np.ndarray | None  # (n_observed, n_states)
     gap: np.ndarray | None  # of the row from its mean, (n_observed,)
     spread: np.ndarray | None  # covariance of the row, (n_observed, n_observed)
-
-
-def matrix_of(value):
-    """Return a parameter as an array, a number as a matrix of size one."""
-    return np.atleast_2d(np.asarray(value))
 
 
 def n_features_of(matrix):

@@ -64,13 +64,13 @@ from ._gaussian import (
     gains_of,
     gaussian_log_densities,
     gaussian_log_density,
+    matrix_of,
     noise_factor,
 )
 from ._kalman import (
     check_covariance,
     filtered,
     has_constants,
-    matrix_of,
     n_features_of,
     rows_for,
     smoothed,
@@ -330,7 +330,7 @@ class LinearObservations(BaseEstimator):
 
     def observation(self, x, z, t):
         """Rows drawn in the states x."""
-        seen = x @ np.atleast_2d(np.asarray(self.observation_matrix, dtype=float)).T
+        seen = x @ matrix_of(self.observation_matrix, float).T
         return seen + z @ factored(self.observation_covariance)[0]
 
     def initial_proposal(self, y):
@@ -390,10 +390,8 @@ class LinearObservations(BaseEstimator):
 
     def _observed(self, y):
         """Return the observed features of a row, with their matrix and covariance."""
-        matrix = np.atleast_2d(
-            np.ascontiguousarray(self.observation_matrix, dtype=float)
-        )
-        covariance = np.atleast_2d(np.asarray(self.observation_covariance, dtype=float))
+        matrix = np.ascontiguousarray(matrix_of(self.observation_matrix, float))
+        covariance = matrix_of(self.observation_covariance, float)
         if len(matrix) != len(y):  # a single feature would be broadcast
             raise ValueError(
                 f"observation_matrix has {len(matrix)} rows, but X has {len(y)} "
