@@ -15,6 +15,7 @@ STEP = 1e-4  # of the noise, in a central difference
 MOST_CHANGE = 1e-3  # largest change of a log determinant at twice this step
 TOLERANCE = 1e-2  # in nats, far above the error of difference quotients
 NOT_ADDED = 0.01  # largest share of states to which noise is not added, as at a bound
+LOG_CLOSE = np.log(1e-6)  # of a determinant of unit rows, if it may be that of rounding
 LOG_REACH, LOG_STEP = np.log(1e9), 0.1  # log grid for sums of a density
 LOG_FEWER, LOG_WIDER = np.log(1e4), 0.3  # the same in two dimensions
 # Distances at which a loss increases, in units of the row: so many that the values of a
@@ -349,7 +350,7 @@ def transition_density(model, particles, time, past):
     size = np.abs(moved).max()
     rounding = 1e-12 * np.abs(centers).max()
     others = (np.abs(moved - added) > 1e-6 * size + rounding).any(axis=1)
-    others |= np.linalg.slogdet(factors)[0] == 0
+    others |= _are_singular(factors, centers)
     if others.mean() > NOT_ADDED or not size > 0:
         return None
 
@@ -362,6 +363,34 @@ def transition_density(model, particles, time, past):
         return np.where(signs == 0, -np.inf, -0.5 * squares - log_sizes)
 
     return density
+
+
+def is_singular(model, particles, time, past):
+    """Return whether single normals move states in fewer directions than states have.
+
+    The model has as many normals as states.
+    """
+    centers, factors = _additive_parts(model, particles, time, past)
+    return _are_singular(factors, centers).mean() > NOT_ADDED
+
+
+def _are_singular(factors, centers):
+    """Return which factors, (n, d, d), are singular but for errors of rounding.
+
+    A factor is a difference from a center, (n, d), and has rounding errors of its size.
+    """
+    signs, log_sizes = np.linalg.slogdet(factors)
+    singular, norms = signs == 0, np.linalg.norm(factors, axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        close = log_sizes - np.log(norms).sum(axis=1) < LOG_CLOSE
+    close &= ~singular
+    if close.any():
+        norms = norms[close]
+        smallest = np.linalg.svd(factors[close] / norms[:, :, None], compute_uv=False)
+        errors = 1.0 + (np.abs(centers[close]) / norms).max(axis=1)
+        errors *= factors.shape[1] * 10 * np.finfo(float).eps
+        singular[close] = smallest[:, -1] <= errors
+    return singular
 
 
 def _additive_parts(model, x, time, past):

@@ -724,7 +724,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         self._cloud, self._random_state = run.cloud, run.generator.bit_generator.state
         self._ends = first_and_last(X[: self.n_samples_seen_])  # a callback may stop it
         run.collapses.warn()
-        self._has_warned_of_noise = warn_of_noise(run.cloud, run.sampling)
+        self._has_warned_of_noise = warn_of_noise(run)
         return self
 
     def _warn_of_far_values(self, X):
@@ -778,7 +778,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
             if observes and not first:
                 run.model = self._observing(run.model.model, X[i : i + 1])
         run.collapses.warn()
-        warned = warn_of_noise(run.cloud, run.sampling, self._has_warned_of_noise)
+        warned = warn_of_noise(run, self._has_warned_of_noise)
         return {
             "_has_warned_of_noise": warned,
             "_cloud": run.cloud,
@@ -848,7 +848,7 @@ class ClusteredParticleFilter(BoundedSeriesEstimator, StreamingEstimator):
         for _, row in zip(self._looks(X), rows, strict=False):
             yield run.advance(row), row
         run.collapses.warn()
-        warn_of_noise(run.cloud, run.sampling, self._has_warned_of_noise)
+        warn_of_noise(run, self._has_warned_of_noise)
 
     def _looks(self, X):
         """Yield the index of each row, as a task for callbacks."""

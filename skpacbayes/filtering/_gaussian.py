@@ -4,15 +4,74 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 LOG_2_PI = math.log(2 * math.pi)
+ROUNDING = 10 * np.finfo(float).eps  # of eigenvalues of correlations, by column
+
+
+def matrix_of(value, dtype=None):
+    """Return a parameter as an array, a number as a matrix of size one."""
+    value = np.asarray(value, dtype=dtype)
+    return value if value.ndim == 2 else np.atleast_2d(value)
 
 
 def factored(covariance):
     """Return the upper factor of a covariance, its inverse transpose, half log det."""
-    covariance = np.asarray(covariance, dtype=float)
+    covariance = matrix_of(covariance, float)
     return _factor_of(covariance.tobytes(), len(covariance))
+
+
+def noise_factor(covariance):
+    """Return a factor U of a covariance that may be singular, and whether it is not.
+
+    ``U.T @ U`` is the covariance: the upper Cholesky factor, or, if the covariance is
+    singular, one whose last rows are zero.
+
+    Parameters
+    ----------
+    covariance : array-like of shape (n, n)
+        A positive semi-definite matrix.
+
+    Returns
+    -------
+    factor : ndarray of shape (n, n)
+        The factor.
+    full_rank : bool
+        Whether the covariance is positive definite, beyond rounding errors.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not positive semi-definite.
+    """
+    covariance = matrix_of(covariance, float)
+    return _noise_factor_of(covariance.tobytes(), len(covariance))
+
+
+@lru_cache(maxsize=32)
+def _noise_factor_of(data, n):
+    covariance, tolerance = np.frombuffer(data).reshape(n, n), n * ROUNDING
+    if not np.isfinite(covariance).all():
+        raise np.linalg.LinAlgError("The matrix is not finite.")
+    # Correlations, as columns may have units of their own.
+    scales = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    correlations = np.zeros((n, n))
+    vary = scales > 0.0
+    both = np.ix_(vary, vary)
+    correlations[both] = covariance[both] / scales[vary] / scales[vary, None]
+    rank = np.count_nonzero(np.linalg.eigvalsh(correlations) > tolerance)
+    if rank == n:
+        return _factor_of(data, n)[0], True
+    turned, places, _, _ = lapack.dpstrf(correlations, tol=0.0)
+    turned = np.triu(turned)
+    turned[rank:] = 0.0
+    factor = np.empty((n, n))
+    factor[:, places - 1] = turned
+    error = np.abs(factor.T @ factor - correlations).max()
+    if not error <= 100 * tolerance or covariance[~vary].any():
+        raise np.linalg.LinAlgError("The matrix is not positive semi-definite.")
+    return factor * scales, False
 
 
 @lru_cache(maxsize=32)

@@ -75,15 +75,13 @@ def log_likelihood_variance(cloud):
     return cloud.lineage.variance + _block(cloud.lineage, cloud.weights)[1]
 
 
-def warn_of_noise(cloud, sampling, has_warned=False):
+def warn_of_noise(run, has_warned=False):
     """Warn, once per stream, if the log-likelihood is too low by more than chance.
 
     Parameters
     ----------
-    cloud : Cloud
-        The cloud after the last row.
-    sampling : Bootstrap or QuasiMonteCarlo
-        Sampling scheme of the filter.
+    run : Run
+        The filter after the last row.
     has_warned : bool, default=False
         Whether there was a warning earlier in the stream.
 
@@ -92,10 +90,14 @@ def warn_of_noise(cloud, sampling, has_warned=False):
     has_warned : bool
         Whether there has been a warning now.
     """
+    cloud, sampling = run.cloud, run.sampling
     if has_warned or len(cloud.weights) < ENOUGH:
         return has_warned
     limit = max(LARGE, PER_ROOT * math.sqrt(cloud.time + 1))
-    few = cloud.lineage.lost > limit / 2  # the bias if the variance is at the limit
+    lost = cloud.lineage.lost
+    few = lost > limit / 2  # the bias if the variance is at the limit
+    # What is lost of constants does not come back: more rows do not make it smaller.
+    few |= lost > LARGE / 2 and run.model.has_constants()
     if cloud.particles.shape[1] <= sampling.even_up_to:
         limit *= EVEN
     variance = log_likelihood_variance(cloud)

@@ -162,6 +162,10 @@ class CalledModel:
         """Whether any function asks for an argument."""
         return any(argument in names for names in self.asks.values())
 
+    def has_constants(self):
+        """Whether the model says that noise never comes into a part of the state."""
+        return getattr(self.model, "_has_constants", bool)()
+
     def guides(self):
         """Whether a row moves the particles that it weighs."""
         return self.guided and "proposal" in self.asks

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from ._cloud import moments
-from ._density import check_log_transition, transition_density
+from ._density import check_log_transition, is_singular, transition_density
 from ._step import ENOUGH, named
 
 N_MOVES = 4  # number of Metropolis moves per state of a trajectory
@@ -23,6 +23,12 @@ FEWER_NORMALS = (
     "fewer normals than states, so that its transition has no density",
     "Smooth fewer rows or more particles, or give each state noise of its own.",
 )
+SINGULAR = (
+    "its noise moves states in fewer directions than they have, so that its transition "
+    "has no density",
+    "Smooth fewer rows or more particles, or give each state noise of its own.",
+)
+EXACT = " For a linear Gaussian model, kalman_smooth(X) is exact."
 NOT_ADDITIVE = (
     "its noise is not added to a function of the state",
     "Give the model log_transition(x, x_next, t), or smooth fewer rows or more "
@@ -146,7 +152,7 @@ def _densities_of_moves(run, rows, model):
         _density_of_moves(step.cloud, row, model, i in checked)
         for i, (step, row) in enumerate(zip(run[:-1], rows[1:], strict=True))
     ]
-    _refuse_few_ancestors(run, densities, model)
+    _refuse_few_ancestors(run, rows, densities, model)
     return densities
 
 
@@ -173,7 +179,20 @@ def _density_of_moves(cloud, row, model, checked):
     return density
 
 
-def _refuse_few_ancestors(run, densities, model):
+def _reason(model, cloud, row):
+    """Say why the density of the moves of a cloud into a row is unknown."""
+    particles = cloud.particles
+    if model.n_noise < particles.shape[1]:
+        return FEWER_NORMALS
+    if model.n_noise == particles.shape[1]:
+        past = {"y_prev": cloud.row, "u": row.inputs}
+        if is_singular(model, particles[:N_CHECKED], cloud.time + 1, past):
+            exact = EXACT if hasattr(model.model, "kalman_smooth") else ""
+            return SINGULAR[0], SINGULAR[1] + exact
+    return NOT_ADDITIVE
+
+
+def _refuse_few_ancestors(run, rows, densities, model):
     """Raise ValueError if ancestors are needed, and too few are distinct."""
     for t in range(len(densities) - 1, -1, -1):
         if densities[t] is not None:
@@ -185,8 +204,7 @@ def _refuse_few_ancestors(run, densities, model):
             places = run[t + 1].ancestors[places]
         size = 1.0 / np.square(np.bincount(places, weights)).sum()
         if size < FEWEST_ANCESTORS:
-            fewer = model.n_noise < run[t].cloud.particles.shape[1]
-            reason, advice = FEWER_NORMALS if fewer else NOT_ADDITIVE
+            reason, advice = _reason(model, run[t].cloud, rows[t + 1])
             raise ValueError(
                 f"{model.name} has no log_transition, {reason}, and only {size:.0f} "
                 f"particles (effective) of the first of {stop - t} rows have "

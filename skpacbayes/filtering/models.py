@@ -54,6 +54,7 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from .._base import warn_user
 from ._gaussian import (
@@ -63,6 +64,16 @@ from ._gaussian import (
     gains_of,
     gaussian_log_densities,
     gaussian_log_density,
+    matrix_of,
+    noise_factor,
+)
+from ._kalman import (
+    check_covariance,
+    filtered,
+    has_constants,
+    n_features_of,
+    rows_for,
+    smoothed,
 )
 
 LARGEST = 40.0  # absolute value of a standard normal; its log density is -800
@@ -319,7 +330,7 @@ class LinearObservations(BaseEstimator):
 
     def observation(self, x, z, t):
         """Rows drawn in the states x."""
-        seen = x @ np.asarray(self.observation_matrix, dtype=float).T
+        seen = x @ matrix_of(self.observation_matrix, float).T
         return seen + z @ factored(self.observation_covariance)[0]
 
     def initial_proposal(self, y):
@@ -379,8 +390,8 @@ class LinearObservations(BaseEstimator):
 
     def _observed(self, y):
         """Return the observed features of a row, with their matrix and covariance."""
-        matrix = np.ascontiguousarray(self.observation_matrix, dtype=float)
-        covariance = np.asarray(self.observation_covariance, dtype=float)
+        matrix = np.ascontiguousarray(matrix_of(self.observation_matrix, float))
+        covariance = matrix_of(self.observation_covariance, float)
         if len(matrix) != len(y):  # a single feature would be broadcast
             raise ValueError(
                 f"observation_matrix has {len(matrix)} rows, but X has {len(y)} "
@@ -405,25 +416,52 @@ def _factors(move, x, center, n_noise):
     return factors
 
 
+def _has_density(model):
+    """Whether the noise of a model moves all states in all directions."""
+    if not noise_factor(model.transition_covariance)[1]:
+        raise AttributeError(
+            "transition_covariance is singular: the transition has no density."
+        )
+    return True
+
+
 class LinearGaussian(LinearObservations):
     """Linear Gaussian state-space model, with an exact Kalman filter.
 
     ``x_t = F x_{t-1} + N(0, Q)``, ``y_t = G x_t + N(0, R)``, ``x_0 = N(m, P)``.
 
+    A number stands for a matrix or vector of size one.
+
     Parameters
     ----------
-    transition_matrix : array-like of shape (n_states, n_states)
+    transition_matrix : float or array-like of shape (n_states, n_states)
         F.
-    observation_matrix : array-like of shape (n_features, n_states)
-        G.
-    transition_covariance : array-like of shape (n_states, n_states)
-        Q, positive definite.
-    observation_covariance : array-like of shape (n_features, n_features)
-        R, positive definite.
-    initial_mean : array-like of shape (n_states,) or None, default=None
+    observation_matrix : float or array-like of shape (n_features, n_states)
+        G. A vector of shape (n_states,) is that of one feature.
+    transition_covariance : float or array-like of shape (n_states, n_states)
+        Q, positive semi-definite. If it is singular, as for a season, the transition
+        has no density: there is no `log_transition`, and `smooth` of a filter raises an
+        error unless many particles have descendants. Use `kalman_smooth`.
+    observation_covariance : float or array-like of shape (n_features, n_features)
+        R, positive definite; for `kalman` and `kalman_smooth` semi-definite.
+    initial_mean : float, array-like of shape (n_states,) or None, default=None
         m. None: zero.
-    initial_covariance : array-like of shape (n_states, n_states) or None, default=None
-        P, positive definite. None: Q.
+    initial_covariance : float, array-like or None, default=None
+        P, of shape (n_states, n_states), positive semi-definite. None: Q, which must
+        then be positive definite.
+
+    Examples
+    --------
+    A level whose slope does not change, measured with errors of deviation 1:
+
+    >>> import numpy as np
+    >>> from skpacbayes.filtering.models import LinearGaussian
+    >>> trend = LinearGaussian(
+    ...     [[1, 1], [0, 1]], [[1, 0]], np.diag([0.01, 0]), 1, [0, 0], 9 * np.eye(2)
+    ... )
+    >>> means, covariances, log_likelihoods = trend.kalman(2.0 * np.arange(40))
+    >>> means[-1].round(1)
+    array([78.,  2.])
     """
 
     def __init__(
@@ -445,18 +483,18 @@ class LinearGaussian(LinearObservations):
     @property
     def n_noise(self):
         """Number of states."""
-        return len(self.transition_matrix)
+        return len(self.transition_matrix) if np.ndim(self.transition_matrix) else 1
 
     def initial(self, z):
         """States at row 0."""
         self._check_form()
         mean, covariance = self._start()
-        return mean + z @ factored(covariance)[0]
+        return mean + z @ noise_factor(covariance)[0]
 
     def transition(self, x, z, t):
         """States at row t from those at the row before."""
-        moved = x @ np.asarray(self.transition_matrix).T.copy()  # a view is slower
-        moved += z @ factored(self.transition_covariance)[0]
+        moved = x @ matrix_of(self.transition_matrix).T.copy()  # a view is slower
+        moved += z @ noise_factor(self.transition_covariance)[0]
         return moved
 
     def _parts(self, move, x):
@@ -464,14 +502,20 @@ class LinearGaussian(LinearObservations):
         if x is None:
             self._check_form()
             mean, covariance = self._start()
-            return mean[None], factored(covariance)[0].T
-        center = x @ np.asarray(self.transition_matrix).T.copy()
-        return center, factored(self.transition_covariance)[0].T
+            return mean[None], noise_factor(covariance)[0].T
+        center = x @ matrix_of(self.transition_matrix).T.copy()
+        return center, noise_factor(self.transition_covariance)[0].T
 
+    @available_if(_has_density)
     def log_transition(self, x, x_next, t):
         """Log density of moving from the rows of x to those of x_next."""
-        gaps = np.atleast_2d(x_next).T - np.asarray(self.transition_matrix) @ x.T
+        gaps = np.atleast_2d(x_next).T - matrix_of(self.transition_matrix) @ x.T
         return gaussian_log_density(gaps, self.transition_covariance)
+
+    def _has_constants(self):
+        """Whether the state has unknown directions that the noise never moves."""
+        moves = matrix_of(self.transition_matrix), self.transition_covariance
+        return has_constants(*moves, self._start()[1])
 
     def kalman(self, X):
         """Filter the rows exactly.
@@ -479,7 +523,8 @@ class LinearGaussian(LinearObservations):
         Parameters
         ----------
         X : array-like of shape (n_timesteps, n_features)
-            Rows from row 0 on; NaN is a missing value.
+            Rows from row 0 on; NaN is a missing value. A series of one feature may have
+            the shape (n_timesteps,).
 
         Returns
         -------
@@ -490,30 +535,38 @@ class LinearGaussian(LinearObservations):
         log_likelihoods : ndarray of shape (n_timesteps,)
             Log density of each row given those before; 0 where it is missing.
         """
-        F = np.asarray(self.transition_matrix)
-        mean, covariance = self._start()
-        means, covariances, log_likelihoods = [], [], []
-        for t, y in enumerate(np.asarray(X, dtype=float)):
-            if t:
-                mean = F @ mean
-                covariance = F @ covariance @ F.T + self.transition_covariance
-            log_likelihood = 0.0
-            if not np.isnan(y).all():
-                y, G, R = self._observed(y)
-                gap = y - G @ mean
-                spread = G @ covariance @ G.T + R
-                log_likelihood = float(gaussian_log_density(gap[:, None], spread)[0])
-                gain = np.linalg.solve(spread, G @ covariance).T
-                mean = mean + gain @ gap
-                covariance = covariance - gain @ spread @ gain.T
-            means.append(mean)
-            covariances.append(covariance)
-            log_likelihoods.append(log_likelihood)
-        return np.array(means), np.array(covariances), np.array(log_likelihoods)
+        return self._filtered(X)[:3]
 
-    def _check_form(self):
-        """Raise ValueError for matrices of wrong shape or indefinite covariances."""
-        n, m = self.n_noise, len(self.observation_matrix)
+    def kalman_smooth(self, X):
+        """Return the exact states given all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_timesteps, n_features)
+            Rows from row 0 on; NaN is a missing value. A series of one feature may have
+            the shape (n_timesteps,).
+
+        Returns
+        -------
+        means : ndarray of shape (n_timesteps, n_states)
+            Smoothed means.
+        covariances : ndarray of shape (n_timesteps, n_states, n_states)
+            Smoothed covariances.
+        """
+        return smoothed(self._filtered(X)[3], matrix_of(self.transition_matrix))
+
+    def _filtered(self, X):
+        self._check_form(exact=True)
+        rows = rows_for(X, n_features_of(self.observation_matrix))
+        moves = matrix_of(self.transition_matrix), matrix_of(self.transition_covariance)
+        return filtered(rows, moves, self._start(), self._observed)
+
+    def _check_form(self, exact=False):
+        """Raise ValueError for matrices of wrong shape or indefinite covariances.
+
+        exact : whether the covariance of the rows may be singular.
+        """
+        n, m = self.n_noise, n_features_of(self.observation_matrix)
         shapes = {
             "transition_matrix": (n, n),
             "observation_matrix": (m, n),
@@ -524,26 +577,38 @@ class LinearGaussian(LinearObservations):
         }
         for name, shape in shapes.items():
             value = getattr(self, name)
-            if value is None:
+            if value is None and name.startswith("initial"):
                 continue
-            if np.shape(value) != shape:
+            found = np.shape(value)
+            row = name == "observation_matrix" and found == (n,)
+            number = found in ((), (1,)) and set(shape) == {1}
+            if not (found == shape or row or number):
                 raise ValueError(
-                    f"{name} has shape {np.shape(value)}, expected {shape}: "
+                    f"{name} has shape {found}, expected {shape}: "
                     f"transition_matrix has {n} rows, observation_matrix {m}."
                 )
+            if not np.isfinite(np.asarray(value, dtype=float)).all():
+                raise ValueError(f"{name} should be finite, got {value!r}.")
             if name.endswith("covariance"):
-                try:
-                    factored(value)
-                except np.linalg.LinAlgError as error:
-                    raise ValueError(
-                        f"{name} should be positive definite, got {value!r}."
-                    ) from error
+                definite = name == "observation_covariance" and not exact
+                check_covariance(name, value, definite)
+        if (
+            self.initial_covariance is None
+            and not (noise_factor(self.transition_covariance)[1])
+        ):
+            raise ValueError(
+                "initial_covariance=None stands for the transition_covariance, which "
+                f"is singular, {self.transition_covariance!r}: some states would be "
+                "known exactly at row 0. Give initial_covariance."
+            )
 
     def _start(self):
         mean, covariance = self.initial_mean, self.initial_covariance
         return (
-            np.zeros(self.n_noise) if mean is None else np.asarray(mean, dtype=float),
-            self.transition_covariance if covariance is None else covariance,
+            np.zeros(self.n_noise)
+            if mean is None
+            else np.atleast_1d(np.asarray(mean, dtype=float)),
+            matrix_of(self.transition_covariance if covariance is None else covariance),
         )
 
 
