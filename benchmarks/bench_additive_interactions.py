@@ -1,8 +1,8 @@
 """What interactions of pairs gain, and what they cost where there are none.
 
 The default, "detect", and `interactions="auto"` against the additive model, boosting,
-and LassoCV on all products of two columns. Simulated tables are scored against the truth on 2,000 new rows, real
-ones on the quarter of the rows that is left out.
+and LassoCV on all products of two columns. Simulated tables are scored against the
+truth on 2,000 new rows, real ones on the quarter of the rows that is left out.
 """
 
 import warnings
@@ -23,9 +23,7 @@ from skpacbayes.additive import SparseAdditiveGibbsRegressor
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 METHODS = {
-    "additive": lambda: SparseAdditiveGibbsRegressor(
-        interactions=None, random_state=0
-    ),
+    "additive": lambda: SparseAdditiveGibbsRegressor(interactions=None, random_state=0),
     "detected": lambda: SparseAdditiveGibbsRegressor(random_state=0),
     "interactions": lambda: SparseAdditiveGibbsRegressor(
         interactions="auto", random_state=0
