@@ -33,7 +33,7 @@ from ._regressor_chains import sample
 from ._regressor_start import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
 from ._residuals import are_smaller, left_out_scores
-from ._selection import DETECT, NO_STRUCTURE, PartsOfFit, _Interactions
+from ._selection import DETECT, MOST_DETECTED, NO_STRUCTURE, PartsOfFit, _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
@@ -41,7 +41,6 @@ FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
 # smaller by 10.
 MIN_LOG_GAIN, LEAST_GAIN = -math.log(0.9), 10.0
 PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler that allow interactions
-MOST_DETECTED = 20_000  # rows of tables in which interactions are detected
 
 
 class SparseAdditiveGibbsRegressor(

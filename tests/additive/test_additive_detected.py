@@ -10,6 +10,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
     _missing_effects,
+    _poisson_regressor,
     _regressor,
     _residuals,
     _selection,
@@ -225,21 +226,27 @@ def test_joint_effects_are_detected_in_huge_and_tiny_units_of_y(unit):
     assert len(model.pairs_) == 3
 
 
-def test_tables_of_many_rows_detect_none(monkeypatch):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "module"),
+    [(NUMBERS, _regressor), (COUNTS, _poisson_regressor)],
+    ids=["numbers", "counts"],
+)
+def test_tables_of_many_rows_detect_none(kind, module, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 3))
-    y = drawn(NUMBERS, joint("product", X), rng)
-    monkeypatch.setattr(_regressor, "MOST_DETECTED", 299)
+    y = drawn(kind, joint("product", X), rng)
+    monkeypatch.setattr(module, "MOST_DETECTED", 299)
     with pytest.warns(UserWarning, match="Residuals depend on the product"):
-        model = model_of(NUMBERS).fit(X, y)
-    same_fit(model, fit_of_sums(X, y))
-    monkeypatch.setattr(_regressor, "MOST_DETECTED", 300)
-    assert len(model_of(NUMBERS).fit(X, y).pairs_) == 3
+        model = model_of(kind).fit(X, y)
+    same_fit(model, fit_of_sums(X, y, kind))
+    monkeypatch.setattr(module, "MOST_DETECTED", 300)
+    assert len(model_of(kind).fit(X, y).pairs_) == 3
 
 
-def fit_of_sums(X, y):
+def fit_of_sums(X, y, kind=NUMBERS):
     with pytest.warns(UserWarning, match="Residuals depend on the product"):
-        return model_of(NUMBERS, interactions=None).fit(X, y)
+        return model_of(kind, interactions=None).fit(X, y)
 
 
 def test_streams_have_no_pairs():
