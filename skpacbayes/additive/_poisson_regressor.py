@@ -17,7 +17,7 @@ from ._base import LARGEST_TOTAL, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_dispersion, warn_of_fit
 from ._rated_chain import MOVES, RatedChain, polya_gamma
 from ._residuals import are_smaller, left_out_scores
-from ._selection import DETECT, NO_STRUCTURE, PartsOfFit, _Interactions
+from ._selection import DETECT, MOST_DETECTED, NO_STRUCTURE, PartsOfFit, _Interactions
 
 # Largest number of short runs that estimate the dispersion, and of sweeps of each, at
 # most those of the chains; change of the log inverse temperature that ends the runs.
@@ -101,8 +101,9 @@ class SparseAdditiveGibbsPoissonRegressor(
         a fit without interactions depend on two variables jointly, or if a random
         forest predicts them in rows that its trees have not seen, and if the fit with
         them then predicts rows that are left out clearly better; otherwise none. All
-        chains start at the pairs with the largest gains. "detect" finds none with a
-        given `inverse_temperature` or `slab_scale` (but 1), and where chains disagree.
+        chains start at the pairs with the largest gains. "detect" finds none with more
+        than 20,000 rows, with a given `inverse_temperature` or `slab_scale` (but 1),
+        and where chains disagree.
     prediction : {"mean", "randomized", "map"}, default="mean"
         Predict by the posterior mean, by one draw from the posterior, or by the mean
         coefficients within the model that was drawn most often.
@@ -142,7 +143,7 @@ class SparseAdditiveGibbsPoissonRegressor(
         taken as m (1 + a m), as that of negative binomial counts is; 0 if the
         dispersion is taken as constant.
     pairs_ : ndarray of int of shape (n_pairs, 2)
-        Pairs of variables that may interact; none unless `interactions` is given.
+        Pairs of variables that may interact; empty if there are none.
     pair_probabilities_ : ndarray of shape (n_pairs,)
         Probability that each of `pairs_` is in the model.
     inverse_temperature_ : float
@@ -334,7 +335,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         usual = isinstance(self.inverse_temperature, str) and self.slab_scale == 1.0
         predict = self._predicted if usual else None
         left = self._left(rows, means) if usual else NO_STRUCTURE
-        if another and left.suggests_pairs:
+        few = len(rows.X) <= MOST_DETECTED
+        if another and left.suggests_pairs and few:
             alone = self._computed, problem, means, exponents
             before = self._left_out_losses(rows, means, exponents)
             problem = self._with_candidates(problem, lambda: self._ranking(left))

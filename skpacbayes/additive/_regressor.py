@@ -33,7 +33,7 @@ from ._regressor_chains import sample
 from ._regressor_start import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
 from ._residuals import are_smaller, left_out_scores
-from ._selection import DETECT, NO_STRUCTURE, PartsOfFit, _Interactions
+from ._selection import DETECT, MOST_DETECTED, NO_STRUCTURE, PartsOfFit, _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
 FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
@@ -41,7 +41,6 @@ FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
 # smaller by 10.
 MIN_LOG_GAIN, LEAST_GAIN = -math.log(0.9), 10.0
 PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler that allow interactions
-MOST_DETECTED = 20_000  # rows of tables in which interactions are detected
 
 
 class SparseAdditiveGibbsRegressor(
@@ -441,6 +440,8 @@ class SparseAdditiveGibbsRegressor(
         """
         streaming = self._streaming()
         rows = self._checked(X, y, sample_weight, reset=not streaming, least=1)
+        if streaming and not len(rows):
+            return None
         self._drop_detected("partial_fit")
         if not streaming:
             self._begin(Rows.none(self.n_features_in_))
@@ -509,10 +510,10 @@ class SparseAdditiveGibbsRegressor(
         check_share("memory", memory, ends=True)
         if memory == 1 and not statistics.any():
             return None
-        self._drop_detected("absorb")
         weight = memory * self.n_samples_seen_ + statistics[0, 0]
         if not weight > 0:
             raise ValueError("statistics and memory must leave a positive weight.")
+        self._drop_detected("absorb")
         self._stream = stream.absorbed(statistics, memory)
         self.n_samples_seen_ = as_count(weight)
         vars(self).pop("_computed", None)
@@ -810,14 +811,17 @@ class SparseAdditiveGibbsRegressor(
         return found._replace(coefficients=found.posterior.mean()).decision(X)
 
     def _left_out_squares(self, rows):
-        """Return weights times squared errors of rows, each left out of the fit."""
+        """Return weights times squared errors of rows, each left out of the fit.
+
+        Errors are divided by the largest target, as squares of large ones overflow.
+        """
         found, ones = self._computed, np.ones(len(rows))
         means = self._mean(rows.X)
         means = left_out_scores(
             *(rows.X, means, rows.y - means),
             *(ones, rows.weights, found, found.noise_variance),
         )
-        return rows.weights * np.square(rows.y - means)
+        return rows.weights * np.square((rows.y - means) / abs(rows.y).max())
 
     def _learned(self, problem, starts, rng, tasks):
         """Run the chains; return the results for predictions."""

@@ -236,7 +236,7 @@ def left_out_scores(X, scores, residuals, variances, weights, found, noise):
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Rows; of many, only some are left out in turn.
+        Rows.
     scores, residuals : ndarray of shape (n_samples,)
         Their scores, and targets minus means.
     variances : ndarray of shape (n_samples,)
@@ -252,19 +252,15 @@ def left_out_scores(X, scores, residuals, variances, weights, found, noise):
     ----------
     .. [1] D. Pregibon (1981). Logistic regression diagnostics. Annals of Statistics 9.
     """
-    part = slice(None, None, -(-len(X) // MOST_ROWS))
-    variances = np.maximum(variances[part], SMALLEST)
-    weights = weights[part] * variances
-    design, n_variables = design_of(X[part], found), X.shape[1]
-    precision = precision_of(
-        design * np.sqrt(weights)[:, None],
-        noise / found.slab_scale**2,
-        len(design) / len(X),
-    )
+    variances = np.maximum(variances, SMALLEST)
+    weights = weights * variances
+    design, n_variables = design_of(X, found), X.shape[1]
+    ridge = noise / found.slab_scale**2
+    precision = precision_of(design * np.sqrt(weights)[:, None], ridge, 1.0)
     # The change of the coefficients by a row, for each unit of its working residual.
     changes = np.linalg.solve(precision, (design * weights[:, None]).T).T
-    working = scores[part] + residuals[part] / variances
-    coefficients = working @ changes * len(X) / len(design)
+    working = scores + residuals / variances
+    coefficients = working @ changes
     errors = working - design @ coefficients
     leverages = np.minimum((design * changes).sum(axis=1), 1 - SMALLEST)
     inclusion = found.posterior.inclusion() >= SELECTED
@@ -272,10 +268,8 @@ def left_out_scores(X, scores, residuals, variances, weights, found, noise):
     seen = np.sort(design[:, n_single:], axis=0)
     ends = design[:, n_single:].clip(seen[1], seen[-2])
     design = np.concatenate([design[:, :n_single], ends], axis=1)
-    result = scores.copy()
     lost = (design * changes).sum(axis=1) * errors / (1 - leverages)
-    result[part] = design @ coefficients - lost
-    return result
+    return design @ coefficients - lost
 
 
 def are_smaller(losses, before):
@@ -284,7 +278,11 @@ def are_smaller(losses, before):
     A decrease that is due to one row is one standard error.
     """
     decrease = before - losses
-    return decrease.sum() > ERRORS * math.sqrt(len(decrease)) * decrease.std()
+    largest = abs(decrease).max()
+    if not largest > 0:
+        return False
+    decrease = decrease / largest  # whose squares are representable in any unit
+    return bool(decrease.sum() > ERRORS * math.sqrt(len(decrease)) * decrease.std())
 
 
 def influence_ratio(found):

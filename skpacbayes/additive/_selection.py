@@ -32,6 +32,9 @@ RIDGE = 1e-6  # relative to the number of rows: functions may be linearly depend
 N_NEWTON = 50
 MOST_PAIRED = 20  # largest number of variables whose pairs are candidates
 DETECT = "detect"  # value of `interactions`: pairs only if residuals ask for them
+# Rows of tables in which the regressors detect interactions: with the functions of
+# pairs, a fit takes ten times as much time and memory.
+MOST_DETECTED = 20_000
 NO_STRUCTURE = Structure()
 
 

@@ -18,6 +18,7 @@ _EQUAL = 1e-9
 # Clusters are cut at a shared value if they explain this share of its entropy, or if
 # this share of the rows of one of them have it.
 _EXPLAINED, _PURE = 0.35, 0.99
+_MOST_COLUMNS = 100
 # Distance in standard deviations up to which two normal groups have one mode.
 _APART = 2.0
 
@@ -89,7 +90,8 @@ class SharedValues:
         In each cluster, the rows with a shared value of a column and the other rows
         must differ by less than two standard deviations along each direction of the
         other columns. Where they differ by more, as in tables of many amounts of which
-        most are zero, it is the zeros that show the groups.
+        most are zero, it is the zeros that show the groups. So they do where more than
+        `_MOST_COLUMNS` columns have shared values, which takes too long to compare.
 
         Parameters
         ----------
@@ -101,7 +103,7 @@ class SharedValues:
         -------
         alike : bool
         """
-        return not any(
+        return len(self.where) <= _MOST_COLUMNS and not any(
             _differ(np.delete(rows.points, j, axis=1), rows.weights, labels, shared)
             for j, shared in self.where.items()
         )

@@ -42,6 +42,8 @@ def uncovered(particles, weights, roots):
     most = -0.5 * math.log(LEAST_SHARE)  # nats of a direction
     if particles.shape[1] * most <= log_number or not np.isfinite(particles).all():
         return 0.0
+    # By powers of two, as squares of large and small columns are not representable.
+    particles = np.ldexp(particles, -np.frexp(np.abs(particles).max(axis=0))[1])
     gaps = particles - weights @ particles
     deviations = np.sqrt(weights @ np.square(gaps))
     vary = deviations > ROUNDING * np.abs(particles).max(axis=0)

@@ -10,6 +10,7 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
     _missing_effects,
+    _poisson_regressor,
     _regressor,
     _residuals,
     _selection,
@@ -193,21 +194,67 @@ def test_rows_that_are_left_out(penalty):
     assert_allclose(result, expected, rtol=1e-8)
 
 
-def test_tables_of_many_rows_detect_none(monkeypatch):
+def test_each_row_of_a_long_table_is_left_out():
+    """Targets of outliers do not reach their own predictions."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(_residuals.MOST_ROWS + 2, 2))
+    y = X[:, 0] + rng.normal(size=len(X))
+    model = model_of(NUMBERS, max_order=2, n_iter=20).fit(X, y)
+
+    def left_out(y):
+        means, ones = model.predict(X), np.ones(len(X))
+        return _residuals.left_out_scores(
+            X, means, y - means, ones, ones, model._answer(), 1.0
+        )
+
+    before = left_out(y)
+    for row in (0, 1, 1000, len(X) - 1):
+        changed = y.copy()
+        changed[row] += 1e3
+        after = left_out(changed)
+        assert_allclose(after[row], before[row], atol=1e-9)
+        assert abs(after - before).max() > 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-100, 1.0, 1e100, 1e300])
+def test_losses_are_compared_with_their_error_in_any_unit(unit):
+    decrease = np.r_[np.full(50, -0.9), np.full(50, 1.0)]  # 5, with an error of 9.5
+    assert not _residuals.are_smaller(np.zeros(100), unit * decrease)
+    assert _residuals.are_smaller(np.zeros(100), unit * (decrease + 0.1))
+    assert not _residuals.are_smaller(np.zeros(100), np.zeros(100))
+
+
+@pytest.mark.parametrize("unit", [1e-130, 1e-90, 1e90, 1e149])
+def test_joint_effects_are_detected_in_huge_and_tiny_units_of_y(unit):
+    """The squares of losses, which are squares, are not representable."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(150, 3))
+    y = drawn(NUMBERS, joint("product", X), rng)
+    model = model_of(NUMBERS, n_iter=300).fit(X, unit * y)
+    assert len(model.pairs_) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "module"),
+    [(NUMBERS, _regressor), (COUNTS, _poisson_regressor)],
+    ids=["numbers", "counts"],
+)
+def test_tables_of_many_rows_detect_none(kind, module, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 3))
-    y = drawn(NUMBERS, joint("product", X), rng)
-    monkeypatch.setattr(_regressor, "MOST_DETECTED", 299)
+    y = drawn(kind, joint("product", X), rng)
+    monkeypatch.setattr(module, "MOST_DETECTED", 299)
     with pytest.warns(UserWarning, match="Residuals depend on the product"):
-        model = model_of(NUMBERS).fit(X, y)
-    same_fit(model, fit_of_sums(X, y))
-    monkeypatch.setattr(_regressor, "MOST_DETECTED", 300)
-    assert len(model_of(NUMBERS).fit(X, y).pairs_) == 3
+        model = model_of(kind).fit(X, y)
+    same_fit(model, fit_of_sums(X, y, kind))
+    monkeypatch.setattr(module, "MOST_DETECTED", 300)
+    assert len(model_of(kind).fit(X, y).pairs_) == 3
 
 
-def fit_of_sums(X, y):
+def fit_of_sums(X, y, kind=NUMBERS):
     with pytest.warns(UserWarning, match="Residuals depend on the product"):
-        return model_of(NUMBERS, interactions=None).fit(X, y)
+        return model_of(kind, interactions=None).fit(X, y)
 
 
 def test_streams_have_no_pairs():
@@ -226,6 +273,10 @@ def test_streams_have_no_pairs():
         row.partial_fit(X[200:201], y[200:201])
     sums = row.sufficient_statistics(X[201:], y[201:])
     row.fit(X[:200], y[:200])
+    row.partial_fit(X[200:], y[200:], sample_weight=np.zeros(100))
+    with pytest.raises(ValueError, match="leave a positive weight"):
+        row.absorb(np.zeros_like(sums), memory=0.0)
+    same_fit(row, model_of(NUMBERS).fit(X[:200], y[:200]))
     with pytest.warns(UserWarning, match="absorb drops the interactions"):
         row.absorb(sums)
 

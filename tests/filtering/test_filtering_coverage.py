@@ -190,6 +190,16 @@ def test_modes_are_not_taken_for_points():
     assert uncovered(5.0 * signs[roots], weights, roots) > 1.0
 
 
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**-600, 2.0**600, 2.0**1000])
+def test_units_whose_squares_are_not_representable_do_not_matter(unit):
+    particles, weights, roots = clumps(8, 5, 0.0)
+    found = uncovered(particles, weights, roots)
+    assert found > 1.0
+    assert uncovered(unit * particles, weights, roots) == found
+    particles[:, 0] *= unit
+    assert uncovered(particles, weights, roots) == found
+
+
 def test_columns_without_spread_do_not_count():
     particles, weights, roots = clumps(8, 5, 0.0)
     found = uncovered(particles, weights, roots)
