@@ -52,8 +52,11 @@ _SCORE_KEPT, _MARGIN = 0.99, 3.0
 _DOF = 5.0
 # Whether rows come in runs of a cluster: memory of the shares that they are compared
 # with, and of the lengths of runs; weight of a row that repeats the cluster of the row
-# before, beyond its share, in the alternative; and the largest log likelihood ratio.
-_RECENT_KEPT, _RUNS_KEPT, _REPEATED, _MOST_EVIDENCE = 1 - 1 / 30, 1 - 1 / 1000, 0.5, 50.0
+# before, beyond its share, in the alternative; and the log likelihood ratio from which
+# they do, of a probability of 1e-6 in random order, and the largest one. They do until
+# it is 0.
+_RECENT_KEPT, _RUNS_KEPT, _REPEATED = 1 - 1 / 30, 1 - 1 / 1000, 0.5
+_IN_RUNS, _MOST_EVIDENCE = 14.0, 30.0
 # Entries of `order`: the cluster of the row before (-1: none), the log likelihood ratio,
 # the numbers of pairs of consecutive rows and of changes of the cluster, and the
 # probability of no change, 0 in random order.
@@ -69,11 +72,12 @@ _MOST_FAR, _FEW_FAR, _FAR_DEVIATIONS = 6.0, 2.0, 3.0
 
 
 @part
-def _follow_order(cluster, at, counted, last, order, visits):
+def _follow_order(cluster, at, counted, last, scores, order, visits):
     """Count whether a row repeats the cluster of the row before, and the runs.
 
     The log likelihood ratio compares runs with random order, in which the cluster of
-    the row before has its share of the recent rows.
+    the row before has its share of the recent rows. The `scores` start again where rows
+    begin to come in runs.
     """
     n_clusters = visits.shape[1]
     before = int(order[BEFORE])
@@ -91,6 +95,16 @@ def _follow_order(cluster, at, counted, last, order, visits):
         order[PAIRS] = _RUNS_KEPT**counted * order[PAIRS] + counted
         entered = 0.0 if repeated else 1.0
         order[CHANGES] = _RUNS_KEPT**counted * order[CHANGES] + counted * entered
+    if order[EVIDENCE] == 0.0:
+        order[STAY] = 0.0
+    elif order[STAY] > 0.0:
+        order[STAY] = 1.0 - (order[CHANGES] + 1.0) / (order[PAIRS] + 2.0)
+    elif order[EVIDENCE] > _IN_RUNS:  # what was counted before was of another order
+        order[PAIRS], order[CHANGES], order[STAY] = 0.0, 0.0, 0.5
+        for j in range(n_clusters):
+            visits[RUNS, j] = 0.0
+        for r in range(scores.shape[0]):
+            scores[r] = 0.0
     for j in range(n_clusters):
         visits[RECENT, j] *= _RECENT_KEPT**counted
     gap = at - last[cluster]
@@ -119,7 +133,7 @@ def watch(row, n_features, weight, counted, watched, clock):
     order, visits, parts = watched[8:]
     before, stay = int(order[BEFORE]), order[STAY]
     n_clusters = variances.shape[0]
-    chosen, far, scored = 0, False, counted
+    chosen, cluster, far, scored = 0, 0, False, counted
     for r in range(rates.shape[0]):
         kept = (1.0 - rates[r]) ** weight
         total = 0.0
@@ -148,27 +162,28 @@ def watch(row, n_features, weight, counted, watched, clock):
         for j in range(n_clusters):
             density += math.exp(parts[j] - highest)
         if r == 0:
-            far = least > limit[0]
+            cluster, far = nearest, least > limit[0]
             scored = 0.0 if far and stay > 0.0 else counted
         scores[r] *= _SCORE_KEPT**scored
         scores[r] += scored * (highest + math.log(density))
-        masses[r, owner] += weight
-        for f in range(n_features):
-            gap = row[f] - means[r, owner, f]
-            means[r, owner, f] += weight / masses[r, owner] * gap
+        if stay == 0.0 or not far:  # in runs, many rows of a new group come in turn
+            masses[r, owner] += weight
+            for f in range(n_features):
+                gap = row[f] - means[r, owner, f]
+                means[r, owner, f] += weight / masses[r, owner] * gap
         if scores[r] > scores[chosen] + (_MARGIN if r > 0 else 0.0):
             chosen = r
-        if r == 0:
-            if not far:
-                at = clock[SEEN] + weight
-                if counted > 0.0:
-                    _follow_order(nearest, at, counted, last, order, visits)
-                last[nearest] = at
-            else:
-                order[BEFORE] = -1.0
-                clock[FAR] += counted
-    clock[KEPT] = 1.0 - rates[chosen]
     now = clock[SEEN] + weight
+    if far:
+        order[BEFORE] = -1.0
+        clock[FAR] += counted
+    else:
+        if counted > 0.0:
+            _follow_order(cluster, now, counted, last, scores, order, visits)
+        last[cluster] = now
+    if stay == 0.0 and order[STAY] > 0.0:
+        chosen = 0
+    clock[KEPT] = 1.0 - rates[chosen]
     late = clock[FAR] > _MOST_FAR + clock[EXPECTED] * (now - clock[REFRESHED])
     for j in range(n_clusters):
         late = late or now - last[j] > patience[j]

@@ -108,8 +108,11 @@ class Watch:
             last[new], visited[new] = self.last[old], self.last[old] > since
             visits[:, new] = self.visits[:, old]
             ratio = shares[new] / self.shares[old]
-            if 1 / _REGROUPED < ratio < _REGROUPED:
-                means[:, new] = (former[:, old] - self.anchor) @ self.matrix
+            followed = (former[:, old] - self.anchor) @ self.matrix
+            gap = ((followed[0] - places[new]) ** 2).sum() / variances[new]
+            lost = self.order[kernels.STAY] > 0 and gap > self.limit[0]
+            if 1 / _REGROUPED < ratio < _REGROUPED and not lost:
+                means[:, new] = followed
                 masses[:, new] = np.minimum(self.masses[:, old], _LONGER * sizes[new])
             if not visited[new]:
                 shares[new] = self.shares[old]
@@ -128,7 +131,7 @@ class Watch:
         summary.far, summary.refreshed = 0.0, now
 
     def _set_patience(self):
-        """Set the longest gaps without rows, and the probability of no change.
+        """Set the longest gap without rows of each cluster.
 
         If rows come in runs, n runs of a cluster within s rows make a gap of more than
         g rows as probable as (s / (s + g))^n: that of a Poisson process whose rate has
@@ -136,18 +139,11 @@ class Watch:
         """
         self.patience = math.log(_SILENCE) / np.log1p(-np.clip(self.shares, 1e-9, 0.5))
         self.patience *= self.copies
-        _, evidence, pairs, changes, before = self.order
-        stay = 0.0
-        if evidence > -math.log(_SILENCE):
-            stay = 1 - (changes + 1) / (pairs + 2)
+        if self.order[kernels.STAY] > 0:
             _, n_runs, spans = self.visits
-            gaps = np.maximum(spans, 1.0) * np.expm1(
-                -math.log(_SILENCE) / np.maximum(n_runs, 1.0)
-            )
+            ratios = -math.log(_SILENCE) / np.maximum(n_runs, 1.0)
+            gaps = np.maximum(spans, 1.0) * np.expm1(ratios)
             self.patience = np.maximum(self.patience, gaps)
-            if before == 0:  # the scores were of forecasts that know of no runs
-                self.scores[:] = 0.0
-        self.order[kernels.STAY] = stay
 
     def _cells(self, rows, places):
         """Return the weight and the variance of the rows nearest to each centre."""
