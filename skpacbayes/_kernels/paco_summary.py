@@ -57,8 +57,8 @@ _DOF = 5.0
 # it is 0.
 _RECENT_KEPT, _RUNS_KEPT, _REPEATED = 1 - 1 / 30, 1 - 1 / 1000, 0.5
 _IN_RUNS, _MOST_EVIDENCE = 14.0, 30.0
-# Entries of `order`: the cluster of the row before (-1: none), the log likelihood ratio,
-# the numbers of pairs of consecutive rows and of changes of the cluster, and the
+# Entries of `order`: the cluster of the row before (-1: none), the log likelihood
+# ratio, the numbers of pairs of consecutive rows and of changes of the cluster, and the
 # probability of no change, 0 in random order.
 BEFORE, EVIDENCE, PAIRS, CHANGES, STAY = range(5)
 N_ORDER = 5

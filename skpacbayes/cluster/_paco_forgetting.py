@@ -30,8 +30,8 @@ class Watch:
     memory; `kernels.watch` compares their log densities of about the last 100 rows, and
     chooses the slowest rate that no other rate beats clearly. If rows come in runs of
     one cluster, the forecasts expect the cluster of the row before, and the patience
-    with a cluster without rows is that of its runs. All lengths are in the unit of the summary, in the coordinates of its metric. `early`: whether a refresh
-    may be early.
+    with a cluster without rows is that of its runs. All lengths are in the unit of the
+    summary, in the coordinates of its metric. `early`: whether a refresh may be early.
     """
 
     def __init__(self, n_features):
@@ -68,6 +68,11 @@ class Watch:
             self.visits,
             np.empty(len(self.labels)),
         )
+
+    @property
+    def in_runs(self):
+        """Whether rows come in runs of one cluster."""
+        return bool(self.order[kernels.STAY] > 0)
 
     @staticmethod
     def nearest_rate(rate):
@@ -110,7 +115,7 @@ class Watch:
             ratio = shares[new] / self.shares[old]
             followed = (former[:, old] - self.anchor) @ self.matrix
             gap = ((followed[0] - places[new]) ** 2).sum() / variances[new]
-            lost = self.order[kernels.STAY] > 0 and gap > self.limit[0]
+            lost = self.in_runs and gap > self.limit[0]
             if 1 / _REGROUPED < ratio < _REGROUPED and not lost:
                 means[:, new] = followed
                 masses[:, new] = np.minimum(self.masses[:, old], _LONGER * sizes[new])
@@ -118,7 +123,7 @@ class Watch:
                 shares[new] = self.shares[old]
         self.labels, self.means, self.masses = labels, means, masses
         self.variances, self.shares, self.last = variances, shares, last
-        at = np.flatnonzero(before == self.order[kernels.BEFORE])
+        at = np.flatnonzero((before >= 0) & (before == self.order[kernels.BEFORE]))
         self.order[kernels.BEFORE] = at[0] if len(at) else -1
         self.visits = visits
         self.copies = max(rows.run_squares / rows.weights.sum(), 1.0)
@@ -139,7 +144,7 @@ class Watch:
         """
         self.patience = math.log(_SILENCE) / np.log1p(-np.clip(self.shares, 1e-9, 0.5))
         self.patience *= self.copies
-        if self.order[kernels.STAY] > 0:
+        if self.in_runs:
             _, n_runs, spans = self.visits
             ratios = -math.log(_SILENCE) / np.maximum(n_runs, 1.0)
             gaps = np.maximum(spans, 1.0) * np.expm1(ratios)

@@ -14,11 +14,7 @@ from .._compat import Interval, StrOptions
 from .._kernels.aggregation import HIGHEST_SCORE
 from .._kernels.online_error_quantiles import move_to_observed
 from .._kernels.online_parts import noise_of
-from .._kernels.online_predict import (
-    predict_deviations,
-    predict_scores,
-    write_quantiles,
-)
+from .._kernels.online_predict import predict_deviations, predict_scores, write_quantiles
 from .._sentinels import BEYOND
 from .._stream import CheckedScoreMixin, partial_fit_context
 from ._certificate import certify_linear
