@@ -19,9 +19,6 @@ _REGROUPED = 1.4
 # Probability, for rows in random order, of a gap without rows after which a cluster is
 # removed; and probability that a row of a cluster counts as outside of it.
 _SILENCE, _OUTSIDE = 1e-6, 1e-3
-# Log likelihood ratio of runs to random order from which no cluster is removed as if in
-# random order: a probability of 1e-3.
-_DOUBT = 7.0
 # Weight of the last interval in the expected share of far rows.
 _LEARNT = 0.1
 
@@ -147,7 +144,7 @@ class Watch:
         """
         self.patience = math.log(_SILENCE) / np.log1p(-np.clip(self.shares, 1e-9, 0.5))
         self.patience *= self.copies
-        if self.in_runs or self.order[kernels.EVIDENCE] > _DOUBT:
+        if self.in_runs:
             _, n_runs, spans = self.visits
             ratios = -math.log(_SILENCE) / np.maximum(n_runs, 1.0)
             gaps = np.maximum(spans, 1.0) * np.expm1(ratios)
