@@ -107,6 +107,7 @@ class Watch:
         masses = np.minimum(most[:, None] * shares, sizes)
         last, visited = np.full(len(labels), now), np.ones(len(labels), dtype=bool)
         visits = np.zeros((kernels.N_VISITS, len(labels)))
+        visits[kernels.RECENT] = np.minimum(sizes, 1 / RATES[-1])
         for new, old in enumerate(before):
             if old < 0:
                 continue
