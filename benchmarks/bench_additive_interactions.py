@@ -23,7 +23,9 @@ from skpacbayes.additive import SparseAdditiveGibbsRegressor
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 METHODS = {
-    "additive": lambda: SparseAdditiveGibbsRegressor(interactions=None, random_state=0),
+    "additive": lambda: SparseAdditiveGibbsRegressor(
+        interactions=None, random_state=0
+    ),
     "detected": lambda: SparseAdditiveGibbsRegressor(random_state=0),
     "interactions": lambda: SparseAdditiveGibbsRegressor(
         interactions="auto", random_state=0
