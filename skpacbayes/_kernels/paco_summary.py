@@ -50,10 +50,68 @@ LARGEST_UNIT = 2.0**40
 _SCORE_KEPT, _MARGIN = 0.99, 3.0
 # Degrees of freedom of the density by which they are compared: outliers count little.
 _DOF = 5.0
+# Whether rows come in runs of a cluster: memory of the shares that they are compared
+# with, and of the lengths of runs; weight of a row that repeats the cluster of the row
+# before, beyond its share, in the alternative; and the log likelihood ratio from which
+# they do, of a probability of 1e-6 in random order, and the largest one. They do until
+# it is 0.
+_RECENT_KEPT, _RUNS_KEPT, _REPEATED = 1 - 1 / 30, 1 - 1 / 1000, 0.5
+_IN_RUNS, _MOST_EVIDENCE = 14.0, 30.0
+# Entries of `order`: the cluster of the row before (-1: none), the log likelihood
+# ratio, the numbers of pairs of consecutive rows and of changes of the cluster, and the
+# probability of no change, 0 in random order.
+BEFORE, EVIDENCE, PAIRS, CHANGES, STAY = range(5)
+N_ORDER = 5
+# Rows of `visits`: recent rows of each cluster, number of its runs, rows these took.
+RECENT, RUNS, SPANS = range(3)
+N_VISITS = 3
 # Excess of far rows over the expected number at which a refresh is due. Without
 # forecasts that forget: so many rows, fewer than the least cluster has, and standard
 # deviations of their number.
 _MOST_FAR, _FEW_FAR, _FAR_DEVIATIONS = 6.0, 2.0, 3.0
+
+
+@part
+def _follow_order(cluster, at, counted, last, scores, order, visits):
+    """Count whether a row repeats the cluster of the row before, and the runs.
+
+    The log likelihood ratio compares runs with random order, in which the cluster of
+    the row before has its share of the recent rows. The `scores` start again where rows
+    begin to come in runs.
+    """
+    n_clusters = visits.shape[1]
+    before = int(order[BEFORE])
+    entered = 0.0
+    if before >= 0:
+        total = 0.0
+        for j in range(n_clusters):
+            total += visits[RECENT, j]
+        repeated = cluster == before
+        ratio = 1.0 - _REPEATED
+        if repeated:
+            ratio += _REPEATED * total / visits[RECENT, before]
+        evidence = max(order[EVIDENCE] + counted * math.log(ratio), 0.0)
+        order[EVIDENCE] = min(evidence, _MOST_EVIDENCE)
+        order[PAIRS] = _RUNS_KEPT**counted * order[PAIRS] + counted
+        entered = 0.0 if repeated else 1.0
+        order[CHANGES] = _RUNS_KEPT**counted * order[CHANGES] + counted * entered
+    if order[EVIDENCE] == 0.0:
+        order[STAY] = 0.0
+    elif order[STAY] > 0.0:
+        order[STAY] = 1.0 - (order[CHANGES] + 1.0) / (order[PAIRS] + 2.0)
+    elif order[EVIDENCE] > _IN_RUNS:  # what was counted before was of another order
+        order[PAIRS], order[CHANGES], order[STAY] = 0.0, 0.0, 0.5
+        for j in range(n_clusters):
+            visits[RUNS, j] = 0.0
+        for r in range(scores.shape[0]):
+            scores[r] = 0.0
+    for j in range(n_clusters):
+        visits[RECENT, j] *= _RECENT_KEPT**counted
+    gap = at - last[cluster]
+    visits[RECENT, cluster] += counted
+    visits[RUNS, cluster] = _RUNS_KEPT**gap * visits[RUNS, cluster] + entered
+    visits[SPANS, cluster] = _RUNS_KEPT**gap * visits[SPANS, cluster] + gap
+    order[BEFORE] = cluster
 
 
 @kernel
@@ -68,11 +126,14 @@ def watch(row, n_features, weight, counted, watched, clock):
     `variances` (n_clusters,); `last` (n_clusters,), the position of the last row that
     each cluster explains, within `limit` (1,) squared distances in units of the
     variance; `patience` (n_clusters,), the longest gap without a row of a cluster
-    before a refresh is due; `parts` (n_clusters,), a work space.
+    before a refresh is due; `order` (5,) and `visits` (3, n_clusters), runs of rows of
+    one cluster, which the forecasts know of; `parts` (n_clusters,), a work space.
     """
-    rates, means, masses, scores, variances, last, patience, limit, parts = watched
+    rates, means, masses, scores, variances, last, patience, limit = watched[:8]
+    order, visits, parts = watched[8:]
+    before, stay = int(order[BEFORE]), order[STAY]
     n_clusters = variances.shape[0]
-    chosen = 0
+    chosen, cluster, far, scored = 0, 0, False, counted
     for r in range(rates.shape[0]):
         kept = (1.0 - rates[r]) ** weight
         total = 0.0
@@ -88,7 +149,10 @@ def watch(row, n_features, weight, counted, watched, clock):
             ratio /= variances[j]
             if ratio < least:
                 nearest, least = j, ratio
-            height = math.log((masses[r, j] + 0.5) / (total + 0.5 * n_clusters))
+            share = (masses[r, j] + 0.5) / (total + 0.5 * n_clusters)
+            if before >= 0 and stay > 0.0:
+                share = (1.0 - stay) * share + (stay if j == before else 0.0)
+            height = math.log(share)
             height -= 0.5 * n_features * math.log(variances[j])
             height -= 0.5 * (_DOF + n_features) * math.log(1.0 + ratio / _DOF)
             parts[j] = height
@@ -97,21 +161,29 @@ def watch(row, n_features, weight, counted, watched, clock):
         density = 0.0
         for j in range(n_clusters):
             density += math.exp(parts[j] - highest)
-        scores[r] *= _SCORE_KEPT**counted
-        scores[r] += counted * (highest + math.log(density))
-        masses[r, owner] += weight
-        for f in range(n_features):
-            gap = row[f] - means[r, owner, f]
-            means[r, owner, f] += weight / masses[r, owner] * gap
+        if r == 0:
+            cluster, far = nearest, least > limit[0]
+            scored = 0.0 if far and stay > 0.0 else counted
+        scores[r] *= _SCORE_KEPT**scored
+        scores[r] += scored * (highest + math.log(density))
+        if stay == 0.0 or not far:  # in runs, many rows of a new group come in turn
+            masses[r, owner] += weight
+            for f in range(n_features):
+                gap = row[f] - means[r, owner, f]
+                means[r, owner, f] += weight / masses[r, owner] * gap
         if scores[r] > scores[chosen] + (_MARGIN if r > 0 else 0.0):
             chosen = r
-        if r == 0:
-            if least <= limit[0]:
-                last[nearest] = clock[SEEN] + weight
-            else:
-                clock[FAR] += counted
-    clock[KEPT] = 1.0 - rates[chosen]
     now = clock[SEEN] + weight
+    if far:
+        order[BEFORE] = -1.0
+        clock[FAR] += counted
+    else:
+        if counted > 0.0:
+            _follow_order(cluster, now, counted, last, scores, order, visits)
+        last[cluster] = now
+    if stay == 0.0 and order[STAY] > 0.0:
+        chosen = 0
+    clock[KEPT] = 1.0 - rates[chosen]
     late = clock[FAR] > _MOST_FAR + clock[EXPECTED] * (now - clock[REFRESHED])
     for j in range(n_clusters):
         late = late or now - last[j] > patience[j]

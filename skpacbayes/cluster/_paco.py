@@ -146,8 +146,9 @@ class PACOClusterer(
         cluster whose rows are all forgotten is removed, and its label is free. "auto"
         chooses among the rates 0, 1/400, 1/100 and 1/30 by the log density that
         mixtures with these memories gave the last 100 rows in advance, and removes a
-        cluster that has had no row for so long that the probability, for rows in random
-        order, is 1e-6. `fit` does not forget. Needs `calibration="clusters"`.
+        cluster that has had no row for so long that the probability is 1e-6: for rows
+        in random order, or, if rows come in runs of one cluster, for its runs. `fit`
+        does not forget. Needs `calibration="clusters"`.
     random_state : int, RandomState instance or None, default=None
         Seed of the chain.
     n_jobs : int or None, default=None

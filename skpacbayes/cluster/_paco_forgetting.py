@@ -6,6 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
+from .._kernels import paco_summary as kernels
 from ._units import scaled
 
 # Rates that are compared: memories of all rows, 400, 100 and 30.
@@ -27,9 +28,10 @@ class Watch:
 
     A forecast is a mixture whose means and shares follow the rows with an exponential
     memory; `kernels.watch` compares their log densities of about the last 100 rows, and
-    chooses the slowest rate that no other rate beats clearly. All lengths are in the
-    unit of the summary, in the coordinates of its metric. `early`: whether a refresh
-    may be early.
+    chooses the slowest rate that no other rate beats clearly. If rows come in runs of
+    one cluster, the forecasts expect the cluster of the row before, and the patience
+    with a cluster without rows is that of its runs. All lengths are in the unit of the
+    summary, in the coordinates of its metric. `early`: whether a refresh may be early.
     """
 
     def __init__(self, n_features):
@@ -41,6 +43,10 @@ class Watch:
         self.variances = np.empty(0)
         self.last, self.patience = np.empty(0), np.empty(0)
         self.shares = np.empty(0)
+        self.order = np.zeros(kernels.N_ORDER)
+        self.order[kernels.BEFORE] = -1.0
+        self.visits = np.empty((kernels.N_VISITS, 0))
+        self.copies = 1.0  # of a row, on average
         self.matrix, self.anchor = np.eye(n_features), np.zeros(n_features)
         self.limit = np.full(1, chi2.isf(_OUTSIDE, n_features))
 
@@ -58,8 +64,15 @@ class Watch:
             self.last,
             self.patience if self.early else np.full(len(self.labels), np.inf),
             self.limit,
+            self.order,
+            self.visits,
             np.empty(len(self.labels)),
         )
+
+    @property
+    def in_runs(self):
+        """Whether rows come in runs of one cluster."""
+        return bool(self.order[kernels.STAY] > 0)
 
     @staticmethod
     def nearest_rate(rate):
@@ -73,6 +86,7 @@ class Watch:
 
     def gone(self, now):
         """Return labels of clusters without a row for too long, if others had one."""
+        self._set_patience()
         silent = now - self.last > self.patience
         self.last[silent] = now  # each is returned once
         return self.labels[silent] if not silent.all() else self.labels[:0]
@@ -92,26 +106,50 @@ class Watch:
         most = 1 / np.maximum(RATES, 1 / (_LONGER * sizes.sum()))
         masses = np.minimum(most[:, None] * shares, sizes)
         last, visited = np.full(len(labels), now), np.ones(len(labels), dtype=bool)
+        visits = np.zeros((kernels.N_VISITS, len(labels)))
+        visits[kernels.RECENT] = np.minimum(sizes, 1 / RATES[-1])
         for new, old in enumerate(before):
             if old < 0:
                 continue
             last[new], visited[new] = self.last[old], self.last[old] > since
+            visits[:, new] = self.visits[:, old]
             ratio = shares[new] / self.shares[old]
-            if 1 / _REGROUPED < ratio < _REGROUPED:
-                means[:, new] = (former[:, old] - self.anchor) @ self.matrix
+            followed = (former[:, old] - self.anchor) @ self.matrix
+            gap = ((followed[0] - places[new]) ** 2).sum() / variances[new]
+            lost = self.in_runs and gap > self.limit[0]
+            if 1 / _REGROUPED < ratio < _REGROUPED and not lost:
+                means[:, new] = followed
                 masses[:, new] = np.minimum(self.masses[:, old], _LONGER * sizes[new])
             if not visited[new]:
                 shares[new] = self.shares[old]
         self.labels, self.means, self.masses = labels, means, masses
         self.variances, self.shares, self.last = variances, shares, last
-        self.patience = math.log(_SILENCE) / np.log1p(-np.clip(shares, 1e-9, 0.5))
-        self.patience *= max(rows.run_squares / rows.weights.sum(), 1.0)
+        at = np.flatnonzero((before >= 0) & (before == self.order[kernels.BEFORE]))
+        self.order[kernels.BEFORE] = at[0] if len(at) else -1
+        self.visits = visits
+        self.copies = max(rows.run_squares / rows.weights.sum(), 1.0)
+        self._set_patience()
         if not self.early:
             summary.far_expected = math.inf
         elif now > since:
             share = summary.far / (now - since)
             summary.far_expected += _LEARNT * (share - summary.far_expected)
         summary.far, summary.refreshed = 0.0, now
+
+    def _set_patience(self):
+        """Set the longest gap without rows of each cluster.
+
+        If rows come in runs, n runs of a cluster within s rows make a gap of more than
+        g rows as probable as (s / (s + g))^n: that of a Poisson process whose rate has
+        the improper prior of density 1 / rate.
+        """
+        self.patience = math.log(_SILENCE) / np.log1p(-np.clip(self.shares, 1e-9, 0.5))
+        self.patience *= self.copies
+        if self.in_runs:
+            _, n_runs, spans = self.visits
+            ratios = -math.log(_SILENCE) / np.maximum(n_runs, 1.0)
+            gaps = np.maximum(spans, 1.0) * np.expm1(ratios)
+            self.patience = np.maximum(self.patience, gaps)
 
     def _cells(self, rows, places):
         """Return the weight and the variance of the rows nearest to each centre."""

@@ -355,23 +355,62 @@ class Forecast:
     def __init__(self, rate, means, masses):
         self.rate, self.means, self.masses, self.score = rate, means, masses, 0.0
 
-    def meet(self, row, weight, counted, variances):
+    def meet(self, row, weight, counted, variances, before, stay, far):
         self.masses = self.masses * (1 - self.rate) ** weight
         shares = (self.masses + 0.5) / (self.masses + 0.5).sum()
+        if before >= 0:
+            shares = (1 - stay) * shares + stay * (np.arange(3) == before)
         ratios = ((row - self.means) ** 2).sum(axis=1) / variances
         heights = np.log(shares) - np.log(variances) - 3.5 * np.log1p(ratios / 5)
         self.score = 0.99**counted * self.score + counted * logsumexp(heights)
         j = np.argmax(heights)
-        self.masses[j] += weight
-        self.means[j] += weight / self.masses[j] * (row - self.means[j])
-        return ratios
+        if not (stay and far):
+            self.masses[j] += weight
+            self.means[j] += weight / self.masses[j] * (row - self.means[j])
+
+
+class Order:
+    """What `watch` counts of runs of rows of one cluster."""
+
+    def __init__(self, stay):
+        self.before, self.evidence, self.stay = -1, 3.0 if stay else 0.0, stay
+        self.pairs, self.changes = 0.0, 0.0
+        self.recent, self.runs, self.spans, self.last = np.zeros((4, 3))
+
+    def meet(self, cluster, at, counted):
+        kept, gap, entered = 0.999, at - self.last[cluster], 0.0
+        if self.before >= 0:
+            share = self.recent[self.before] / self.recent.sum()
+            entered = float(cluster != self.before)
+            ratio = 0.5 + 0.5 * (1 - entered) / share
+            self.evidence += counted * np.log(ratio)
+            self.evidence = min(max(self.evidence, 0.0), 30.0)
+            self.pairs = kept**counted * self.pairs + counted
+            self.changes = kept**counted * self.changes + counted * entered
+        began = self.stay == 0 and self.evidence > 14
+        if self.evidence == 0:
+            self.stay = 0.0
+        elif self.stay:
+            self.stay = 1 - (self.changes + 1) / (self.pairs + 2)
+        elif began:
+            self.pairs, self.changes, self.stay, self.runs = 0.0, 0.0, 0.5, np.zeros(3)
+        self.recent *= (1 - 1 / 30) ** counted
+        self.recent[cluster] += counted
+        self.runs[cluster] = kept**gap * self.runs[cluster] + entered
+        self.spans[cluster] = kept**gap * self.spans[cluster] + gap
+        self.before = cluster
+        return began
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.5])
+@pytest.mark.parametrize("order", ["random", "runs", "runs at first"])
 @twin_of(summary.watch)
-def test_watch(kernel, weight):
+def test_watch(kernel, order, weight):
     rng = np.random.default_rng(0)
     rows = 3.0 * rng.normal(size=(80, 2))
+    if order == "runs":
+        rows = np.repeat(rows[:8], 10, axis=0) + 0.1 * rng.normal(size=(80, 2))
+    stay = 0.4 if order == "runs at first" else 0.0
     rates, variances = np.array([0.0, 0.02, 0.2]), np.array([1.0, 2.0, 0.5])
     means, masses = rng.normal(size=(3, 3, 2)), rng.uniform(1, 9, size=(3, 3))
     twins = [
@@ -379,23 +418,43 @@ def test_watch(kernel, weight):
     ]
     last, patience, limit = np.zeros(3), np.full(3, 15.0), np.array([4.0])
     scores = np.zeros(3)
+    runs, visits = Order(stay), np.zeros((3, 3))
+    noted = np.array([-1, runs.evidence, 0, 0, stay])
     watched = (rates, means, masses.copy(), scores, variances, last, patience, limit)
+    watched += (noted, visits, np.empty(3))
     clock = new_clock()
     clock[point_kernels.EXPECTED] = 0.3
-    n_far, late, chosen = 0.0, None, set()
+    n_far, late, chosen, stays = 0.0, None, set(), set()
     for t, row in enumerate(rows):
         now = (t + 1) * weight
         counted = 0.0 if t % 7 == 3 else weight  # 0: a copy
-        kernel(row, 2, weight, counted, (*watched, np.empty(3)), clock)
-        ratios, *_ = [twin.meet(row, weight, counted, variances) for twin in twins]
-        if ratios.min() <= 4.0:
-            seen_last = last[np.argmin(ratios)]
-            assert seen_last == now
-        n_far += counted * (ratios.min() > 4.0)
-        assert clock[point_kernels.FAR] == n_far
+        kernel(row, 2, weight, counted, watched, clock)
+        ratios = ((row - twins[0].means) ** 2).sum(axis=1) / variances
+        near = ratios.min() <= 4.0
+        stay, began = runs.stay, False
+        scored = 0.0 if stay and not near else counted  # a far row is of no cluster
+        for twin in twins:
+            twin.meet(row, weight, scored, variances, runs.before, stay, not near)
         best = twins[0]
         for twin in twins[1:]:
             best = twin if twin.score > best.score + 3.0 else best
+        if near:
+            cluster = np.argmin(ratios)
+            assert last[cluster] == now
+            began = runs.meet(cluster, now, counted) if counted else False
+            runs.last[cluster] = now
+        else:
+            runs.before = -1
+        if began:
+            best = twins[0]
+            for twin in twins:
+                twin.score = 0.0
+        stays.add(runs.stay > 0)
+        found = [runs.before, runs.evidence, runs.pairs, runs.changes, runs.stay]
+        assert_allclose(noted, found, rtol=1e-10)
+        assert_allclose(visits, [runs.recent, runs.runs, runs.spans], rtol=1e-10)
+        n_far += counted * (ratios.min() > 4.0)
+        assert clock[point_kernels.FAR] == n_far
         chosen.add(best.rate)
         assert clock[point_kernels.KEPT] == 1 - best.rate
         if late is None and (n_far > 6.0 + 0.3 * now or (now - last > 15.0).any()):
@@ -403,7 +462,8 @@ def test_watch(kernel, weight):
         assert clock[point_kernels.DUE] == (late or math.inf)
         clock[point_kernels.SEEN] = now
     assert late
-    assert len(chosen) > 1
+    assert len(chosen) > 1 or order != "random"
+    assert (order == "random") == (stays == {False}) or weight < 1.0
     for r, twin in enumerate(twins):
         assert_allclose(means[r], twin.means, rtol=1e-10)
         assert_allclose(watched[2][r], twin.masses, rtol=1e-10)
