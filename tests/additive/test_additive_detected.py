@@ -58,7 +58,7 @@ def joint(kind, X):
     if kind == "product":
         return 4 * X[:, 0] * X[:, 1]
     if kind == "one corner":
-        return 4.0 * ((X[:, 0] > 0) & (X[:, 1] > 0)) - 1
+        return 6.0 * ((X[:, 0] > 0) & (X[:, 1] > 0)) - 1
     if kind == "waves":  # no product of ranks
         return 5 * np.cos(np.pi * X[:, 0]) * np.cos(np.pi * X[:, 1])
     return 3 * np.cos(3 * X[:, 0]) + 2 * X[:, 1]
