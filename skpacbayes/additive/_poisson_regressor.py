@@ -9,14 +9,13 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from .._base import as_fitted, fit_context, warn_user
-from .._chains import R_HAT_LIMIT
 from .._compat import StrOptions
 from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import LARGEST_TOTAL, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_dispersion, warn_of_fit
 from ._rated_chain import MOVES, RatedChain, polya_gamma
-from ._residuals import are_smaller, left_out_scores
+from ._residuals import left_out_scores
 from ._selection import DETECT, MOST_DETECTED, NO_STRUCTURE, PartsOfFit, _Interactions
 
 # Largest number of short runs that estimate the dispersion, and of sweeps of each, at
@@ -341,11 +340,11 @@ class SparseAdditiveGibbsPoissonRegressor(
             before = self._left_out_losses(rows, means, exponents)
             problem = self._with_candidates(problem, lambda: self._ranking(left))
             means, exponents = self._learn(problem, rows, None, rng)
-            mixed = self._computed.r_hat <= R_HAT_LIMIT
             losses = self._left_out_losses(rows, means, exponents)
-            if not (mixed and are_smaller(losses, before)):
+            if self._predicts_better(losses, before):
+                left = self._left(rows, means)
+            else:
                 self._computed, problem, means, exponents = alone
-            left = self._left(rows, means)
         parts.end()
         found = self._computed
         ignored = self.inverse_temperature == "likelihood"

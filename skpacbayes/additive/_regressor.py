@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._base import as_fitted, fit_context, updates_state, warn_user
-from .._chains import R_HAT_LIMIT
 from .._compat import HasMethods, Interval, StrOptions
 from .._kernels.standardize import LARGEST
 from .._statistics import named_as
@@ -32,7 +31,7 @@ from ._doubts import warn_of_doubts, warn_of_fit, warn_of_weights
 from ._regressor_chains import sample
 from ._regressor_start import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
-from ._residuals import are_smaller, left_out_scores
+from ._residuals import left_out_scores
 from ._selection import DETECT, MOST_DETECTED, NO_STRUCTURE, PartsOfFit, _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
@@ -402,8 +401,10 @@ class SparseAdditiveGibbsRegressor(
         left = self._structure_left(learned, self._mean) if usual else NO_STRUCTURE
         few = self._allows_pairs and len(rows) <= MOST_DETECTED
         if another and left.suggests_pairs and few:
-            problem = self._with_detected(problem, rows, left, rng)
-            left = self._structure_left(learned, self._mean)
+            paired = self._better_with_pairs(problem, rows, left, rng)
+            if paired is not None:
+                problem, self._detected = paired, True
+                left = self._structure_left(learned, self._mean)
         parts.end()
         found, products = self._computed, problem.gram.among
         noise = found.noise_variance
@@ -787,23 +788,21 @@ class SparseAdditiveGibbsRegressor(
         problem = rows.problem(problem.dictionary, False, pairs)
         return self._weighed(problem, rows)
 
-    def _with_detected(self, problem, rows, left, rng):
+    def _better_with_pairs(self, problem, rows, left, rng):
         """Learn interactions, too; keep them if they predict better, and chains agree.
 
         They do if the squares of errors of rows that are left out are smaller, by more
-        than two standard errors.
+        than two standard errors. Returns the problem with pairs, or None.
         """
         alone, before = self._computed, self._left_out_squares(rows)
         orders = problem.functions.orders
         pairs = self._candidates(orders, lambda: self._ranking(left))
         paired = self._paired(problem, rows, pairs)
         self._computed = self._learned(paired, None, rng, range)
-        mixed = self._computed.r_hat <= R_HAT_LIMIT
-        if mixed and are_smaller(self._left_out_squares(rows), before):
-            self._detected = True
+        if self._predicts_better(self._left_out_squares(rows), before):
             return paired
         self._computed = alone
-        return problem
+        return None
 
     def _mean(self, X):
         """Return the posterior mean at validated rows, whatever `prediction` is."""

@@ -22,6 +22,7 @@ from ._basis import FURTHEST
 from ._chain import NO_PAIRS
 from ._missing_effects import Structure, structure_left
 from ._posterior import SELECTED
+from ._residuals import are_smaller
 
 NEGLIGIBLE = 0.05  # least inclusion probability of a variable in a projection
 # Of a projection: number of candidates fitted at each step, the best by score tests.
@@ -458,6 +459,11 @@ class _Interactions:
             return NO_STRUCTURE
         classes = isinstance(self, ClassifierMixin)
         return structure_left(*rows, predict, found, self._categorical(), classes)
+
+    def _predicts_better(self, losses, before):
+        """Return whether chains agree, and losses of rows left out are smaller."""
+        mixed = self._computed.r_hat <= R_HAT_LIMIT
+        return mixed and are_smaller(losses, before)
 
     def _ranking(self, left):
         """Return how probable variables are, the pair that was found first."""

@@ -53,6 +53,16 @@ def same_fit(model, other):
     assert_array_equal(model.inclusion_probabilities_, other.inclusion_probabilities_)
 
 
+def has_pairs(kind, X, y):
+    """Whether a fit has pairs; otherwise it is the same as without interactions."""
+    model = model_of(kind).fit(X, y)
+    if len(model.pairs_):
+        return True
+    same_fit(model, model_of(kind, interactions=None).fit(X, y))
+    assert hasattr(model, "projected_support")
+    return False
+
+
 def joint(kind, X):
     """Scores of a joint effect of the first two of several variables."""
     if kind == "product":
@@ -102,11 +112,7 @@ def test_sums_of_effects_are_fitted_once(kind):
         X = rng.uniform(-1, 1, size=([60, 150, 250][seed % 3], [3, 6][seed % 2]))
         scores = joint("sum", X) if seed % 4 else np.zeros(len(X))
         y = drawn(kind, scores, rng)
-        model = model_of(kind).fit(X, y)
-        detected += len(model.pairs_) > 0
-        if not len(model.pairs_):
-            same_fit(model, model_of(kind, interactions=None).fit(X, y))
-            assert hasattr(model, "projected_support")
+        detected += has_pairs(kind, X, y)
     assert detected <= 5
 
 
@@ -152,11 +158,7 @@ def test_pairs_that_predict_no_better_are_dropped(kind, monkeypatch):
         rng = np.random.default_rng(seed)
         X = rng.uniform(-1, 1, size=(150, 3))
         y = drawn(kind, joint("sum", X), rng)
-        model = model_of(kind).fit(X, y)
-        kept += len(model.pairs_) > 0
-        if not len(model.pairs_):
-            same_fit(model, model_of(kind, interactions=None).fit(X, y))
-            assert hasattr(model, "projected_support")
+        kept += has_pairs(kind, X, y)
     assert kept <= 3
 
 
