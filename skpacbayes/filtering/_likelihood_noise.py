@@ -60,10 +60,8 @@ def traced_lineage(lineage, weights, ahead):
         n_blocks, lost = lineage.n_blocks + 1, lineage.lost
         looks = 1 if n_blocks <= ALL_BLOCKS else EACH if n_blocks % EACH == 0 else 0
         if looks and len(weights) >= ENOUGH:
-            drawn, roots = (
-                np.exp(ahead.log_weights),
-                lineage.roots.take(ahead.ancestors),
-            )
+            roots = lineage.roots.take(ahead.ancestors)
+            drawn = np.exp(ahead.log_weights)
             drawn /= drawn.sum()
             lost += looks * uncovered(ahead.moved.particles, drawn, roots)
         lineage = new_block(weights, lineage.variance + change, lost, n_blocks)

@@ -164,7 +164,8 @@ class CalledModel:
 
     def has_constants(self):
         """Whether the model says that noise never comes into a part of the state."""
-        return getattr(self.model, "_has_constants", bool)()
+        known = getattr(self.model, "_has_constants", None)
+        return known is not None and known()
 
     def guides(self):
         """Whether a row moves the particles that it weighs."""

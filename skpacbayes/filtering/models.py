@@ -592,10 +592,8 @@ class LinearGaussian(LinearObservations):
             if name.endswith("covariance"):
                 definite = name == "observation_covariance" and not exact
                 check_covariance(name, value, definite)
-        if (
-            self.initial_covariance is None
-            and not (noise_factor(self.transition_covariance)[1])
-        ):
+        full_rank = noise_factor(self.transition_covariance)[1]
+        if self.initial_covariance is None and not full_rank:
             raise ValueError(
                 "initial_covariance=None stands for the transition_covariance, which "
                 f"is singular, {self.transition_covariance!r}: some states would be "
