@@ -105,34 +105,23 @@ def draw_gaussians(
 
 @part
 def _draw_label_without_rows(
-    t,
-    columns,
-    order,
-    n_known,
-    full,
-    chance,
-    constants,
-    factors,
-    means,
-    highest,
-    density,
-    passed,
-    atoms,
+    t, of_rows, order, n_known, full, chance, factors, means, density, atoms
 ):
     """Give row t one of the atoms without rows if `chance` is below their share.
 
     These are ``order[n_known:]``. `density` is that of the row by the other atoms, over
-    exp(highest); `constants` are the log densities of the atoms at their means, and
-    `passed` (n_atoms,) is work space.
+    exp(highest); `of_rows` is that of `_draw_labels`.
     """
-    total = 0.0
-    for i in range(n_known, means.shape[1]):
+    n_features, n_atoms = means.shape[2], means.shape[1]
+    highest, constants = of_rows[n_features, t], of_rows[n_features + 2]
+    passed, total = of_rows[n_features + 3], 0.0
+    for i in range(n_known, n_atoms):
         a, square = order[i], 0.0
         factor, mean = factors[0, a], means[0, a]
-        for f in range(mean.shape[0]):
+        for f in range(n_features):
             value = 0.0
             for g in range(0 if full else f, f + 1):
-                value += factor[f, g] * (columns[g, t] - mean[g])
+                value += factor[f, g] * (of_rows[g, t] - mean[g])
             square += value * value
         exponent = constants[a] - 0.5 * square - highest
         total += math.exp(exponent if exponent < _HIGHEST else _HIGHEST)
@@ -147,21 +136,14 @@ def _draw_label_without_rows(
 
 @part
 def _draw_labels(
-    columns,
-    sizes,
+    of_rows,
     rounding,
     full,
     uniforms,
-    log_weights,
-    factors,
-    means,
-    highest,
-    rates,
-    densities,
+    mixture,
     atoms,
     order,
-    constants,
-    passed,
+    densities,
     nowhere,
     work,
     state,
@@ -171,13 +153,19 @@ def _draw_labels(
     Atoms without rows usually have small weights. The number of events of a Poisson
     process, whose rate is a bound of their odds at a row, is at least one with at least
     the probability of these atoms: only at such rows their densities are computed. The
-    other atoms are drawn by `uniforms` (n_rows,). `sizes` (1, n_atoms): rows of each
-    atom; `nowhere` (1, n_features): zeros; `atoms` (1, at least n_rows) is overwritten.
-    The rest is work space: `highest` and `rates` (at least n_rows,), `densities` (1, at
-    least n_rows), `order`, `constants` and `passed` (at least n_atoms,), and `work`
-    (n_atoms + 2, any).
+    other atoms are drawn by `uniforms` (n_rows,).
+
+    With n the larger of n_rows and n_atoms, `of_rows` (n_features + 4, n) begins with
+    the columns of the rows; its last rows are work space: the largest log density and
+    the rate of each row, the log density of each atom at its mean, and sums of
+    densities. `mixture` is that of `update_mixture`; `atoms` (1, n) is overwritten;
+    `nowhere` (1, n_features) is zero. `order` (n,), `densities` (1, n) and `work`
+    (n_atoms + 2, any) are work space.
     """
+    sizes, log_weights, factors, means, _, _ = mixture
     n_features, n_atoms, n_rows = means.shape[2], means.shape[1], uniforms.shape[0]
+    highest, rates = of_rows[n_features], of_rows[n_features + 1]
+    constants = of_rows[n_features + 2]
     n_known, bound = 0, 0.0
     for a in range(n_atoms):
         if sizes[0, a] > 0.0:
@@ -195,7 +183,7 @@ def _draw_labels(
         bound += math.exp(constant if constant < _HIGHEST else _HIGHEST)
         constants[a] = constant
     emission_densities(
-        columns,
+        of_rows,  # the first of them are columns
         factors,
         means,
         nowhere,
@@ -224,19 +212,17 @@ def _draw_labels(
         wait -= rates[t]
         if wait < 0.0:
             wait = -math.log(1.0 - uniform(state))
+            chance = uniform(state) * (1.0 - math.exp(-rates[t]))
             _draw_label_without_rows(
                 t,
-                columns,
+                of_rows,
                 order,
                 n_known,
                 full,
-                uniform(state) * (1.0 - math.exp(-rates[t])),
-                constants,
+                chance,
                 factors,
                 means,
-                highest[t],
                 densities[0, t],
-                passed,
                 atoms,
             )
 
@@ -275,36 +261,56 @@ def _draw_scales(sizes, full, prior, noise, factors, means, origins, scales, sta
             origin[f] += step + noise[f] / math.sqrt(precision)
 
 
+@part
+def _center_means(n_rows, of_rows, known, sizes, sums, means):
+    """Move the mean of each atom with rows to that of its rows; `sums` stay zero."""
+    n_atoms, n_features = means.shape[1:]
+    for t in range(n_rows):
+        total = sums[0, known[0, t]]
+        for f in range(n_features):
+            total[f] += of_rows[f, t]
+    for a in range(n_atoms):
+        n, total, mean = sizes[0, a], sums[0, a], means[0, a]
+        for f in range(n_features):
+            if n > 0.0:
+                mean[f] = total[f] / n
+            total[f] = 0.0
+
+
+@part
+def _draw_factors(shape, full, rounding, triangles, sizes, moments, factors, state):
+    """Draw Bartlett's triangles; give each feature the count of its atom.
+
+    The squares of `moments` get the variances of rounding errors.
+    """
+    counts, _, products = moments
+    n_atoms, n_features = counts.shape[1:]
+    for a in range(n_atoms):
+        n, count, product = sizes[0, a], counts[0, a], products[0, a]
+        factor = factors[0, a]
+        for f in range(n_features):
+            count[f] = n
+            product[f, f] += n * rounding[f]
+            chi = gamma(shape + 0.5 * (n + (f if full else 0.0)), state)
+            for g in range(f if full else 0):
+                factor[f, g] = triangles[a, f, g]
+            factor[f, f] = math.sqrt(2.0 * chi)
+
+
 @kernel
 def update_mixture(
     rows,
     states,
     own_state,
     atoms,
+    locations,
     rounding,
     prior,
     full,
-    uniforms,
+    draws,
     start,
-    noise,
-    triangles,
-    locations,
-    sizes,
-    log_weights,
-    factors,
-    means,
-    origins,
-    scales,
+    mixture,
     state,
-    known,
-    integers,
-    of_rows,
-    densities,
-    counts,
-    sums,
-    products,
-    of_factors,
-    nowhere,
     work,
 ):
     """Draw the parameters of a mixture and the atoms of its rows, in turn.
@@ -319,25 +325,30 @@ def update_mixture(
     n_features) of their states: those of `own_state`, or all rows if it is negative.
     `rounding` (n_features,): variances of rounding errors. `prior`: mean count, shape,
     shape and rate of the scales, concentration, and the precision of the origin, which
-    is not drawn if that is 0. Each further update uses a uniform variable of a row, of
-    `uniforms` (n_updates - 1, n_rows) from column `start`. Each update uses normal
-    variables, `noise` (n_updates, 1, n_atoms + 1, n_features) and, if `full`,
-    `triangles` (n_updates, n_atoms, n_features, n_features). `state` (1,): of the
-    generator of all others.
+    is not drawn if that is 0.
 
-    The other arrays are overwritten: `sizes` (1, n_atoms), by the numbers of rows;
-    `log_weights` (1, n_atoms), `factors` (1, n_atoms, n_features, n_features), `means`
-    (1, n_atoms, n_features), `origins` and `scales` (1, n_features). The rest is work
-    space, with n the larger of n_rows and n_atoms: `known` (1, n), `integers` (2, n),
-    `of_rows` (n_features + 4, n), `densities` (1, n), `counts`, `sums` and `products`,
-    of the shapes of means and of `factors`, `of_factors` (n_features + 3, n_features),
-    `nowhere` (1, n_features), which is zero, and `work` (n_atoms + 2, any). Returns the
-    number of rows of the mixture.
+    `draws` are uniforms (n_updates - 1, n_rows), of which each update after the first
+    uses one for each row of the mixture, from column `start`; normal variables
+    (n_updates, 1, n_atoms + 1, n_features); and, if `full`, normal variables
+    (n_updates, n_atoms, n_features, n_features). `state` (1,): of the generator of all
+    others.
+
+    The `mixture` is overwritten: sizes (1, n_atoms), by the numbers of rows; log
+    weights (1, n_atoms), factors (1, n_atoms, n_features, n_features), means (1,
+    n_atoms, n_features), origins and scales (1, n_features). `work` is work space, with
+    n the larger of n_rows and n_atoms: known (1, n), integers (2, n), of rows
+    (n_features + 4, n), densities (1, n); counts, sums and products, of the shapes of
+    means and of factors; of factors (n_features + 3, n_features), nowhere (1,
+    n_features), which is zero, and of blocks (n_atoms + 2, any). Returns the number of
+    rows of the mixture.
     """
+    sizes, log_weights, factors, means, origins, scales = mixture
+    uniforms, noise, triangles = draws
+    known, integers, of_rows, densities, moments, of_factors, nowhere, of_blocks = work
+    counts, sums, products = moments
     n_features, n_atoms = rows.shape[1], sizes.shape[1]
     mean_count, shape, _, _, concentration, _ = prior
-    members, order = integers[0], integers[1]
-    gaps = of_factors[0]
+    members, order, gaps = integers[0], integers[1], of_factors[0]
     n_rows = 0
     for t in range(rows.shape[0]):
         if atoms[t] >= 0 and (own_state < 0 or states[t] == own_state):
@@ -349,56 +360,35 @@ def update_mixture(
     for u in range(noise.shape[0]):
         if u > 0:
             _draw_labels(
-                of_rows,  # the first of them are columns
-                sizes,
+                of_rows,
                 rounding,
                 full,
                 uniforms[u - 1, start : start + n_rows],
-                log_weights,
-                factors,
-                means,
-                of_rows[n_features],
-                of_rows[n_features + 1],
-                densities,
+                mixture,
                 known,
                 order,
-                of_rows[n_features + 2],
-                of_rows[n_features + 3],
+                densities,
                 nowhere,
-                work,
+                of_blocks,
                 state,
             )
         for a in range(n_atoms):
             sizes[0, a] = 0.0
+            total, product = sums[0, a], products[0, a]
             for f in range(n_features):
-                sums[0, a, f] = 0.0
+                total[f] = 0.0
                 for g in range(n_features):
-                    products[0, a, f, g] = 0.0
+                    product[f, g] = 0.0
         for t in range(n_rows):
             sizes[0, known[0, t]] += 1.0
         if u > 0 or n_atoms == 1:
+            more = noise[u, 0, n_atoms]
             _draw_scales(
-                sizes,
-                full,
-                prior,
-                noise[u, 0, n_atoms],
-                factors,
-                means,
-                origins,
-                scales,
-                state,
+                sizes, full, prior, more, factors, means, origins, scales, state
             )
         if u == 0:
             # Labels that were moved: moments are about the means of the rows.
-            for t in range(n_rows):
-                total = sums[0, known[0, t]]
-                for f in range(n_features):
-                    total[f] += of_rows[f, t]
-            for a in range(n_atoms):
-                for f in range(n_features):
-                    if sizes[0, a] > 0.0:
-                        means[0, a, f] = sums[0, a, f] / sizes[0, a]
-                    sums[0, a, f] = 0.0
+            _center_means(n_rows, of_rows, known, sizes, sums, means)
         # Rows are near the means by which their labels were drawn.
         for t in range(n_rows):
             a = known[0, t]
@@ -410,15 +400,9 @@ def update_mixture(
                 for g in range(0 if full else f, f + 1):
                     product[f, g] += gap * gaps[g]
         draw_sticks(sizes, concentration, state, log_weights)
-        for a in range(n_atoms):
-            n, factor = sizes[0, a], factors[0, a]
-            for f in range(n_features):
-                counts[0, a, f] = n
-                products[0, a, f, f] += n * rounding[f]
-                chi = gamma(shape + 0.5 * (n + (f if full else 0.0)), state)
-                for g in range(f if full else 0):
-                    factor[f, g] = triangles[u, a, f, g]
-                factor[f, f] = math.sqrt(2.0 * chi)
+        _draw_factors(
+            shape, full, rounding, triangles[u], sizes, moments, factors, state
+        )
         draw_gaussians(
             counts,
             sums,

@@ -130,16 +130,16 @@ class Chain(GibbsChain):
         overwritten = sizes, *mixtures
         uniforms = rng.random((n_updates - 1, len(atoms)))
         noise = rng.standard_normal((n_shapes, n_updates, 1, n_atoms + 1, d))
-        size = n_shapes, n_updates, n_atoms, d, d
-        triangles = rng.standard_normal(size if model.full else (n_shapes, *[0] * 4))
+        size = (n_atoms, d, d) if model.full else (0, 0, 0)
+        triangles = rng.standard_normal((n_shapes, n_updates, *size))
         state, start, n = state_of(rng), 0, max(len(atoms), n_atoms)
+        moments = (*np.empty((2, 1, n_atoms, d)), np.empty((1, n_atoms, d, d)))
         work = (
             np.empty((1, n), dtype=np.int64),
             np.empty((2, n), dtype=np.int64),
             np.empty((d + 4, n)),
             np.empty((1, n)),
-            *np.empty((2, 1, n_atoms, d)),
-            np.empty((1, n_atoms, d, d)),
+            moments,
             np.empty((d + 3, d)),
             np.zeros((1, d)),
             np.empty((n_atoms + 2, BLOCK)),
@@ -150,17 +150,15 @@ class Chain(GibbsChain):
                 self.states,
                 g if n_shapes > 1 else -1,
                 atoms,
+                old.locations,
                 self.rows.rounding,
                 prior,
                 model.full,
-                uniforms,
+                (uniforms, noise[g], triangles[g]),
                 start,
-                noise[g],
-                triangles[g],
-                old.locations,
-                *(part[g : g + 1] for part in overwritten),
+                tuple(part[g : g + 1] for part in overwritten),
                 state,
-                *work,
+                work,
             )
         return mixtures
 

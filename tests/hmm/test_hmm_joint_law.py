@@ -186,9 +186,9 @@ def mixtures_of_other_prior(place, factor):
         right = _chain.update_mixture
 
         def changed(*given):
-            prior = list(given[5])
+            prior = list(given[6])
             prior[place] *= factor
-            return right(*given[:5], tuple(prior), *given[6:])
+            return right(*given[:6], tuple(prior), *given[7:])
 
         monkeypatch.setattr(_chain, "update_mixture", changed)
 

@@ -211,21 +211,17 @@ def test_draw_labels(kernel, full):
         passed = shares[:, known].cumsum(axis=1)
         places = (passed <= (uniforms * passed[:, -1])[:, None]).sum(axis=1)
         expected = known[np.minimum(places, 2)]
-        atoms = np.zeros((1, n), dtype=np.int64)
+        atoms, base = np.zeros((1, n), dtype=np.int64), np.empty((2, 1, d))
+        mixture = sizes, log_weights[None], factors[None], means[None], *base
         kernel(
-            np.ascontiguousarray(rows.T),
-            sizes,
+            np.concatenate([rows.T, np.empty((4, n))]),
             rounding,
             full,
             uniforms,
-            log_weights[None],
-            factors[None],
-            means[None],
-            *np.empty((2, n)),
-            np.empty((1, n)),
+            mixture,
             atoms,
-            np.empty(5, dtype=np.int64),
-            *np.empty((2, 5)),
+            np.empty(n, dtype=np.int64),
+            np.empty((1, n)),
             np.zeros((1, d)),
             np.empty((7, 256)),
             state,
@@ -265,25 +261,24 @@ def test_update_mixture(kernel, full):
             np.repeat([0, 1], n),
             g,
             atoms,
+            np.zeros((2, d)),
             np.zeros(d),
             (0.05, 2.0, 0.5, 2.0, 1.0, 0.1),
             full,
-            uniforms,
+            (uniforms, more_noise[g], triangles[g]),
             g * n,
-            more_noise[g],
-            triangles[g],
-            np.zeros((2, d)),
-            *(part[g : g + 1] for part in drawn),
+            tuple(part[g : g + 1] for part in drawn),
             state,
-            np.empty((1, 2 * n), dtype=np.int64),
-            np.empty((2, 2 * n), dtype=np.int64),
-            np.empty((d + 4, 2 * n)),
-            np.empty((1, 2 * n)),
-            *np.empty((2, 1, 2, d)),
-            np.empty((1, 2, d, d)),
-            np.empty((d + 3, d)),
-            np.zeros((1, d)),
-            np.empty((4, 256)),
+            (
+                np.empty((1, 2 * n), dtype=np.int64),
+                np.empty((2, 2 * n), dtype=np.int64),
+                np.empty((d + 4, 2 * n)),
+                np.empty((1, 2 * n)),
+                (*np.empty((2, 1, 2, d)), np.empty((1, 2, d, d))),
+                np.empty((d + 3, d)),
+                np.zeros((1, d)),
+                np.empty((4, 256)),
+            ),
         )
         assert found == n
     assert_array_equal(sizes, [np.bincount(own) for own in atoms.reshape(2, n)])
