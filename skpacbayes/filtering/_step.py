@@ -224,15 +224,17 @@ def lost_constant(before, step):
         earlier = earlier[step.ancestors]
     for column, values in enumerate(particles.T):
         means = np.bincount(own, weights * values) / np.where(shares > 0, shares, 1.0)
-        limit = HARDLY * variance(weights, values)
+        _, exponent = np.frexp(np.abs(values).max())
+        limit = HARDLY * variance(weights, values, exponent)
         if len(np.unique(values)) >= len(found) and limit > 0.0:
-            within = variance(weights, values - means[own])
-            moved = variance(weights, values - earlier[:, column])
+            within = variance(weights, values - means[own], exponent)
+            moved = variance(weights, values - earlier[:, column], exponent)
             if within <= limit and moved <= limit:
                 return column, count, cloud.time
     return None
 
 
-def variance(weights, values):
-    """Return the weighted variance."""
+def variance(weights, values, exponent):
+    """Return the weighted variance, in units of 2**exponent, which keep it finite."""
+    values = np.ldexp(values, -exponent)
     return weights @ np.square(values - weights @ values)

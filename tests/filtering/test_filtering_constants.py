@@ -16,18 +16,20 @@ class Trend(BaseEstimator):
 
     n_noise = 2
 
-    def __init__(self, noise=0.0):
+    def __init__(self, noise=0.0, unit=1.0):
         self.noise = noise
+        self.unit = unit
 
     def initial(self, z):
-        return z * [10.0, 1.0]
+        return self.unit * z * [10.0, 1.0]
 
     def transition(self, x, z, t):
+        z = self.unit * z
         level = x[:, 0] + x[:, 1] + 0.5 * z[:, 0]
         return np.column_stack([level, x[:, 1] + self.noise * z[:, 1]])
 
     def log_likelihood(self, x, y, t):
-        return stats.norm.logpdf(y[0], x[:, 0], 1.0)
+        return stats.norm.logpdf(y[0], x[:, 0] / self.unit, 1.0)
 
 
 class Regimes(BaseEstimator):
@@ -77,6 +79,17 @@ def test_a_slope_that_hardly_moves_is_warned_of(noise, options):
     tracker = ClusteredParticleFilter(Trend(noise), random_state=0, **options)
     with pytest.warns(ConvergenceWarning, match="Column 1 of the state hardly moves"):
         tracker.fit(rows())
+
+
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_units_whose_squares_are_not_representable_do_not_matter(noise, unit):
+    model = Trend(noise, unit)
+    tracker = ClusteredParticleFilter(model, n_clusters=None, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tracker.fit(rows(noise))
+    assert any("hardly moves" in str(w.message) for w in caught) == (noise == 0.0)
 
 
 def learn(tracker, X):
