@@ -143,6 +143,17 @@ class Family:
         """Return the family with a prior that allows for groups not seen so far."""
         return self
 
+    def including(self, X):
+        """Return the family after new rows of a stream, which may leave its support."""
+        return self
+
+    def hidden_groups(self, state, total, density, X, weight, seed):
+        """Return groups of rows that no component describes: statistics, and sources.
+
+        See `OutlierFamily`.
+        """
+        return []
+
     def less_assuming(self):
         """Return a more general family with the same statistics, or None."""
         return None

@@ -180,6 +180,15 @@ def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
         nothing = np.zeros_like(total)
         cuts += [(k, nothing, total, False) for k in old_and_new(total, settled)]
     candidates = [cut(total, kept, born, k, rest, own) for k, kept, born, own in cuts]
+    if settled is not None:
+        found = mixture.family.hidden_groups(
+            state, total, mixture.density(state), *rows, seed
+        )
+        everyone = np.arange(len(total))
+        for others, group, source in found:
+            parts = np.vstack([others, group]) + rest
+            source = np.append(everyone, source)
+            candidates.append(Candidate(parts, source, np.append(everyone, len(total))))
     if len(candidates) == 1:
         return begun(mixture, candidates[0].state(mixture, state), rest)
     criteria, state_of = judged(mixture, state, total + settled, candidates)
@@ -278,10 +287,13 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
     Exchanges are ranked by the bound of their statistics.
     """
     state, everyone = fit.state, np.arange(fit.n_components)
-    if len(everyone) < 3:
-        return
     total = fit.statistics if settled is None else fit.statistics + settled
-    rows = X, sample_weight
+    rows, hidden = (X, sample_weight), []
+    if settled is not None:
+        density = mixture.density(state)
+        hidden = mixture.family.hidden_groups(state, total, density, *rows, seed)
+    if len(everyone) < 2 or (len(everyone) == 2 and not hidden):
+        return
     to_cut, first, second, narrow = halves_of(fit, total, rows, seed, known)
     turned = [] if settled is None else old_and_new(fit.statistics, settled)
     candidates, pairs = [], []
@@ -300,6 +312,12 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
             parts[k], parts[gone] = settled[k], fit.statistics[k]
             source = np.where(everyone == gone, k, everyone)
             candidates.append(Candidate(parts, source, np.array([kept, k, gone])))
+            pairs.append((kept, gone))
+        for others, group, source in hidden:
+            parts = merged(mixture, state, others, kept, gone)
+            parts[gone] = group
+            source = np.where(everyone == gone, source, everyone)
+            candidates.append(Candidate(parts, source, everyone))
             pairs.append((kept, gone))
     for gone in turned:
         for kept in everyone[everyone != gone]:

@@ -7,14 +7,15 @@ import numpy as np
 from scipy.special import digamma, expit
 
 from ._divergences import dirichlet_divergence
-from ._family import Family, are_all
-from ._rows import as_slice
+from ._family import Family, are_all, take
+from ._rows import Responsibilities, as_slice, expect
 from ._scorers import FunctionScorer
-from ._search import core_clusters
+from ._search import clusters, core_clusters, hard_statistics
 
 SHARE_PRIOR = 0.5, 4.5  # Beta prior of the share of outliers, with mean .1
 
 NO_OUTLIERS = 1e-6, 1.0  # where the ascent starts
+FEWEST = 5  # least number of rows of a group that comes late
 
 
 class WithOutliers(NamedTuple):
@@ -75,6 +76,14 @@ class OutlierFamily(Family):
         low, high = X[:, columns].min(axis=0), X[:, columns].max(axis=0)
         high = np.where((high > low) | counted, high, low + 1.0)
         return cls(family, low, high, columns, counted)
+
+    def including(self, X):
+        """Return the family whose box has grown so that the rows lie in it."""
+        X = X[:, self.columns]
+        low, high = np.minimum(self.low, X.min(axis=0)), np.maximum(self.high, X.max(axis=0))
+        if (low == self.low).all() and (high == self.high).all():
+            return self
+        return type(self)(self.inner, low, high, self.columns, self.counted)
 
     @staticmethod
     def suits(family, columns):
@@ -260,6 +269,49 @@ class OutlierFamily(Family):
         scorer.write(X, result)
         return result
 
+    def hidden_groups(self, state, total, density, X, weight, seed):
+        """Return groups among the outliers, each as a component beside the others.
+
+        Rows of a group that a stream shows late are outliers at first, and their
+        component never takes them. The groups are all outliers, or one of two clusters
+        of them.
+
+        Parameters
+        ----------
+        state : State
+        total : ndarray of shape (n_components, n_columns)
+            Statistics of the rows.
+        density : OutlierDensity
+            The density of the E-step.
+        X, weight : rows and weights
+        seed : int
+
+        Returns
+        -------
+        groups : list of (others, group, source)
+            The statistics without the rows of the group, those of the group, none of
+            whose rows is an outlier, and the component about whose origin they are.
+        """
+        found, source = [], int(total[:, 0].argmax())
+        far = np.flatnonzero(outlier_shares(density, X, weight) > 0.5)
+        if len(far) < FEWEST:
+            return found
+        X, weight = X[far], weight[far]
+        labels, _ = clusters(self.profile(X, weight), weight, 2, seed)
+        one = take(state, [source])
+        one = one.components._replace(chances=np.array([NO_OUTLIERS]))
+        one = self.density(one, np.zeros(1))
+        for own in (labels >= 0, labels == 0, labels == 1):
+            if own.sum() < FEWEST:
+                continue
+            rows, w, others = X[own], weight[own], total.copy()
+            lost, _ = expect(density, rows, w)
+            others[:, 0] = np.maximum(others[:, 0] - lost[:, 0], others[:, 1])
+            others[:, -1] -= lost[:, -1]
+            group = hard_statistics(one, rows, w, np.zeros(len(w), dtype=np.intp))
+            found.append((others, group[0], source))
+        return found
+
     def draw(self, posterior, k, size, generator):
         """Return rows drawn from component k, including outliers."""
         rows = self.inner.draw(posterior.components, k, size, generator)
@@ -287,6 +339,14 @@ class OutlierFamily(Family):
         return {**attributes, "outlier_share": share}
 
 
+def outlier_shares(density, X, weight):
+    """Return the probability of each row of being an outlier."""
+    shares = np.empty(X.shape[0])
+    for tile, _, each in Responsibilities(density).tiles(X, weight):
+        shares[tile] = (each * (1 - density.usual)).sum(axis=1) / weight[tile]
+    return shares
+
+
 class OutlierDensity:
     """Log joint densities log(exp(inner_k(x)) + exp(outlier_k)) of rows."""
 
@@ -299,7 +359,7 @@ class OutlierDensity:
     def log_joint(self, rows, out):
         """Write the expected log joint density of the rows and the components."""
         self.inner.log_joint(rows, out)
-        self._usual = expit(out - self.outlier)
+        self.usual = expit(out - self.outlier)
         np.logaddexp(out, self.outlier, out=out)
 
     def no_moments(self):
@@ -309,7 +369,7 @@ class OutlierDensity:
     def add(self, rows, shares, moments):
         """Add the moments of the rows of which `log_joint` was just computed."""
         counts, inner = moments
-        usual = shares * self._usual
+        usual = shares * self.usual
         counts += usual.sum(axis=0)
         self.inner.add(rows, usual, inner)
 
