@@ -147,12 +147,9 @@ class Family:
         """Return the family after new rows of a stream, which may leave its support."""
         return self
 
-    def hidden_groups(self, state, total, density, X, weight, seed):
-        """Return groups of rows that no component describes: statistics, and sources.
-
-        See `OutlierFamily`.
-        """
-        return []
+    def far_rows(self, density, X, weight):
+        """Return which rows are outliers, or None if the family has none."""
+        return None
 
     def less_assuming(self):
         """Return a more general family with the same statistics, or None."""

@@ -269,12 +269,28 @@ class OutlierFamily(Family):
         scorer.write(X, result)
         return result
 
-    def hidden_groups(self, state, total, density, X, weight, seed):
+    def far_rows(self, density, X, weight):
+        """Return which rows are outliers with a probability of more than a half."""
+        far = np.empty(X.shape[0], dtype=bool)
+        for tile, _, shares in Responsibilities(density).tiles(X, weight):
+            far[tile] = (shares * (0.5 - density.usual)).sum(axis=1) > 0.0
+        return far
+
+    def with_outliers_of(self, whole, halves):
+        """Return two halves of a component with its outliers, which are in the first.
+
+        `whole` are the statistics of the component; `halves` had no far rows, and are
+        scaled to its other rows.
+        """
+        halves = halves * (whole[1] / max(halves[:, 1].sum(), 1e-300))
+        halves[0, 0] += whole[0] - whole[1]
+        return halves
+
+    def hidden_groups(self, state, total, density, X, weight, far, seed):
         """Return groups among the outliers, each as a component beside the others.
 
-        Rows of a group that a stream shows late are outliers at first, and their
-        component never takes them. The groups are all outliers, or one of two clusters
-        of them.
+        Rows of a group that a stream shows late are outliers at first, and no component
+        ever takes them. The groups are all outliers, or one of two clusters of them.
 
         Parameters
         ----------
@@ -284,6 +300,8 @@ class OutlierFamily(Family):
         density : OutlierDensity
             The density of the E-step.
         X, weight : rows and weights
+        far : ndarray of bool of shape (n_rows,)
+            Which rows are outliers.
         seed : int
 
         Returns
@@ -293,14 +311,13 @@ class OutlierFamily(Family):
             whose rows is an outlier, and the component about whose origin they are.
         """
         found, source = [], int(total[:, 0].argmax())
-        far = np.flatnonzero(outlier_shares(density, X, weight) > 0.5)
-        if len(far) < FEWEST:
+        if far.sum() < FEWEST:
             return found
         X, weight = X[far], weight[far]
         labels, _ = clusters(self.profile(X, weight), weight, 2, seed)
-        one = take(state, [source])
-        one = one.components._replace(chances=np.array([NO_OUTLIERS]))
-        one = self.density(one, np.zeros(1))
+        usual = take(state, [source]).components
+        usual = usual._replace(chances=np.array([NO_OUTLIERS]))
+        usual = self.density(usual, np.zeros(1))
         for own in (labels >= 0, labels == 0, labels == 1):
             if own.sum() < FEWEST:
                 continue
@@ -308,8 +325,8 @@ class OutlierFamily(Family):
             lost, _ = expect(density, rows, w)
             others[:, 0] = np.maximum(others[:, 0] - lost[:, 0], others[:, 1])
             others[:, -1] -= lost[:, -1]
-            group = hard_statistics(one, rows, w, np.zeros(len(w), dtype=np.intp))
-            found.append((others, group[0], source))
+            one = np.zeros(len(w), dtype=np.intp)
+            found.append((others, hard_statistics(usual, rows, w, one)[0], source))
         return found
 
     def draw(self, posterior, k, size, generator):
@@ -337,14 +354,6 @@ class OutlierFamily(Family):
         share = posterior.chances[0, 0] / posterior.chances.sum()
         attributes = self.inner.attributes(posterior.components)
         return {**attributes, "outlier_share": share}
-
-
-def outlier_shares(density, X, weight):
-    """Return the probability of each row of being an outlier."""
-    shares = np.empty(X.shape[0])
-    for tile, _, each in Responsibilities(density).tiles(X, weight):
-        shares[tile] = (each * (1 - density.usual)).sum(axis=1) / weight[tile]
-    return shares
 
 
 class OutlierDensity:
