@@ -75,9 +75,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Concentration of the symmetric Dirichlet prior of the weights. The guarantees
         need a value in [2 / n_components, 1].
     outliers : bool, default=False
-        Whether to add a uniform distribution over the box of the first rows, for rows
-        that fit no component; `predict` labels them -1. Rows must then be complete, and
-        their columns real numbers or counts.
+        Whether to add a uniform distribution over the box of the rows, for rows that
+        fit no component; `predict` labels them -1. Rows must then be complete, and
+        their columns real numbers or counts. On a stream the box grows with the rows.
     n_init : int, default=3
         Number of starts, of which the best is kept; with `n_components="auto"`, number
         of paths of mergers, of which the first begins with ten components, and the

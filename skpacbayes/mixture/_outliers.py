@@ -38,7 +38,8 @@ class OutlierFamily(Family):
 
     A row of component k is an outlier with a probability that all components share.
     During the ascent the density of outliers is the same constant outside of the box:
-    new rows that are farther away are outliers too.
+    new rows that are farther away are outliers too. On a stream the box grows with
+    every later block, and groups that are among the outliers become components.
     The statistics of a component are the count, the count of rows that are not
     outliers, the statistics of the family for these rows, and the entropies.
 
@@ -80,7 +81,10 @@ class OutlierFamily(Family):
     def including(self, X):
         """Return the family whose box has grown so that the rows lie in it."""
         X = X[:, self.columns]
-        low, high = np.minimum(self.low, X.min(axis=0)), np.maximum(self.high, X.max(axis=0))
+        low, high = (
+            np.minimum(self.low, X.min(axis=0)),
+            np.maximum(self.high, X.max(axis=0)),
+        )
         if (low == self.low).all() and (high == self.high).all():
             return self
         return type(self)(self.inner, low, high, self.columns, self.counted)
