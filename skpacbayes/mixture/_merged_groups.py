@@ -2,13 +2,14 @@
 
 A negative binomial distribution is a continuous mixture of Poisson distributions, a
 beta-binomial one of binomial distributions, and counts with extra zeros are a mixture
-of two: where the groups have such counts, the evidence prefers more components than
-there are groups. Components are merged, pair after pair, into groups with broader
-distributions, and BIC compares these groups with the components. The same is done for
-real numbers that are correlated within groups: components without covariances divide
-a group along its longest axis. It is also done for shares that add to one, whose
-distributions are skewed towards the boundary of the simplex. All other columns keep
-their family, with one distribution for each group.
+of two. Counts that rise and fall together, in all columns, are a mixture too. Where
+the groups have such counts, the evidence prefers more components than there are groups.
+Components are merged, pair after pair, into groups with broader distributions, and BIC
+compares these groups with the components. The same is done for real numbers that are
+correlated within groups: components without covariances divide a group along its
+longest axis. It is also done for shares that add to one, whose distributions are skewed
+towards the boundary of the simplex. All other columns keep their family, with one
+distribution for each group.
 """
 
 import numpy as np
@@ -193,8 +194,8 @@ class ProportionalGroups(PoissonGroups):
         over = share @ ((sums - expected) ** 2 - expected)
         least = (OVER - 1) * (share @ expected)  # nearly Poisson
         size = share @ expected**2 / max(over, least, 1e-300)
-        log_densities = gammaln(size + sums) - gammaln(size) - size * np.log1p(
-            expected / size
+        log_densities = (
+            gammaln(size + sums) - gammaln(size) - size * np.log1p(expected / size)
         )
         log_densities += (xlogy(X, means) - gammaln(X + 1)).sum(axis=1)
         log_densities -= xlogy(sums, size + expected)
@@ -203,14 +204,15 @@ class ProportionalGroups(PoissonGroups):
 
     def complaint(self, best, K, gain):
         """Return a warning of counts that are correlated."""
+        alone = self.others is None and self.there.all()
+        rest = "" if alone else ", without the other columns and rows with NaN"
         return (
             f"The counts rise and fall together within groups: {best} "
             f"component{'s' * (best > 1)} with a factor for each row, common to its "
             f"columns, would explain the rows better than the {K} Poisson components "
             f"that n_components='auto' chose, by {gain:.3g} nats (BIC). Components "
             "then tell large rows from small ones. Use TemperedVBMultinomialMixture, "
-            "which describes the counts of a row given their sum, or "
-            f"n_components={best}."
+            f"which describes the counts of a row given their sum{rest}."
         )
 
 
@@ -490,7 +492,7 @@ def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False):
             others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
         tries = [
             each(numbers, w, parts, shares, others)
-            for each in (kind, *kind.alternatives)
+            for each in (kind, *kind.alternatives * (numbers.shape[1] > 1))
         ]
         found = [each.best_merge() for each in tries]
         groups, (best, gain) = max(

@@ -351,7 +351,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If `n_components="auto"` with Poisson or binomial columns, and fewer
             components with negative binomial, beta-binomial or zero-inflated columns
             would fit better: counts are overdispersed, and several components describe
-            one group.
+            one group. Or if fewer components whose Poisson columns have a common factor
+            for each row would: counts rise and fall together.
         UserWarning
             If `n_components="auto"` with independent columns of real numbers, and fewer
             components with full covariances would fit better: columns are correlated,
