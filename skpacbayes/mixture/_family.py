@@ -143,6 +143,14 @@ class Family:
         """Return the family with a prior that allows for groups not seen so far."""
         return self
 
+    def including(self, X):
+        """Return the family after new rows of a stream, which may leave its support."""
+        return self
+
+    def far_rows(self, density, X, weight):
+        """Return which rows are outliers, or None if the family has none."""
+        return None
+
     def less_assuming(self):
         """Return a more general family with the same statistics, or None."""
         return None

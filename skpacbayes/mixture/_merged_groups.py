@@ -2,13 +2,14 @@
 
 A negative binomial distribution is a continuous mixture of Poisson distributions, a
 beta-binomial one of binomial distributions, and counts with extra zeros are a mixture
-of two: where the groups have such counts, the evidence prefers more components than
-there are groups. Components are merged, pair after pair, into groups with broader
-distributions, and BIC compares these groups with the components. The same is done for
-real numbers that are correlated within groups: components without covariances divide
-a group along its longest axis. It is also done for shares that add to one, whose
-distributions are skewed towards the boundary of the simplex. All other columns keep
-their family, with one distribution for each group.
+of two. Counts that rise and fall together, in all columns, are a mixture too. Where
+the groups have such counts, the evidence prefers more components than there are groups.
+Components are merged, pair after pair, into groups with broader distributions, and BIC
+compares these groups with the components. The same is done for real numbers that are
+correlated within groups: components without covariances divide a group along its
+longest axis. It is also done for shares that add to one, whose distributions are skewed
+towards the boundary of the simplex. All other columns keep their family, with one
+distribution for each group.
 """
 
 import numpy as np
@@ -51,6 +52,8 @@ class Groups:
     others : OtherColumns, default=None
         The columns of other families.
     """
+
+    alternatives = ()  # other subclasses for the same columns
 
     def __init__(self, X, weight, parts, shares, others=None):
         self.weight, self.others = weight, others
@@ -173,10 +176,53 @@ class PoissonGroups(Groups):
         )
 
 
+class ProportionalGroups(PoissonGroups):
+    """Groups of Poisson components whose counts rise and fall together.
+
+    The rates of a row have a common Gamma factor: rows are negative multinomial.
+    """
+
+    alternatives = ()
+
+    def described(self, share, *, component=False):
+        """Return log densities of the rows in a group, n_parameters, and its point."""
+        if component:
+            return super().described(share, component=True)
+        X, total = self.X, np.maximum(share @ self.there, 1e-300)
+        means = np.maximum(share @ X / total, 0.5 / np.maximum(total, 1.0))
+        sums, expected = X.sum(axis=1), self.there @ means
+        over = share @ ((sums - expected) ** 2 - expected)
+        least = (OVER - 1) * (share @ expected)  # nearly Poisson
+        size = share @ expected**2 / max(over, least, 1e-300)
+        log_densities = (
+            gammaln(size + sums) - gammaln(size) - size * np.log1p(expected / size)
+        )
+        log_densities += (xlogy(X, means) - gammaln(X + 1)).sum(axis=1)
+        log_densities -= xlogy(sums, size + expected)
+        point = 2 * np.sqrt(means)
+        return self.with_others(share, log_densities, len(means) + 1, point)
+
+    def complaint(self, best, K, gain):
+        """Return a warning of counts that are correlated."""
+        alone = self.others is None and self.there.all()
+        rest = "" if alone else ", without the other columns and rows with NaN"
+        return (
+            f"The counts rise and fall together within groups: {best} "
+            f"component{'s' * (best > 1)} with a factor for each row, common to its "
+            f"columns, would explain the rows better than the {K} Poisson components "
+            f"that n_components='auto' chose, by {gain:.3g} nats (BIC). Components "
+            "then tell large rows from small ones. Use TemperedVBMultinomialMixture, "
+            f"which describes the counts of a row given their sum{rest}."
+        )
+
+
+PoissonGroups.alternatives = (ProportionalGroups,)
+
+
 class BinomialGroups(PoissonGroups):
     """Groups of binomial components, of several trials each."""
 
-    family, broader = "binomial", "beta-binomial"
+    family, broader, alternatives = "binomial", "beta-binomial", ()
 
     @staticmethod
     def takes(family):
@@ -444,8 +490,14 @@ def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False):
         shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
         if others is not None:
             others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
-        groups = kind(numbers, w, parts, shares, others)
-        best, gain = groups.best_merge()
+        tries = [
+            each(numbers, w, parts, shares, others)
+            for each in (kind, *kind.alternatives * (numbers.shape[1] > 1))
+        ]
+        found = [each.best_merge() for each in tries]
+        groups, (best, gain) = max(
+            zip(tries, found, strict=True), key=lambda pair: pair[1][1]
+        )
         if gain > DECISIVE:
             warn_user(groups.complaint(best, K, gain) + later * of_stream)
             warned = True

@@ -75,9 +75,9 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         Concentration of the symmetric Dirichlet prior of the weights. The guarantees
         need a value in [2 / n_components, 1].
     outliers : bool, default=False
-        Whether to add a uniform distribution over the box of the first rows, for rows
-        that fit no component; `predict` labels them -1. Rows must then be complete, and
-        their columns real numbers or counts.
+        Whether to add a uniform distribution over the box of the rows, for rows that
+        fit no component; `predict` labels them -1. Rows must then be complete, and
+        their columns real numbers or counts. On a stream the box grows with the rows.
     n_init : int, default=3
         Number of starts, of which the best is kept; with `n_components="auto"`, number
         of paths of mergers, of which the first begins with ten components, and the
@@ -351,7 +351,8 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
             If `n_components="auto"` with Poisson or binomial columns, and fewer
             components with negative binomial, beta-binomial or zero-inflated columns
             would fit better: counts are overdispersed, and several components describe
-            one group.
+            one group. Or if fewer components whose Poisson columns have a common factor
+            for each row would: counts rise and fall together.
         UserWarning
             If `n_components="auto"` with independent columns of real numbers, and fewer
             components with full covariances would fit better: columns are correlated,

@@ -170,7 +170,8 @@ def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
     """
     mixture, state, total = fit.mixture, fit.state, fit.statistics
     rows = scaled_part(X, sample_weight, len(total), seed, most=EXCHANGE_ROWS)
-    order, first, second, narrow = halves_of(fit, total, rows, seed, known)
+    far, hidden = far_and_hidden(fit, total, rows, settled, seed)
+    order, first, second, narrow = halves_of(fit, total, rows, seed, known, far)
     cuts, rest = [(order[0], first, second, narrow[order[0]])], None
     if settled is not None:
         cuts += [(order[0], second, first, narrow[order[0]])]
@@ -180,6 +181,11 @@ def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
         nothing = np.zeros_like(total)
         cuts += [(k, nothing, total, False) for k in old_and_new(total, settled)]
     candidates = [cut(total, kept, born, k, rest, own) for k, kept, born, own in cuts]
+    for others, group, source in hidden:
+        everyone = np.arange(len(total) + 1)
+        source = np.append(everyone[:-1], source)
+        parts = np.vstack([others, group]) + rest
+        candidates.append(Candidate(parts, source, everyone))
     if len(candidates) == 1:
         return begun(mixture, candidates[0].state(mixture, state), rest)
     criteria, state_of = judged(mixture, state, total + settled, candidates)
@@ -278,11 +284,12 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
     Exchanges are ranked by the bound of their statistics.
     """
     state, everyone = fit.state, np.arange(fit.n_components)
-    if len(everyone) < 3:
-        return
     total = fit.statistics if settled is None else fit.statistics + settled
+    if len(everyone) < (3 if settled is None else 2):
+        return
     rows = X, sample_weight
-    to_cut, first, second, narrow = halves_of(fit, total, rows, seed, known)
+    far, hidden = far_and_hidden(fit, total, rows, settled, seed)
+    to_cut, first, second, narrow = halves_of(fit, total, rows, seed, known, far)
     turned = [] if settled is None else old_and_new(fit.statistics, settled)
     candidates, pairs = [], []
     _, losses = shares_and_losses(mixture, state, X, sample_weight)
@@ -301,10 +308,27 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
             source = np.where(everyone == gone, k, everyone)
             candidates.append(Candidate(parts, source, np.array([kept, k, gone])))
             pairs.append((kept, gone))
+        for others, group, source in hidden:
+            parts = merged(mixture, state, others, kept, gone)
+            parts[gone] = group
+            source = np.where(everyone == gone, source, everyone)
+            candidates.append(Candidate(parts, source, everyone))
+            pairs.append((kept, gone))
     for gone in turned:
         for kept in everyone[everyone != gone]:
             parts = fit.statistics + merged_settled(mixture, state, settled, kept, gone)
             candidates.append(Candidate(parts, everyone, np.array([kept, gone])))
+            pairs.append((kept, gone))
+    if len(everyone) == 2:
+        halved = [(k, first[k], second[k], narrow[k]) for k in everyone]
+        halved += [(k, second[k], first[k], narrow[k]) for k in everyone]
+        halved += [(k, settled[k], fit.statistics[k], False) for k in turned]
+        for kept, own, born, own_narrow in halved:
+            parts, gone = merged(mixture, state, total, kept, 1 - kept), 1 - kept
+            parts[kept] += own - total[kept]
+            parts[gone] = born
+            source = np.full(2, kept)
+            candidates.append(Candidate(parts, source, everyone, own_narrow))
             pairs.append((kept, gone))
     criteria, state_of = judged(mixture, state, total, candidates)
     for number in np.argsort(-criteria)[:TRIES]:
@@ -312,6 +336,18 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
         if settled is not None:
             rest = merged_settled(mixture, state, settled, *pairs[number])
         yield state_of(number), rest
+
+
+def far_and_hidden(fit, total, rows, settled, seed):
+    """Return which rows of a stream are outliers, and the groups among them."""
+    if settled is None:
+        return None, []
+    mixture, state = fit.mixture, fit.state
+    density = mixture.density(state)
+    far = mixture.family.far_rows(density, *rows)
+    if far is None:
+        return None, []
+    return far, mixture.family.hidden_groups(state, total, density, *rows, far, seed)
 
 
 def old_and_new(statistics, settled):
@@ -365,22 +401,23 @@ def merged_settled(mixture, state, settled, kept, gone):
     return result
 
 
-def halves_of(fit, total, rows, seed, known):
+def halves_of(fit, total, rows, seed, known, far=None):
     """Return the halves of a fit's components; those in `known` are not found again."""
     known = {} if known is None else known
     return remembered(
         known,
         id(fit),
-        lambda: (fit, halves(fit.mixture, fit.state, total, *rows, seed=seed)),
+        lambda: (fit, halves(fit.mixture, fit.state, total, *rows, seed=seed, far=far)),
     )[1]  # keeping the fit, so that no other object has its id
 
 
-def halves(mixture, state, total, X, weight, *, seed):
+def halves(mixture, state, total, X, weight, *, seed, far=None):
     """Return the halves of the components, with statistics scaled to those of `total`.
 
     Each component is split by k-means on the rows for which it is the most probable
     one, or by a value that many of these rows share, if that is better. The most
-    promising splits are improved by a mixture of two.
+    promising splits are improved by a mixture of two. Rows that are `far`, a boolean
+    array, are left out: the most probable component of outliers is the largest one.
 
     Returns
     -------
@@ -389,8 +426,16 @@ def halves(mixture, state, total, X, weight, *, seed):
     owners = np.empty(X.shape[0], dtype=np.intp)
     for tile, _, shares in Responsibilities(mixture.density(state)).tiles(X, weight):
         owners[tile] = shares.argmax(axis=1)
+    if far is not None:
+        owners[far] = -1
     first, second = total.copy(), np.zeros_like(total)
     narrowing, whole = np.zeros(len(total)), {}  # rise of the criterion
+
+    def scaled(parts, k, w):
+        if far is None:
+            return parts * (total[k, 0] / w.sum())
+        return mixture.family.with_outliers_of(total[k], parts)
+
     for k in range(len(total)):
         members = np.flatnonzero(owners == k)
         if len(members) < 2:
@@ -409,7 +454,7 @@ def halves(mixture, state, total, X, weight, *, seed):
                 narrowing[k] = criterion - of_others
                 parts, twins = others, found
         whole[k] = rows, w, twins, parts
-        first[k], second[k] = parts * (total[k, 0] / w.sum())
+        first[k], second[k] = scaled(parts, k, w)
     gains = narrowing + cut_bounds(mixture, state, total, first, second, whole)
     promising = sorted(whole, key=lambda k: -gains[k])[: CUTS + 2]
     for k in promising:
@@ -417,7 +462,7 @@ def halves(mixture, state, total, X, weight, *, seed):
         for _ in range(CUT_SWEEPS):
             two = mixture.m_step(parts, two)
             parts, _ = mixture.e_step(two, rows, w)
-        first[k], second[k] = parts * (total[k, 0] / w.sum())
+        first[k], second[k] = scaled(parts, k, w)
     better = cut_bounds(mixture, state, total, first, second, promising)
     gains[promising] = narrowing[promising] + better[promising]
     return Halves(np.argsort(-gains), first, second, narrowing > 0)

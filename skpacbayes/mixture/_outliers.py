@@ -7,14 +7,15 @@ import numpy as np
 from scipy.special import digamma, expit
 
 from ._divergences import dirichlet_divergence
-from ._family import Family, are_all
-from ._rows import as_slice
+from ._family import Family, are_all, take
+from ._rows import Responsibilities, as_slice, expect
 from ._scorers import FunctionScorer
-from ._search import core_clusters
+from ._search import clusters, core_clusters, hard_statistics
 
 SHARE_PRIOR = 0.5, 4.5  # Beta prior of the share of outliers, with mean .1
 
 NO_OUTLIERS = 1e-6, 1.0  # where the ascent starts
+FEWEST = 5  # least number of rows of a group that comes late
 
 
 class WithOutliers(NamedTuple):
@@ -37,7 +38,8 @@ class OutlierFamily(Family):
 
     A row of component k is an outlier with a probability that all components share.
     During the ascent the density of outliers is the same constant outside of the box:
-    new rows that are farther away are outliers too.
+    new rows that are farther away are outliers too. On a stream the box grows with
+    every later block, and groups that are among the outliers become components.
     The statistics of a component are the count, the count of rows that are not
     outliers, the statistics of the family for these rows, and the entropies.
 
@@ -75,6 +77,17 @@ class OutlierFamily(Family):
         low, high = X[:, columns].min(axis=0), X[:, columns].max(axis=0)
         high = np.where((high > low) | counted, high, low + 1.0)
         return cls(family, low, high, columns, counted)
+
+    def including(self, X):
+        """Return the family whose box has grown so that the rows lie in it."""
+        X = X[:, self.columns]
+        low, high = (
+            np.minimum(self.low, X.min(axis=0)),
+            np.maximum(self.high, X.max(axis=0)),
+        )
+        if (low == self.low).all() and (high == self.high).all():
+            return self
+        return type(self)(self.inner, low, high, self.columns, self.counted)
 
     @staticmethod
     def suits(family, columns):
@@ -260,6 +273,66 @@ class OutlierFamily(Family):
         scorer.write(X, result)
         return result
 
+    def far_rows(self, density, X, weight):
+        """Return which rows are outliers with a probability of more than a half."""
+        far = np.empty(X.shape[0], dtype=bool)
+        for tile, _, shares in Responsibilities(density).tiles(X, weight):
+            far[tile] = (shares * (0.5 - density.usual)).sum(axis=1) > 0.0
+        return far
+
+    def with_outliers_of(self, whole, halves):
+        """Return two halves of a component with its outliers, which are in the first.
+
+        `whole` are the statistics of the component; `halves` had no far rows, and are
+        scaled to its other rows.
+        """
+        halves = halves * (whole[1] / max(halves[:, 1].sum(), 1e-300))
+        halves[0, 0] += whole[0] - whole[1]
+        return halves
+
+    def hidden_groups(self, state, total, density, X, weight, far, seed):
+        """Return groups among the outliers, each as a component beside the others.
+
+        Rows of a group that a stream shows late are outliers at first, and no component
+        ever takes them. The groups are all outliers, or one of two clusters of them.
+
+        Parameters
+        ----------
+        state : State
+        total : ndarray of shape (n_components, n_columns)
+            Statistics of the rows.
+        density : OutlierDensity
+            The density of the E-step.
+        X, weight : rows and weights
+        far : ndarray of bool of shape (n_rows,)
+            Which rows are outliers.
+        seed : int
+
+        Returns
+        -------
+        groups : list of (others, group, source)
+            The statistics without the rows of the group, those of the group, none of
+            whose rows is an outlier, and the component about whose origin they are.
+        """
+        found, source = [], int(total[:, 0].argmax())
+        if far.sum() < FEWEST:
+            return found
+        X, weight = X[far], weight[far]
+        labels, _ = clusters(self.profile(X, weight), weight, 2, seed)
+        usual = take(state, [source]).components
+        usual = usual._replace(chances=np.array([NO_OUTLIERS]))
+        usual = self.density(usual, np.zeros(1))
+        for own in (labels >= 0, labels == 0, labels == 1):
+            if own.sum() < FEWEST:
+                continue
+            rows, w, others = X[own], weight[own], total.copy()
+            lost, _ = expect(density, rows, w)
+            others[:, 0] = np.maximum(others[:, 0] - lost[:, 0], others[:, 1])
+            others[:, -1] -= lost[:, -1]
+            one = np.zeros(len(w), dtype=np.intp)
+            found.append((others, hard_statistics(usual, rows, w, one)[0], source))
+        return found
+
     def draw(self, posterior, k, size, generator):
         """Return rows drawn from component k, including outliers."""
         rows = self.inner.draw(posterior.components, k, size, generator)
@@ -299,7 +372,7 @@ class OutlierDensity:
     def log_joint(self, rows, out):
         """Write the expected log joint density of the rows and the components."""
         self.inner.log_joint(rows, out)
-        self._usual = expit(out - self.outlier)
+        self.usual = expit(out - self.outlier)
         np.logaddexp(out, self.outlier, out=out)
 
     def no_moments(self):
@@ -309,7 +382,7 @@ class OutlierDensity:
     def add(self, rows, shares, moments):
         """Add the moments of the rows of which `log_joint` was just computed."""
         counts, inner = moments
-        usual = shares * self._usual
+        usual = shares * self.usual
         counts += usual.sum(axis=0)
         self.inner.add(rows, usual, inner)
 

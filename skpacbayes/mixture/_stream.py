@@ -238,7 +238,7 @@ class Stream:
     def _open_prior(self):
         """Widen the prior for groups that are not among the first rows."""
         mixture = self.learned.mixture
-        opened = mixture.family.opened()
+        opened = mixture.family.opened().including(self.pending.joined()[0])
         if opened is not mixture.family:
             self.learned = self.learned._replace(mixture=mixture.with_family(opened))
 

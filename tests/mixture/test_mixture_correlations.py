@@ -1,13 +1,19 @@
 """Correlated columns, and shares, of which components cut groups in parts."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 from designs import every_two
 from scipy.stats import dirichlet
+from sklearn.metrics import adjusted_rand_score
 
-from skpacbayes.mixture import TemperedVBGaussianMixture, TemperedVBMixture
+from skpacbayes.mixture import (
+    TemperedVBGaussianMixture,
+    TemperedVBMixture,
+    TemperedVBMultinomialMixture,
+)
 from skpacbayes.mixture._merged_groups import dirichlet_log_densities
 
 OPTIONS = {"max_components": 10, "n_init": 1, "random_state": 0}
@@ -153,3 +159,60 @@ def test_the_dirichlet_distribution_of_shares_has_the_largest_likelihood(alpha):
     true = weight @ dirichlet(alpha).logpdf((X / X.sum(axis=1, keepdims=True)).T)
     assert true <= found + 1e-9
     assert found < true + 10
+
+
+def counts(kind, n_groups, seed, n_samples=300):
+    """Rows of counts, and their groups: independent, overdispersed or proportional."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_groups, n_samples)
+    means = np.array([[2, 20, 5, 9], [20, 2, 5, 3], [7, 7, 30, 1]], dtype=float)[y]
+    if kind == "overdispersed":
+        return rng.negative_binomial(4, 4 / (4 + means)).astype(float), y
+    factors = {
+        "independent": np.ones(n_samples),
+        "gamma": rng.gamma(4, 0.25, n_samples),
+        "lognormal": rng.lognormal(0, 0.5, n_samples),
+    }[kind]
+    return rng.poisson(factors[:, None] * means).astype(float), y
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", ["nothing", "NaN", "normal"])
+@pytest.mark.parametrize("n_groups", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["gamma", "lognormal"])
+def test_counts_that_rise_and_fall_together_are_told_of(kind, n_groups, beside):
+    """With the number of groups, which the estimator that is advised finds.
+
+    With a factor that is not Gamma, the number may be one too large.
+    """
+    X, y = counts(kind, n_groups, seed=n_groups)
+    whole, family = X.copy(), ["poisson"] * 4
+    if beside == "NaN":
+        X[::7, 1] = np.nan
+    if beside == "normal":
+        X = np.column_stack([X, np.random.default_rng(0).normal(size=len(X))])
+        family.append("normal")
+    options = {"n_init": 1, "random_state": 0}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mixture = TemperedVBMixture(family, "auto", **options).fit(X)
+    assert mixture.n_components_ > n_groups
+    text = " ".join(str(each.message) for each in caught)
+    told = int(re.search(r"fall together within groups: (\d+)", text)[1])
+    assert n_groups <= told <= n_groups + (kind == "lognormal")
+    assert ("rows with NaN" in text) == (beside != "nothing")
+    assert "outliers" not in text
+    advised = TemperedVBMultinomialMixture("auto", **options).fit(whole)
+    assert advised.n_components_ == n_groups
+    assert adjusted_rand_score(y, advised.predict(whole)) > 0.95
+
+
+@pytest.mark.parametrize("kind", ["independent", "overdispersed"])
+def test_other_counts_are_not_said_to_rise_and_fall_together(kind):
+    X, _ = counts(kind, 2, seed=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        TemperedVBMixture("poisson", "auto", **OPTIONS).fit(X)
+    text = " ".join(str(each.message) for each in caught)
+    assert "fall together" not in text
+    assert ("seem overdispersed" in text) == (kind == "overdispersed")

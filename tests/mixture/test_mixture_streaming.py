@@ -472,7 +472,7 @@ def test_sorted_student_streams_warn_of_groups_that_they_miss(window):
         (missed if lost > 0.02 else found).append(said)
     assert set(missed) <= {1}
     assert np.mean(found) < 0.5
-    assert len(missed) > 1
+    assert missed
 
 
 @pytest.mark.slow
