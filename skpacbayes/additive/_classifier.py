@@ -132,10 +132,10 @@ class SparseAdditiveGibbsClassifier(
         prior probability, so that fewer are selected.
     slab_scale : "auto" or float, default="auto"
         Prior standard deviation of a coefficient, in log odds; the k-th function of a
-        variable has standard deviation 1 / k. "auto": it has the density 2 / s^3 on s
-        >= 1, of mean 2; for two classes it is the most probable value, on a log scale,
-        in a short run, for more classes it is drawn by the chains. Under "pac" it is 1,
-        as the prior must not depend on the rows.
+        variable has standard deviation 1 / k. "auto": for two classes it is the most
+        probable value, on a log scale, in a short run, with the density 1 / s^2 on s >=
+        1; for more classes it is drawn by the chains, with the density 2 / s^3 on s >=
+        1, of mean 2. Under "pac" it is 1, as the prior must not depend on the rows.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         lambda, the weight of the mean log loss. "likelihood": the total weight of the
         rows, which gives the posterior of logistic regression. "pac", for two classes:
