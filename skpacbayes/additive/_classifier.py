@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
+from .._chains import R_HAT_LIMIT
 from .._compat import HasMethods, Interval, StrOptions
 from .._stream import CheckedScoreMixin
 from .._validation import validate_data
@@ -123,9 +124,9 @@ class SparseAdditiveGibbsClassifier(
         "auto": Legendre polynomials, or four times as many cosines as `max_order`. The
         cosines are tried if residuals of a fit with polynomials have structure, as for
         `interactions`, and kept if they predict rows that are left out of the fit
-        clearly better. They are not tried with a single variable, with more than 2^24
-        values of functions at the rows, with a given `inverse_temperature` or
-        `slab_scale` (but 1), and where chains disagree.
+        better by two standard errors. They are not tried with a single variable, with
+        more than 2^24 values of functions at the rows, and with a given
+        `inverse_temperature` or `slab_scale` (but 1).
     max_order : int, default=8
         Largest number of functions of each variable; with `basis="auto"`, a quarter of
         that of cosines.
@@ -427,8 +428,11 @@ class SparseAdditiveGibbsClassifier(
         another = parts.has_another()
         usual = self._as_usual and self.class_weight is None
         told = usual and self.slab_scale == "auto"
-        left = self._left(rows) if another or told else NO_STRUCTURE
-        rough = another and left.suggests_rough and self._may_be_rough(rows)
+        rough = another and self._may_be_rough(rows)
+        left = self._left(rows, unmixed=rough) if another or told else NO_STRUCTURE
+        rough = rough and left.suggests_rough
+        if not self._computed.r_hat <= R_HAT_LIMIT:
+            left = NO_STRUCTURE
 
         def with_pairs(problem, rng):
             problem = self._with_candidates(problem, lambda: self._ranking(left))
@@ -630,10 +634,11 @@ class SparseAdditiveGibbsClassifier(
         """Return whether the chains were not stopped by a callback."""
         return len(self._answer().scores[0].intercepts) == self.n_chains * self.n_iter
 
-    def _left(self, rows):
+    def _left(self, rows, *, unmixed=False):
         """Return what effects leave in the residuals; nothing if the run was stopped.
 
-        Nothing, too, where a given scale or temperature leaves structure by itself.
+        Nothing, too, where a given scale or temperature leaves structure by itself, or,
+        unless `unmixed`, where chains disagree.
         """
         if not (self._as_usual and self._has_all_draws()):
             return NO_STRUCTURE
@@ -643,7 +648,7 @@ class SparseAdditiveGibbsClassifier(
                 return np.exp(self._mean_log_probabilities(X))
             return expit(self._mean_log_odds(X))
 
-        return self._structure_left(rows, predict)
+        return self._structure_left(rows, predict, unmixed=unmixed)
 
     @property
     def _chooses_basis(self):
