@@ -289,7 +289,12 @@ def _is_usual(count, n_others):
 
 
 def _is_far(value, low, high):
-    """Whether a value is far from all others, which are from `low` to `high`."""
+    """Whether a value is far from all others, which are from `low` to `high`.
+
+    A one beside zeros is none: it is a flag, of which means were imputed, or a share.
+    """
+    if value == 1.0 and low == 0.0:
+        return False
     with np.errstate(over="ignore"):
         gap, width = max(low - value, value - high), high - low
         far = gap > RANGES_AWAY * width

@@ -37,8 +37,10 @@ from .online_parts import (
     take_units,
 )
 from .online_state import (
+    EVENTS,
     FORGETTING,
     MEAN,
+    MOST_EVENTS,
     N_WORK,
     PANEL,
     PRIOR,
@@ -93,6 +95,13 @@ def implicit_log_rate(y, a, v, strength, spread):
     return x, after
 
 
+@part
+def _note_events(count, numbers):
+    """Note a count, the target of a row times its weight."""
+    numbers[EVENTS] += count
+    numbers[MOST_EVENTS] = max(numbers[MOST_EVENTS], count)
+
+
 @kernel
 def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, work, predictions):
     """Predict, then learn each row with one model; add up its losses."""
@@ -109,6 +118,7 @@ def _learn_counts(Z, kept, y, sample_weight, model, numbers, stream, work, predi
         for j in range(n_parameters):
             a += mean[j] * z[j]
         suffer(model, point_loss(COUNTS, y[i], a), weight, numbers, stream)
+        _note_events(weight * y[i], numbers)
         predictions[i] = a
         if numbers[FORGETTING] > 0.0:
             a, _ = forget(model, z, numbers[FORGETTING])
@@ -178,6 +188,7 @@ def _learn_counts_full(
             beyond = beyond_range(model, z, stream)
         a = inner_product(model[MEAN], row)
         suffer(model, point_loss(COUNTS, y[i], a - beyond), weight, numbers, stream)
+        _note_events(weight * y[i], numbers)
         predictions[i] = a - beyond
         if numbers[FORGETTING] > 0.0:
             forget_covariance(model, covariance, owed, gain, axis, numbers, stream)

@@ -90,6 +90,9 @@ N_NUMBERS = 24
     GROWTH,  # log2 of the ratio of their sizes in the two halves of these rows, or 0
     EARLIER,  # of an expert, its entry of `losses` when experts were last compared
 ) = range(N_NUMBERS)
+# Of a model of counts, whose targets are rates and whose weights are exposures:
+EVENTS = RESIDUALS  # sum of the counts, the weighted targets
+MOST_EVENTS = COUNT  # the largest of them
 N_SIDE = 58  # cells of the errors in one direction
 
 # Entries of `stream`.
@@ -244,6 +247,8 @@ class LinearState(aggregation.Aggregation, NotedOrder, KernelState):
     scaled_gradients = named("numbers", SCALED_SQUARES)
     residuals = named("numbers", RESIDUALS)
     counts = named("numbers", COUNT)
+    events = named("numbers", EVENTS)
+    most_events = named("numbers", MOST_EVENTS)
     temperatures = named("numbers", TEMPERATURE)
     forgetting = named("numbers", FORGETTING)
     scales_of_prior = named("numbers", PRIOR_SCALE)

@@ -51,10 +51,11 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         Number of accepted simulations k. int: the number; float in (0, 1]: a fraction
         of the table; "cv": chosen by held-out pairs, from 10 to 30,000, and less for an
         observation at the edge of the simulations if a linear regression of k of them,
-        or their mean without an adjustment, disagrees with those of fewer; "rate": of
-        the order N^((p + 4) / (m + p + 4)) of Theorem 3.3, for N simulations, p
-        parameters and m summaries (with the distance "regression", m = p). If the table
-        has fewer simulations, predictions raise ValueError, as in `sklearn.neighbors`.
+        or their mean without an adjustment, disagrees with those of fewer, or with up
+        to two summaries the spread of the draws; "rate": of the order N^((p + 4) / (m +
+        p + 4)) of Theorem 3.3, for N simulations, p parameters and m summaries (with
+        the distance "regression", m = p). If the table has fewer simulations,
+        predictions raise ValueError, as in `sklearn.neighbors`.
     bandwidth : "cv", "silverman", "rate" or float, default="cv"
         Multiple of Silverman's bandwidth for the accepted draws. "silverman": 1; "cv":
         chosen by held-out pairs, from 0.02 to 2 (at least 0.7 if a parameter has few

@@ -178,6 +178,25 @@ class Accepted:
         variance = self._regression.weights @ np.square(self._residuals)
         return self._mean, np.sqrt(variance * self._squared_error)
 
+    def log_spread_with_error(self, adjustment):
+        """Return the log of the deviation of adjusted draws, and its standard error.
+
+        The deviation is that about the mean, without the error of the mean. The
+        standard error is infinite if all draws of a parameter are equal, but for
+        rounding.
+        """
+        draws, weights = self.adjusted(adjustment), self.counts * self.shares
+        n_effective, weights = self._n_effective(self.shares), weights / weights.sum()
+        squares = np.square(draws - weights @ draws)
+        variance = weights @ squares
+        raw = weights @ np.square(self.draws - weights @ self.draws)
+        same = are_equal(self.draws) | (variance <= ROUNDING**2 * raw)
+        variance = np.where(same, 1.0, variance)
+        excess = weights @ np.square(squares / variance) - 1.0
+        error = 0.5 * np.sqrt(np.maximum(excess, 0.0) / n_effective)
+        log_variance = np.log(variance / (1.0 + self._squared_error))
+        return 0.5 * log_variance, np.where(same, np.inf, error)
+
     def adjusted(self, adjustment):
         """Return adjusted draws: m(0) + residual [sigma(0) / sigma(gap)]."""
         self._regress()

@@ -34,6 +34,8 @@ def curved_share(X, errors):
     -------
     share : float
         At most 1; 0 if it is not notable, or if rows are too few to tell.
+    avoided : float
+        Mean squared error of the rows used that the function would avoid.
     """
     X, errors = _spread(2 * MOST_ROWS, X, errors)
     first = np.sort(np.unique(X, axis=0, return_index=True)[1])
@@ -43,12 +45,12 @@ def curved_share(X, errors):
     X = X[:, spreads > 0] / spreads[spreads > 0]
     n_rows, n_features = X.shape
     if n_rows < max(FEWEST_ROWS, ROWS_PER_FEATURE * n_features) or not n_features:
-        return 0.0
+        return 0.0, 0.0
     errors = errors - errors.mean()
     errors = errors - X @ np.linalg.lstsq(X, errors)[0]
     total = errors @ errors
     if not 0.0 < total < np.inf:
-        return 0.0
+        return 0.0, 0.0
     kernel = rbf_kernel(X, gamma=0.5 * SCALE**2 / n_features)
     variances, directions = np.linalg.eigh(kernel)
     along = directions.T @ errors
@@ -58,7 +60,9 @@ def curved_share(X, errors):
         left_out = (directions @ (inverse * along)) / (directions**2 @ inverse)
         least = min(least, left_out @ left_out)
     share = 1.0 - least / total
-    return share if share > max(NOTABLE, STANDARD_ERRORS / np.sqrt(n_rows)) else 0.0
+    if share <= max(NOTABLE, STANDARD_ERRORS / np.sqrt(n_rows)):
+        return 0.0, 0.0
+    return share, (total - least) / n_rows
 
 
 def _spread(most, X, errors):
@@ -72,8 +76,11 @@ def warn_of_curves(X, y, errors, remedy):
 
     remedy : what to use for predictions, in words.
     """
-    share = curved_share(X, errors)
-    if share * np.square(errors).mean() > LEAST_GAIN * y.var():
+    share, avoided = curved_share(X, errors)
+    # The rows that were used may lack the few that have most of the squared error, as
+    # rare counts have: the errors of all others are then a function of the features.
+    avoided = min(avoided, share * np.square(errors).mean())
+    if avoided > LEAST_GAIN * y.var():
         warn_user(
             f"The model is linear, and a smooth function of the features predicts "
             f"{share:.0%} of its squared error. Use {remedy} for "

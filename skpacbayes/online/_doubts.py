@@ -312,9 +312,13 @@ def warn_of_weights(sample_weight, total, n_rows):
     )
 
 
-def warn_of_light_rows(total, n_rows):
-    """Warn where the weights of many rows add up to a few rows."""
-    if n_rows <= SEVERAL or total >= min(SEVERAL, LIGHT * n_rows):
+def warn_of_light_rows(total, n_rows, information):
+    """Warn where the weights of many rows add up to a few rows.
+
+    information : of the rows, in rows of weight 1; the weights of counts are exposures
+    in any unit, and add up to less than their information where rates are large.
+    """
+    if n_rows <= SEVERAL or information >= min(SEVERAL, LIGHT * n_rows):
         return
     warn_user(
         f"The weights of all {n_rows} rows add up to {total:g}: they count as that "

@@ -19,10 +19,11 @@ from .._kernels.online_predict import (
     predict_scores,
     write_quantiles,
 )
+from .._kernels.order import END
 from .._sentinels import BEYOND
 from .._stream import CheckedScoreMixin, partial_fit_context
 from ._certificate import certify_linear
-from ._doubts import warn_of_extrapolation, warn_of_growing_errors
+from ._doubts import LIGHT, warn_of_extrapolation, warn_of_growing_errors
 from ._linear import OnlineLinearModel
 
 LOOKED_AT = 1000  # largest number of new rows that are compared with the range
@@ -546,6 +547,27 @@ class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
 
     def _has_unit(self):
         return self.loss != "poisson"
+
+    def _most_weight(self):
+        """Return the largest mean weight; none of counts, with weights of up to 1e10.
+
+        Their weights are exposures, and implicit steps weigh rows as all rows together.
+        """
+        return math.inf if self.loss == "poisson" else super()._most_weight()
+
+    def _information(self):
+        """Return the information of the rows; of counts, at least their sum."""
+        events = self._state.events[0] if self.loss == "poisson" else 0.0
+        return max(self._total_weight(), events)
+
+    def _target_matters(self):
+        """Return whether an extreme rate may matter: not over a very short time."""
+        state = self._state
+        if self.loss != "poisson" or state.n_steps == 0:
+            return True
+        highest = -state.ends[-1, 1, END]
+        ordinary = self._total_weight() / state.n_steps * highest
+        return state.most_events[0] >= LIGHT * ordinary
 
     def _doubt_change(self):
         """Warn also of errors that grow."""

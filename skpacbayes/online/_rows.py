@@ -226,12 +226,12 @@ class OnlineEstimator(StreamingEstimator):
             names, ends = vars(self).get("feature_names_in_", ()), state.ends
             warn_of_sentinels_in_stream(ends[:-1], n_rows, names)
             columns = self._columns()
-            some = ends[:-1] if self._n_labels() else ends
+            some = ends if self._target_matters() else ends[:-1]
             effect = "determines the scale and the coefficients"
             warn_of_far_rows(some, n_rows, [*columns, "y"], effect, FAR_IN_SUMS)
             warn_of_narrow_columns(some, [*columns, "y"])
             total, most = self._total_weight(), self._most_weight()
-            warn_of_light_rows(total, n_rows)
+            warn_of_light_rows(total, n_rows, self._information())
             rows = self._remembered() if rows is None else _without_zeros(*rows)
             found = order_found(state)
             matters = self._depends_on_order()
@@ -314,6 +314,14 @@ class OnlineEstimator(StreamingEstimator):
     def _depends_on_order(self):
         """Return whether the posterior depends on the order of the rows."""
         return True
+
+    def _target_matters(self):
+        """Return whether a row with an extreme target may determine the model."""
+        return not self._n_labels()
+
+    def _information(self):
+        """Return the information of the rows, in rows of weight 1."""
+        return self._total_weight()
 
     def _most_weight(self):
         """Return the largest mean weight of the rows that is not too large."""

@@ -343,6 +343,19 @@ def test_values_that_many_rows_share_are_no_missing_ones():
         warn_of_sentinels(X.astype(float))  # a warning is an error
 
 
+def test_a_flag_with_imputed_means_has_no_missing_value():
+    """As a limitation in the table randhie of statsmodels; -1 for missing is a code."""
+    rng = np.random.default_rng(0)
+    for n in (60, 600):
+        flags = rng.binomial(1, 0.2, n).astype(float)
+        flags[:9] = np.repeat([0.02, 0.03, 0.04], 3)
+        for Z, known in ((flags, True), (np.where(flags == 1.0, -1.0, flags), False)):
+            Z, told = Z[:, None], []
+            told += said_of(warn_of_sentinels, Z)
+            told += said_of(warn_of_sentinels_in_stream, ends_of(Z), n)
+            assert len(told) == (0 if known else 2)
+
+
 @pytest.mark.parametrize("n_words", [8, 25])
 def test_a_word_that_few_texts_have_is_no_missing_value(n_words):
     """Weights of rare words are nearly equal where all texts have the same length."""

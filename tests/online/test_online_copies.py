@@ -201,6 +201,55 @@ def test_the_warning_of_heavy_rows_is_true():
     assert heavy.score(X, y) < 0.2 < 0.7 < light.score(X, y)
 
 
+EXPOSURES = {
+    "equal": lambda rng, n: np.ones(n),
+    "unequal": lambda rng, n: rng.gamma(2.0, 0.5, n),
+    "skewed": lambda rng, n: rng.lognormal(0.0, 1.0, n),
+}
+
+
+@pytest.mark.parametrize("kind", EXPOSURES)
+def test_exposures_in_any_unit_are_no_doubtful_weights(kind):
+    """An exposure in hours or in years gives the same warnings: none."""
+    rng = np.random.default_rng(0)
+    X, n = rng.normal(size=(400, 2)), 400
+    time, rate = EXPOSURES[kind](rng, n), np.exp(0.5 * X[:, 0])
+    y = rng.poisson(rate * time)
+    for options in ({}, {"covariance": "diagonal"}, {"forgetting": "auto"}):
+        model = OnlineVIRegressor(loss="poisson", n_fourier=0, **options)
+        for unit in (1e-8, 1e-4, 1.0, 1e4, 1e8):
+            own = unit * time
+            for size in (50, n):
+                assert learn(model, X, y / own, size, own) == []
+
+
+def test_heavy_exposures_are_learnt_as_light_ones():
+    """Also of counts that vary more than Poisson ones, whose rate is no exponential."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 5))
+    rate = np.exp(0.3 * X[:, 0] - 0.2 * X[:, 1] * X[:, 2]) * rng.gamma(2.0, 0.5, 500)
+    errors = []
+    for exposure in (1e2, 1e5, 1e10):
+        model = OnlineVIRegressor(loss="poisson", n_fourier=0)
+        own = np.full(500, exposure)
+        model.fit(X, rng.poisson(rate * own) / own, sample_weight=own)
+        errors.append(np.std(np.log(model.predict(X) / rate)))
+    assert max(errors) < 1.05 * errors[0]
+
+
+def test_an_event_after_a_very_short_exposure_is_no_far_row():
+    """But the same rate over an ordinary exposure is."""
+    rng = np.random.default_rng(0)
+    X, y, time = rng.normal(size=(300, 2)), rng.poisson(1.0, 300) * 1.0, np.ones(300)
+    y[7] = 1e4
+    for size in (7, 300):
+        for short, warns in ((1e-4, False), (1.0, True)):
+            time[7] = short
+            model = OnlineVIRegressor(loss="poisson", n_fourier=0)
+            said = learn(model, X, y, size, time)
+            assert any("has the value 10000 in y" in one for one in said) == warns
+
+
 SEASON = {"fast": 100, "slow": 1000}
 
 

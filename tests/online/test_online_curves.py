@@ -72,7 +72,7 @@ def test_the_share_is_that_of_a_gaussian_process():
         left.append(np.square(errors - predicted).sum())
     expected = 1 - min(left) / np.square(errors).sum()
     assert expected > 0.5
-    np.testing.assert_allclose(curved_share(X, y), expected, rtol=1e-9)
+    np.testing.assert_allclose(curved_share(X, y)[0], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("d", [1, 5, 30])
@@ -88,7 +88,7 @@ def test_noise_is_no_curve(d):
             for noise in (rng.normal(size=n), rng.standard_t(2, size=n)):
                 copies = rng.integers(n, size=n)
                 for rows in (slice(None), copies):
-                    assert curved_share(X[rows], noise[rows]) == 0.0
+                    assert curved_share(X[rows], noise[rows]) == (0.0, 0.0)
 
 
 def test_noise_that_is_too_small_to_matter_may_be_a_curve():
@@ -98,3 +98,15 @@ def test_noise_that_is_too_small_to_matter_may_be_a_curve():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         OnlineVIRegressor(n_fourier=0).fit(X, y)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.002, 0.01])
+def test_rare_counts_are_no_curve(rate):
+    """The rows that are looked at may have no event, and errors that are a curve."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(3000, 3))
+        y = rng.poisson(rate * np.exp(0.3 * X[:, 0])).astype(float)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            OnlineVIRegressor(loss="poisson", n_fourier=0).fit(X, y)
