@@ -128,7 +128,7 @@ class GibbsProblem(Scaled):
         path = self.path
         deviations = path.deviations(self.setting.manhattan)
         return self.posterior.log_evidences(
-            self.losses, path.cell_weights, deviations, factors
+            self.losses, path.centers, path.cell_weights, deviations, factors
         )
 
     def _at_the_temperature_wanted(self):
