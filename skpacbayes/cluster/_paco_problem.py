@@ -317,6 +317,11 @@ class GibbsProblem(Scaled):
         return self._stream is not None and self.n_rows < ALL_DOUBTS
 
     @property
+    def summary_size(self):
+        """Largest number of points of the stream's summary; None: no limit."""
+        return None if self._stream is None else self._stream.summary.summary_size
+
+    @property
     def steps_of_rows(self):
         """Sum of the squared distances of consecutive rows of a stream, and how many.
 
