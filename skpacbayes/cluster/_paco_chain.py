@@ -14,6 +14,8 @@ from .._kernels import paco as kernels
 # ball is uniform to all digits.
 _LEAST_SHARE = 1e-300
 
+# Log density of a centre where the Student prior underflows.
+_LEAST_LOG = -1e300
 # Approximate number of random numbers that a chain draws at a time.
 _BLOCK = 2**17
 
@@ -379,9 +381,10 @@ class QuasiPosterior:
             variances = center_variances(cell_weights, deviations, heats)
             log_volumes = n_features / 2 * np.log(2 * math.pi * variances)
         ball = -self.prior.log_constant(n_features)
+        log_volumes = np.where(np.isfinite(log_volumes), log_volumes, np.inf)
         if not math.isinf(self.prior.scale):
-            log_volumes = log_volumes + self.prior.log_tails(centers)
-        log_volumes = np.where(np.isfinite(log_volumes), log_volumes, ball)
+            tails = self.prior.log_tails(centers)
+            log_volumes += np.nan_to_num(tails, nan=0.0, neginf=_LEAST_LOG)
         log_volumes = np.minimum(log_volumes, ball)
         return (
             self.prior.log_sizes[: len(losses)]

@@ -74,10 +74,11 @@ def doubts_of(problem, n_clusters, visited, rivals):
             "or divide the columns by their scales if their units differ."
         )
     if visited is not None and n_clusters != visited:
+        narrow = "" if math.isinf(setting.prior_scale) else ", or raise prior_scale"
         yield (
             f"the mixture that calibrates the quasi-posterior has {n_clusters} "
             f"clusters, but the chain visits {visited} most: the data do not "
-            "decide between the two. Set cluster_penalty or shape to decide."
+            f"decide between the two. Set cluster_penalty or shape to decide{narrow}."
         )
     two = found is not None and only_two_values(problem.in_columns[0], problem.values)
     if two and n_clusters > 1:
