@@ -400,60 +400,17 @@ class SparseAdditiveGibbsClassifier(
         """
         rows = self._classes(X, y, sample_weight, self.class_weight, several=True)
         self._check_temperature(rows)
-        problem = self._problem(rows)
-        total = rows.weights.sum()
-        temperature = self._temperature(total)
-        exponents = rows.weights * (temperature / total)
-        rng = self._generator()
+        problem, rng = self._problem(rows), self._generator()
         seeds = rng.spawn(self.n_chains)
-
-        def paired(problem, rng):
-            def first(problem):
-                variance = self._slab_variance(problem, exponents, rng)
-                return self._chain(problem, exponents, variance, rng.spawn(1)[0])
-
-            return self._paired(problem, first)
-
+        problem = self._with_given_pairs(problem, rows, rng)
         parts = PartsOfFit(self._parts, self._detects or self._chooses_basis)
-
-        def run(problem, seeds, parts, rng):
-            variance = self._slab_variance(problem, exponents, rng)
-            chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
-            self._run(chains, parts)
-            self._computed = self._fitted(problem, chains, temperature, rng)
-            return chains
-
-        problem = paired(problem, rng)
-        chains = run(problem, seeds, parts, rng)
-        another = parts.has_another()
+        chains = self._learn(problem, rows, seeds, rng, parts)
         usual = self._as_usual and self.class_weight is None
-        told = usual and self.slab_scale == "auto"
-        rough = another and self._may_be_rough(rows)
-        left = self._left(rows, unmixed=rough) if another or told else NO_STRUCTURE
-        rough = rough and left.suggests_rough
-        if not self._computed.r_hat <= R_HAT_LIMIT:
-            left = NO_STRUCTURE
-
-        def with_pairs(problem, rng):
-            problem = self._with_candidates(problem, lambda: self._ranking(left))
-            return problem, run(problem, rng.spawn(self.n_chains), None, rng)
-
-        if another and self._detects and left.suggests_pairs:
-            problem, chains = with_pairs(problem, rng)
-            left = self._left(rows) if told else NO_STRUCTURE
-        if rough:
-            smooth = self._computed, problem, chains
-            before = self._left_out_losses(rows)
-            problem = self._problem(rows, ROUGH, TIMES_ROUGH * self.max_order)
-            problem = paired(problem, rng)
-            chains = run(problem, rng.spawn(self.n_chains), None, rng)
-            if not are_smaller(self._left_out_losses(rows), before):
-                self._computed, problem, chains = smooth
-            else:
-                left = self._left(rows)
-                if self._detects and left.suggests_pairs:
-                    problem, chains = with_pairs(problem, rng)
-                    left = self._left(rows) if told else NO_STRUCTURE
+        told, left = usual and self.slab_scale == "auto", NO_STRUCTURE
+        if parts.has_another():
+            problem, chains, left = self._tried(problem, chains, rows, rng)
+        elif told:
+            left = self._left(rows)
         parts.end()
         self._risk = None
         if self.inverse_temperature == "pac" and np.ptp(rows.weights) == 0:
@@ -634,6 +591,55 @@ class SparseAdditiveGibbsClassifier(
         """Return whether the chains were not stopped by a callback."""
         return len(self._answer().scores[0].intercepts) == self.n_chains * self.n_iter
 
+    def _learn(self, problem, rows, seeds, rng, parts=None):
+        """Run chains for a problem, whose answer becomes that of the estimator."""
+        temperature, exponents = self._likelihood(rows)
+        variance = self._slab_variance(problem, exponents, rng)
+        chains = [self._chain(problem, exponents, variance, seed) for seed in seeds]
+        self._run(chains, parts)
+        self._computed = self._fitted(problem, chains, temperature, rng)
+        return chains
+
+    def _with_given_pairs(self, problem, rows, rng):
+        """Return the problem with given pairs, or those that a short run suggests."""
+        _, exponents = self._likelihood(rows)
+
+        def first(problem):
+            variance = self._slab_variance(problem, exponents, rng)
+            return self._chain(problem, exponents, variance, rng.spawn(1)[0])
+
+        return self._paired(problem, first)
+
+    def _tried(self, problem, chains, rows, rng):
+        """Try pairs and rough functions, where the residuals of a fit have structure.
+
+        Returns the problem and the chains of the fit that is kept, and what it leaves.
+        """
+        may_be_rough = self._may_be_rough(rows)
+        left = self._left(rows, unmixed=may_be_rough)
+        rough = may_be_rough and left.suggests_rough
+        if not self._computed.r_hat <= R_HAT_LIMIT:
+            left = NO_STRUCTURE
+        smooth = self._with_detected_pairs(problem, chains, left, rows, rng)
+        if not rough:
+            return smooth
+        computed, losses = self._computed, self._left_out_losses(rows)
+        problem = self._problem(rows, ROUGH, TIMES_ROUGH * self.max_order)
+        problem = self._with_given_pairs(problem, rows, rng)
+        chains = self._learn(problem, rows, rng.spawn(self.n_chains), rng)
+        if not are_smaller(self._left_out_losses(rows), losses):
+            self._computed = computed
+            return smooth
+        return self._with_detected_pairs(problem, chains, self._left(rows), rows, rng)
+
+    def _with_detected_pairs(self, problem, chains, left, rows, rng):
+        """Run chains with pairs, if these are detected in what the fit has left."""
+        if not (self._detects and left.suggests_pairs):
+            return problem, chains, left
+        problem = self._with_candidates(problem, lambda: self._ranking(left))
+        chains = self._learn(problem, rows, rng.spawn(self.n_chains), rng)
+        return problem, chains, self._left(rows)
+
     def _left(self, rows, *, unmixed=False):
         """Return what effects leave in the residuals; nothing if the run was stopped.
 
@@ -706,6 +712,12 @@ class SparseAdditiveGibbsClassifier(
             return 1.0
         pilot = self._chain(problem, exponents, 1.0, rng.spawn(1)[0])
         return most_probable_slab(pilot, min(PILOT_SWEEPS, self.n_iter)) ** 2
+
+    def _likelihood(self, rows):
+        """Return the inverse temperature, and the exponents of the rows."""
+        total = rows.weights.sum()
+        temperature = self._temperature(total)
+        return temperature, rows.weights * (temperature / total)
 
     def _temperature(self, total):
         """Return the inverse temperature for a total weight of the rows."""
