@@ -113,7 +113,7 @@ def warn_of_missing(rows, found, categorical, additive):
 def _warn_of_roughness(X, feature):
     """Warn of the variable along which residuals are most similar."""
     column = X[:, feature][~np.isnan(X[:, feature])]
-    advice = "larger max_order, basis='auto', or its ranks in its place"
+    advice = "larger max_order, basis='cosine', or its ranks in its place"
     if PER_LEVEL * len(np.unique(column)) <= len(column):
         advice += ", or categorical_features if its numbers stand for categories"
     warn_user(
