@@ -72,14 +72,14 @@ def without_copies(X, y):
     return np.array(list(first.values()))
 
 
-def warn_of_missing(rows, found, categorical, additive):
+def warn_of_missing(rows, found, categorical, additive, basis):
     """Warn of residuals that depend on a variable, or on a product of two.
 
     Parameters
     ----------
     rows : Tested
         The rows.
-    found, categorical, additive
+    found, categorical, additive, basis
         See :func:`warn_of_residuals`.
 
     Returns
@@ -92,7 +92,7 @@ def warn_of_missing(rows, found, categorical, additive):
     parts = list(zip((y - rows.means).T, widths, strict=True))
     feature = max(roughest(X, *part, level, categorical) for part in parts)
     if feature >= 0:
-        _warn_of_roughness(X, feature)
+        _warn_of_roughness(X, feature, basis)
         return True
     if additive and 2 <= X.shape[1] <= MOST_TESTED:
         pairs = (
@@ -110,10 +110,11 @@ def warn_of_missing(rows, found, categorical, additive):
     return False
 
 
-def _warn_of_roughness(X, feature):
+def _warn_of_roughness(X, feature, basis):
     """Warn of the variable along which residuals are most similar."""
     column = X[:, feature][~np.isnan(X[:, feature])]
-    advice = "larger max_order, basis='auto', or its ranks in its place"
+    other = "" if basis is None else f" basis={basis!r},"
+    advice = f"larger max_order,{other} or its ranks in its place"
     if PER_LEVEL * len(np.unique(column)) <= len(column):
         advice += ", or categorical_features if its numbers stand for categories"
     warn_user(
