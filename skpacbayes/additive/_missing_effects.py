@@ -72,6 +72,22 @@ def without_copies(X, y):
     return np.array(list(first.values()))
 
 
+def pooled_copies(X, y, weights):
+    """Return the indices of distinct rows, and the sums of the weights of their copies.
+
+    Copies are those of `without_copies`.
+    """
+    kept = without_copies(X, y)
+    if len(kept) == len(X):
+        return kept, weights
+    numbers = {}
+    codes = [
+        numbers.setdefault(row.tobytes(), len(numbers))
+        for row in np.column_stack([X, y])
+    ]
+    return kept, np.bincount(codes, weights)
+
+
 def warn_of_missing(rows, found, categorical, additive, basis):
     """Warn of residuals that depend on a variable, or on a product of two.
 
