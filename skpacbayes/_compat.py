@@ -6,10 +6,10 @@ If a release of scikit-learn moves one of them, only this file has to change.
 import contextlib
 from inspect import signature
 
+import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
-    Interval,
     InvalidParameterError,
     Options,
     RealNotInt,
@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
     validate_params,
 )
+from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -49,6 +50,14 @@ else:  # before scikit-learn 1.9
                 "Sample weights must contain at least one non-zero number."
             )
         return weights
+
+
+class Interval(_Interval):
+    """Constraint of a number in an interval; True and False are not numbers."""
+
+    def is_satisfied_by(self, val):
+        """Return whether the value is a number in the interval."""
+        return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
 
 
 # Parameters of a list of named estimators.

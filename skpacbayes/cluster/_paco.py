@@ -439,9 +439,10 @@ class PACOClusterer(
             or of copies of it, half of the clusters have no gap in density between
             them, clusters have two modes, more clusters that overlap or two groups that
             cross describe the rows better, weights are too small or unequal to show
-            clusters, all columns have two values, a mixture has another number of
-            clusters than the Manhattan loss, or a few of more than 10,000 rows are near
-            each other and far from all clusters.
+            clusters, all columns have two values, zeros tell groups apart that clusters
+            do not, a mixture has another number of clusters than the Manhattan loss, or
+            a few of more than 10,000 rows are near each other and far from all
+            clusters.
         UserWarning
             If several rows share a value far from all others of its column, which may
             stand for a missing one, or one row has a value so far that it may hide
@@ -506,8 +507,9 @@ class PACOClusterer(
             passes 100, 200, 400 and so on; and in between, after half as many rows
             again, if the number of clusters is not the one last checked. When the
             number of rows passes 20, 40 or 80: if other numbers of clusters may
-            describe few rows better. At each of these, unless `forgetting` is given: if
-            clusters move along the stream.
+            describe few rows better. At each of these: if `summary_size` is too small
+            to show clusters and, unless `forgetting` is given, if clusters move along
+            the stream.
         UserWarning
             As in `fit`, each time the number of rows has doubled.
         """

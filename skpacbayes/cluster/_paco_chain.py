@@ -14,6 +14,8 @@ from .._kernels import paco as kernels
 # ball is uniform to all digits.
 _LEAST_SHARE = 1e-300
 
+# Log density of a centre where the Student prior underflows.
+_LEAST_LOG = -1e300
 # Approximate number of random numbers that a chain draws at a time.
 _BLOCK = 2**17
 
@@ -113,13 +115,18 @@ class CenterPrior:
         squares = (centers**2).sum(axis=1)
         if not (squares <= self.radius * self.radius).all():
             return -math.inf
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            log_tails = np.log(1 + squares / (6 * np.square(self.scale)))
         return (
             self.log_sizes[n_clusters - 1]
             + n_clusters * self.log_constant(n_features)
-            - 0.5 * (3 + n_features) * log_tails.sum()
+            + self.log_tails(centers).sum()
         )
+
+    def log_tails(self, centers):
+        """Log density of each centre, over that of a centre at 0."""
+        squares = (centers**2).sum(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            log_tails = np.log(1 + squares / (6 * np.square(self.scale)))
+        return -0.5 * (3 + centers.shape[-1]) * log_tails
 
     def target(self, temperature, n_features):
         """Return this prior and the `temperature` as `run_chain` takes them."""
@@ -357,12 +364,13 @@ class QuasiPosterior:
         total, _ = loss_and_owners(self._points, centers, self.manhattan)
         return total + 0.5 * self.forecasts[:, 2].sum()
 
-    def log_evidences(self, losses, cell_weights, deviations, factors):
+    def log_evidences(self, losses, centers, cell_weights, deviations, factors):
         """Return the Laplace approximation of log P(K = k), up to a constant.
 
-        `losses` (max_clusters,): S at the solution for each k; `cell_weights`,
-        `deviations` as in `Proposal.matched`. The result has one row for each of
-        `factors`, which multiply the inverse temperature.
+        `losses` (max_clusters,): S at the solution for each k, of which row k - 1 of
+        `centers` has the centres; `cell_weights`, `deviations` as in
+        `Proposal.matched`. The result has one row for each of `factors`, which multiply
+        the inverse temperature.
         """
         temperatures = np.asarray(factors)[:, None] * self.temperature
         n_features = self.points.shape[1]
@@ -373,7 +381,10 @@ class QuasiPosterior:
             variances = center_variances(cell_weights, deviations, heats)
             log_volumes = n_features / 2 * np.log(2 * math.pi * variances)
         ball = -self.prior.log_constant(n_features)
-        log_volumes = np.where(np.isfinite(log_volumes), log_volumes, ball)
+        log_volumes = np.where(np.isfinite(log_volumes), log_volumes, np.inf)
+        if not math.isinf(self.prior.scale):
+            tails = self.prior.log_tails(centers)
+            log_volumes += np.nan_to_num(tails, nan=0.0, neginf=_LEAST_LOG)
         log_volumes = np.minimum(log_volumes, ball)
         return (
             self.prior.log_sizes[: len(losses)]

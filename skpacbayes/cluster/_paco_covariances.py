@@ -1,5 +1,6 @@
 """Mixtures of clusters with a covariance matrix each."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -23,6 +24,9 @@ _MAX_ITER, _TOLERANCE, _QUICK, _POLISHED = 60, 1e-2, 2, 3
 _BLOCK = 100_000
 # Number of mixtures of each size that are tried.
 _KINDS = 2
+# Number of clusters from which mergers end early: at so many levels, one after the
+# other, whose log evidence is so much lower than that of the best level.
+_MANY, _LEVELS_BELOW, _FAR_BELOW = 50, 10, 100.0
 # Deficit in log evidence, before EM, up to which a mixture is fitted.
 _SHORT = 10.0
 
@@ -61,16 +65,23 @@ def with_covariances(search, best):
     ]
     if not starts:
         return found
-    starts += [(best, labels) for labels in (best.labels, *_merged(problem, best))]
 
     def fit(mixture, labels, max_iter):
         mixture = fit_with_covariances(problem, mixture, labels, max_iter)
         other = found.get(mixture.n_clusters)
         if other is None or search.value(mixture) > search.value(other):
             found[mixture.n_clusters] = mixture
+        return mixture
 
     for mixture, labels in starts:
         fit(mixture, labels, _QUICK)
+    highest, n_below = -math.inf, 0
+    for labels in itertools.chain([best.labels], _merged(problem, best)):
+        merged = search.value(fit(best, labels, _QUICK))
+        highest = max(highest, merged)
+        n_below = n_below + 1 if merged < highest - _FAR_BELOW else 0
+        if best.n_clusters > _MANY and n_below >= _LEVELS_BELOW:
+            break  # each merger joins groups: more of them gain nothing
     done = set()
     while True:
         ranked = sorted(found.values(), key=search.value)[-_POLISHED:]

@@ -20,7 +20,10 @@ from ._paco_fitting import MixtureProblem
 from ._paco_gaps import n_groups_with_gaps, places_of_clusters
 from ._paco_mixture import LEAST_GAIN
 from ._paco_rows import FEW_PLACES, only_two_values
+from ._paco_zeros import classes_by_zeros
 
+# Least number of points of a summary, and number for each cluster found.
+_FEWEST_POINTS, _POINTS_OF_CLUSTER = 10, 3
 # Rows that the weights stand for, over the number of distinct rows, below which weights
 # may hide clusters.
 _LITTLE_WEIGHT = 0.1
@@ -53,6 +56,7 @@ def doubts_of(problem, n_clusters, visited, rivals):
     yield from _doubts_of_order(problem, n_clusters)
     if setting.calibrated and n_clusters != most:
         yield from _doubts_of_weights(problem, n_clusters)
+        yield from _doubts_of_summary(problem, n_clusters)
     if problem.few_rows_of_stream:
         yield from _doubts_of_few_rows(problem, n_clusters)
         return
@@ -70,10 +74,11 @@ def doubts_of(problem, n_clusters, visited, rivals):
             "or divide the columns by their scales if their units differ."
         )
     if visited is not None and n_clusters != visited:
+        narrow = "" if math.isinf(setting.prior_scale) else ", or raise prior_scale"
         yield (
             f"the mixture that calibrates the quasi-posterior has {n_clusters} "
             f"clusters, but the chain visits {visited} most: the data do not "
-            "decide between the two. Set cluster_penalty or shape to decide."
+            f"decide between the two. Set cluster_penalty or shape to decide{narrow}."
         )
     two = found is not None and only_two_values(problem.in_columns[0], problem.values)
     if two and n_clusters > 1:
@@ -102,6 +107,8 @@ def doubts_of(problem, n_clusters, visited, rivals):
             yield from _doubts_of_one(found, rivals)
             yield from _doubts_of_crossing(problem, found)
             yield from _doubts_of_components(problem)
+    if setting.calibrated and n_clusters != most:
+        yield from _doubts_of_zeros(problem, n_clusters)
     automatic = setting.calibrated and setting.scale == "auto"
     if setting.manhattan and automatic and n_clusters != most:
         yield from _doubts_of_mixture(problem, n_clusters)
@@ -139,6 +146,20 @@ def _doubts_of_weights(problem, n_clusters):
     weighted = problem.setting.remembers or problem.n_copies > 1
     if weighted and problem.n_rows < enough:
         yield _of_weights(n_clusters, n_points, problem.n_rows)
+
+
+def _doubts_of_summary(problem, n_clusters):
+    """Yield a sentence if a stream is merged into too few points to show clusters."""
+    size = problem.summary_size
+    if size is None or not problem.rows.spreads.any():
+        return
+    needed = max(_FEWEST_POINTS, _POINTS_OF_CLUSTER * n_clusters)
+    if size < needed:
+        yield (
+            f"n_clusters_={n_clusters}, but summary_size={size} points cannot show "
+            "many more: rows of several clusters may be merged into one point. Set "
+            f"summary_size to {needed} or more."
+        )
 
 
 def _of_weights(n_clusters, n_points, total):
@@ -380,6 +401,28 @@ def _doubts_of_components(problem):
         )
 
 
+def _doubts_of_zeros(problem, n_clusters):
+    """Yield a sentence if zeros tell groups apart that clusters do not.
+
+    Of a stream, this needs rows that have not been merged.
+    """
+    rows = problem.rows if problem.in_columns is None else problem.in_columns[0]
+    labels, _ = _labels_and_centers(problem, n_clusters)
+    alone = rows.spreads == 0
+    points, weights = rows.points[alone], rows.weights[alone]
+    if weights.sum() < rows.weights.sum() / 2:
+        return
+    n_groups, columns = classes_by_zeros(points, weights, labels[alone], n_clusters)
+    if n_groups:
+        yield (
+            f"n_clusters_={n_clusters}, which do not tell apart {n_groups} groups of "
+            "rows that differ in which of the columns "
+            f"{_some_columns(problem, columns)} have their least value, such as zero: "
+            "fit a mixture (TemperedVBMixture) to the counts, or to whether values are "
+            "above the least, and compare."
+        )
+
+
 def _doubts_of_clusters(problem, n_clusters):
     """Yield sentences if clusters are single places, or have no gaps between them."""
     rows, k = problem.rows, n_clusters
@@ -445,7 +488,9 @@ def _doubts_of_clusters(problem, n_clusters):
 
 def _some_columns(problem, found):
     """Return the first of the columns that were found, by their numbers in X."""
-    return ", ".join(map(str, np.flatnonzero(problem.varying)[found][:_NAMED]))
+    columns = np.flatnonzero(problem.varying)[found]
+    more = ", ..." if len(columns) > _NAMED else ""
+    return ", ".join(map(str, columns[:_NAMED])) + more
 
 
 def _rows_nearly_repeat(rows, labels, centers):

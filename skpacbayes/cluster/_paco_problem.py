@@ -128,7 +128,7 @@ class GibbsProblem(Scaled):
         path = self.path
         deviations = path.deviations(self.setting.manhattan)
         return self.posterior.log_evidences(
-            self.losses, path.cell_weights, deviations, factors
+            self.losses, path.centers, path.cell_weights, deviations, factors
         )
 
     def _at_the_temperature_wanted(self):
@@ -315,6 +315,11 @@ class GibbsProblem(Scaled):
     def few_rows_of_stream(self):
         """Whether the rows are the first few of a stream."""
         return self._stream is not None and self.n_rows < ALL_DOUBTS
+
+    @property
+    def summary_size(self):
+        """Largest number of points of the stream's summary; None: no limit."""
+        return None if self._stream is None else self._stream.summary.summary_size
 
     @property
     def steps_of_rows(self):

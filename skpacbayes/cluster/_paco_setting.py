@@ -107,7 +107,7 @@ class Setting:
     @property
     def default_prior(self):
         """Whether the prior on the number of clusters is the default one."""
-        return self.cluster_penalty == 1.0 and math.isinf(self.prior_scale)
+        return self.cluster_penalty == 1.0
 
     @property
     def largest_prior(self):

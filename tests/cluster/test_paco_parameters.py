@@ -406,3 +406,21 @@ def test_a_stream_keeps_its_parameters(name, value):
     assert_same_state(model.set_params(**{name: default}).partial_fit(X[60:]), whole)
     assert model.set_params(n_iter=50).partial_fit(X).n_iter_ == 50
     assert model.set_params(**{name: value}).fit(X).n_samples_seen_ == 100
+
+
+@pytest.mark.parametrize("prior_scale", [1e-6, 1e-3, 0.1, 1.0, 1e3])
+def test_the_prior_of_centers_does_not_change_the_number_of_the_mixture(prior_scale):
+    """The inverse temperature outweighs a prior that is narrow for the data."""
+    student = paco(prior="student", prior_scale=prior_scale)
+    assert student.fit(X).n_clusters_ == 4
+    frequencies = student.n_clusters_posterior_
+    if prior_scale < 0.1:  # wider ones let centres without rows be
+        assert frequencies[:4].argmax() == 3
+
+
+@pytest.mark.slow
+def test_the_prior_of_centers_does_not_change_the_number_of_a_stream():
+    model = paco(prior="student", prior_scale=1e-3)
+    for rows in np.array_split(X, 5):
+        model.partial_fit(rows)
+    assert model.n_clusters_ == 4

@@ -9,12 +9,14 @@ import inspect
 import pkgutil
 
 import cases
+import numpy as np
 import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import estimator_checks as checks
 
 import skpacbayes
+from skpacbayes._compat import Interval, InvalidParameterError
 from skpacbayes.filtering import ClusteredParticleFilter
 from skpacbayes.filtering.models import LocalLevel
 
@@ -147,6 +149,18 @@ def test_contract(estimator, check):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
 def test_contract_beyond_check_estimator(estimator, check):
     check(name_of(estimator), clone(estimator))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
+def test_parameters_that_are_numbers_refuse_true_and_false(estimator):
+    for name, constraints in estimator._parameter_constraints.items():
+        numbers = any(isinstance(one, Interval) for one in constraints)
+        if "boolean" in constraints or not numbers:
+            continue
+        for value in (True, False, np.True_):
+            wrong = clone(estimator).set_params(**{name: value})
+            with pytest.raises(InvalidParameterError, match=f"Got {value!r}"):
+                wrong._validate_params()
 
 
 @pytest.mark.parametrize("estimator", STREAMING, ids=name_of)
