@@ -97,7 +97,7 @@ def implicit_log_rate(y, a, v, strength, spread):
 
 @part
 def _note_events(count, numbers):
-    """Note a count, the target of a row times its weight."""
+    """Note a count: the target of a row, a rate, times its weight, an exposure."""
     numbers[EVENTS] += count
     numbers[MOST_EVENTS] = max(numbers[MOST_EVENTS], count)
 

@@ -90,9 +90,10 @@ N_NUMBERS = 24
     GROWTH,  # log2 of the ratio of their sizes in the two halves of these rows, or 0
     EARLIER,  # of an expert, its entry of `losses` when experts were last compared
 ) = range(N_NUMBERS)
-# Of a model of counts, whose targets are rates and whose weights are exposures:
-EVENTS = RESIDUALS  # sum of the counts, the weighted targets
-MOST_EVENTS = COUNT  # the largest of them
+# Of a model of counts, whose targets are rates and whose weights are exposures, and
+# which notes no sizes of errors:
+EVENTS = LOG_SIZES  # sum of the counts, the weighted targets
+MOST_EVENTS = N_SIZES  # the largest of them
 N_SIDE = 58  # cells of the errors in one direction
 
 # Entries of `stream`.

@@ -21,6 +21,7 @@ from ._base import POSITIVE, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._basis import NAMED
 from ._doubts import warn_of_fit
 from ._logistic_chains import LogisticChain, SoftmaxChain, most_probable_slab
+from ._missing_effects import pooled_copies
 from ._rated_chain import INTERCEPT_VARIANCE
 from ._residuals import are_smaller, left_out_log_losses
 from ._selection import DETECT, NO_STRUCTURE, PartsOfFit, _Interactions
@@ -128,8 +129,8 @@ class SparseAdditiveGibbsClassifier(
         more than 2^24 values of functions at the rows, and with a given
         `inverse_temperature` or `slab_scale` (but 1).
     max_order : int, default=8
-        Largest number of functions of each variable; with `basis="auto"`, a quarter of
-        that of cosines.
+        Largest number of functions of each variable, or of its categories; with
+        `basis="auto"`, a quarter of that beside cosines.
     feature_range : tuple of two floats or of two array-likes, default=None
         Ends of the range of each feature, mapped to [-1, 1]; None: those of the rows of
         `fit`, at most ten interquartile ranges beyond the quartiles. Outside of the
@@ -672,17 +673,19 @@ class SparseAdditiveGibbsClassifier(
         return super()._dictionary(rows, basis, max_order)
 
     def _left_out_losses(self, rows):
-        """Return weights times log losses of rows, each left out of the fit."""
-        losses = np.empty(len(rows.X))
-        for some, scores in self._computed.scores_of_draws(rows.X):
-            targets = rows.targets[..., some]
+        """Return weights times log losses of rows, each left out with its copies."""
+        labels = np.atleast_2d(rows.targets).T
+        kept, weights = pooled_copies(rows.X, labels, rows.weights)
+        losses = np.empty(len(kept))
+        for some, scores in self._computed.scores_of_draws(rows.X[kept]):
+            targets = rows.targets[..., kept[some]]
             if self._several:
                 own = targets.argmax(axis=0)[None, None]
                 logs = np.take_along_axis(log_softmax(scores, axis=0), own, 0)[0]
             else:
                 logs = log_expit(np.where(targets, scores, -scores))
-            losses[some] = left_out_log_losses(logs, rows.weights[some])
-        return rows.weights * losses
+            losses[some] = left_out_log_losses(logs, weights[some])
+        return weights * losses
 
     def _projected(self, X):
         return expit(self._log_odds(X)), True

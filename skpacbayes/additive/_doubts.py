@@ -87,12 +87,21 @@ def warn_of_fit(
             variances=variances,
             additive=found.pairs is None,
             classes=isinstance(estimator, ClassifierMixin),
+            basis=_rougher_basis(estimator),
         )
         if left is not None and not missing:
             warn_of_structure(left)
     warn_of_copied_rows(X, y)
     warn_of_empty_columns(X, getattr(estimator, "feature_names_in_", ()))
     estimator._warn_of_sentinels(X)
+
+
+def _rougher_basis(estimator):
+    """Return the parameter `basis` for rough effects; None if it is that already."""
+    options = estimator._parameter_constraints["basis"][0].options
+    rougher = "auto" if "auto" in options else "cosine"
+    own = isinstance(estimator.basis, str) and estimator.basis == rougher
+    return None if own else rougher
 
 
 def warn_of_doubts(found, n_features, products):

@@ -72,14 +72,30 @@ def without_copies(X, y):
     return np.array(list(first.values()))
 
 
-def warn_of_missing(rows, found, categorical, additive):
+def pooled_copies(X, y, weights):
+    """Return the indices of distinct rows, and the sums of the weights of their copies.
+
+    Copies are those of `without_copies`.
+    """
+    kept = without_copies(X, y)
+    if len(kept) == len(X):
+        return kept, weights
+    numbers = {}
+    codes = [
+        numbers.setdefault(row.tobytes(), len(numbers))
+        for row in np.column_stack([X, y])
+    ]
+    return kept, np.bincount(codes, weights)
+
+
+def warn_of_missing(rows, found, categorical, additive, basis):
     """Warn of residuals that depend on a variable, or on a product of two.
 
     Parameters
     ----------
     rows : Tested
         The rows.
-    found, categorical, additive
+    found, categorical, additive, basis
         See :func:`warn_of_residuals`.
 
     Returns
@@ -92,7 +108,7 @@ def warn_of_missing(rows, found, categorical, additive):
     parts = list(zip((y - rows.means).T, widths, strict=True))
     feature = max(roughest(X, *part, level, categorical) for part in parts)
     if feature >= 0:
-        _warn_of_roughness(X, feature)
+        _warn_of_roughness(X, feature, basis)
         return True
     if additive and 2 <= X.shape[1] <= MOST_TESTED:
         pairs = (
@@ -110,10 +126,11 @@ def warn_of_missing(rows, found, categorical, additive):
     return False
 
 
-def _warn_of_roughness(X, feature):
+def _warn_of_roughness(X, feature, basis):
     """Warn of the variable along which residuals are most similar."""
     column = X[:, feature][~np.isnan(X[:, feature])]
-    advice = "larger max_order, basis='cosine', or its ranks in its place"
+    other = "" if basis is None else f" basis={basis!r},"
+    advice = f"larger max_order,{other} or its ranks in its place"
     if PER_LEVEL * len(np.unique(column)) <= len(column):
         advice += ", or categorical_features if its numbers stand for categories"
     warn_user(

@@ -49,6 +49,7 @@ def warn_of_residuals(
     variances=None,
     additive=True,
     classes=False,
+    basis=None,
 ):
     """Warn of residuals that are not independent noise; at most once.
 
@@ -78,6 +79,8 @@ def warn_of_residuals(
         Whether the model has no interactions; only then are products tested.
     classes : bool, default=False
         Whether y are indicators of classes.
+    basis : str, default=None
+        Another basis, for rougher effects. None: there is none to try.
 
     Returns
     -------
@@ -89,7 +92,8 @@ def warn_of_residuals(
     if found.r_hat <= R_HAT_LIMIT:
         part = X[::step], y[::step], weights[::step]
         rows = Tested.of(*part, predict, classes)
-        if rows is not None and warn_of_missing(rows, found, categorical, additive):
+        tested = rows is not None
+        if tested and warn_of_missing(rows, found, categorical, additive, basis):
             return True
     part = X[:MOST_ROWS], y[:MOST_ROWS], weights[:MOST_ROWS]
     rows = Tested.of(*part, predict, classes)

@@ -235,6 +235,27 @@ def test_classes_of_rows_that_are_left_out():
         assert_allclose(np.exp(-loss), posterior @ np.exp(logs[:, row]), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_copies_of_a_row_are_left_out_together(n_classes):
+    """Losses are those of weights; a table that says so in few values has no copies."""
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(40, 2)), rng.integers(1, 4, size=40)
+    X[::7, 1] = np.nan
+    y = rng.permutation(np.arange(40) % n_classes)
+    model = classifier(n_iter=20, interactions=None).fit(X, y)
+    copies = rng.permutation(np.repeat(np.arange(40), weights))
+    losses = model._left_out_losses(
+        model._classes(X, y, sample_weight=weights.astype(float), several=True)
+    )
+    result = model._left_out_losses(model._classes(X[copies], y[copies], several=True))
+    order = list(dict.fromkeys(copies.tolist()))
+    assert_allclose(result, losses[order], rtol=1e-9)
+    X = np.sign(X)
+    found = model._left_out_losses(model._classes(X, y, several=True))
+    assert len(found) == 40
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_chains_without_a_row(n_classes):

@@ -9,6 +9,7 @@ import pytest
 
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
+    SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRanker,
     SparseAdditiveGibbsRegressor,
 )
@@ -496,3 +497,34 @@ def test_later_rows_are_named_where_time_is_a_feature(kind):
     later = X[-50:] + np.eye(4)[0]
     with pytest.warns(UserWarning, match="feature 0 of 50 rows .* a tenth of"):
         getattr(model, answer)(later)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("basis", ["auto", "legendre", "cosine"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        SparseAdditiveGibbsRegressor,
+        SparseAdditiveGibbsPoissonRegressor,
+        SparseAdditiveGibbsClassifier,
+    ],
+)
+def test_the_basis_that_is_advised_is_another_one_and_exists(kind, basis):
+    """Of thirty waves, which no functions of low order follow."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 2))
+    y = (np.sin(30 * np.pi * X[:, 0]) > 0).astype(int)
+    y = np.where(rng.random(600) < 0.1, 1 - y, y)
+    model = kind(basis, max_order=2, n_iter=100, burn_in=50, interactions=None)
+    if kind is SparseAdditiveGibbsPoissonRegressor and basis == "auto":
+        return
+    with pytest.warns(UserWarning, match="Rows that are neighbors") as caught:
+        model.set_params(random_state=0).fit(X, y)
+    text = next(str(w.message) for w in caught if "are neighbors" in str(w.message))
+    advised = re.search("basis='(.*?)'", text)
+    if advised is None:
+        assert basis == "auto" or kind is SparseAdditiveGibbsPoissonRegressor
+    else:
+        assert advised[1] != basis
+        model.set_params(basis=advised[1]).fit(X, y)

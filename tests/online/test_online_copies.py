@@ -223,6 +223,22 @@ def test_exposures_in_any_unit_are_no_doubtful_weights(kind):
                 assert learn(model, X, y / own, size, own) == []
 
 
+@pytest.mark.parametrize("kind", EXPOSURES)
+def test_events_are_counted_without_the_growth_of_columns(kind):
+    """The sum and the largest of the counts, also where the unit of a column grows."""
+    rng = np.random.default_rng(0)
+    X, time = rng.normal(size=(400, 2)), EXPOSURES[kind](rng, 400)
+    y = rng.poisson(np.exp(0.5 * X[:, 0]) * time)
+    X[200:] *= 1.5
+    for options in ({}, {"covariance": "diagonal"}, {"forgetting": "auto"}):
+        model = OnlineVIRegressor(loss="poisson", n_fourier=0, **options)
+        for start in range(0, 400, 50):
+            rows = slice(start, start + 50)
+            model.partial_fit(X[rows], y[rows] / time[rows], time[rows])
+        np.testing.assert_allclose(model._state.events, y.sum(), rtol=1e-12)
+        np.testing.assert_allclose(model._state.most_events, y.max(), rtol=1e-12)
+
+
 def test_heavy_exposures_are_learnt_as_light_ones():
     """Also of counts that vary more than Poisson ones, whose rate is no exponential."""
     rng = np.random.default_rng(0)
