@@ -54,8 +54,9 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
         that do not learn predict on average, or 0. Any other expert must be fitted,
         and does not change; if it was fitted with names of columns and the stream has
         names, they must agree. Wrap a fitted expert in
-        :class:`sklearn.frozen.FrozenEstimator` to keep its fit in clones of the average,
-        as in cross-validation, or to keep an expert with `partial_fit` from learning.
+        :class:`sklearn.frozen.FrozenEstimator` to keep its fit in clones of the
+        average, as in cross-validation, or to keep an expert with `partial_fit` from
+        learning.
     inverse_temperature : "auto" or float, default="auto"
         Rate eta of the weights, per unit of the loss. "auto" is the anytime rate
         ``sqrt(8 log(n_experts) / t) / loss_bound`` at row t.
