@@ -70,12 +70,16 @@ class _AdditiveGibbsClassifier(CheckedScoreMixin, ClassifierMixin, _DrawnAdditiv
     def _labelled(self, X, y):
         """Validate new rows and labels, for a certificate."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
+        self._refuse_unknown(y)
+        return X, y == self.classes_[1]
+
+    def _refuse_unknown(self, y):
+        """Raise ValueError if a label is not among the classes."""
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(
                 f"y must be of the classes {self.classes_}, got {unknown}."
             )
-        return X, y == self.classes_[1]
 
     def _chain(self, problem, exponents, variance, rng):
         """Return a chain of the logistic likelihood with exponents of the rows."""

@@ -354,9 +354,17 @@ class SparseAdditiveGibbsRanker(_AdditiveGibbsClassifier):
         -------
         auc : float
             Share of the pairs of a positive and a negative row in the right order.
+
+        Raises
+        ------
+        ValueError
+            If X is not valid, or a label is missing or not among the classes.
         """
         scores = self.decision_function(X)
         refuse_missing_labels("y", y)
+        self._refuse_unknown(
+            y
+        )  # the AUC would take their order for that of the classes
         weights = checked_weights(sample_weight, scores, some=True)
         return roc_auc_score(y, scores, sample_weight=weights)
 

@@ -8,6 +8,13 @@ from scipy.linalg.lapack import dpotrf
 from scipy.special import gammaln, log_expit
 
 from ._certificate import Certificate
+from ._constraints import (
+    NOT_NEGATIVE,
+    NOT_NEGATIVE_OR_INFINITE,
+    POSITIVE,
+    SHARE,
+    checked,
+)
 from .pac_bayes import catoni_terms
 
 MOST_STEPS = 100  # of the ascent to the best bound on an evidence
@@ -18,6 +25,17 @@ UNLIKELY = 1e-6  # probability with which targets wrongly contradict the assumpt
 ROUNDING = 1e-12  # of a diagonal entry: functions may depend on each other
 
 
+@checked(
+    {
+        "empirical_risk": NOT_NEGATIVE,
+        "divergence": NOT_NEGATIVE_OR_INFINITE,
+        "n_samples": POSITIVE,
+        "inverse_temperature": POSITIVE,
+        "noise_variance": NOT_NEGATIVE,
+        "radius": POSITIVE,
+        "confidence": SHARE,
+    }
+)
 def additive_risk_terms(
     empirical_risk,
     divergence,
@@ -58,7 +76,7 @@ def additive_risk_terms(
     Raises
     ------
     ValueError
-        If :math:`\lambda \ge n / (2 \sigma^2)`.
+        If a number is not in its range, or :math:`\lambda \ge n / (2 \sigma^2)`.
 
     Notes
     -----

@@ -1,13 +1,35 @@
 """Sparsity regret bounds of online clustering."""
 
 import math
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, gammaln, logsumexp
 
+from .._compat import Interval, StrOptions
+from .._validation import as_numbers
+from ._constraints import COUNT, NOT_NEGATIVE, POSITIVE, as_losses, checked
 
+
+@checked(
+    {
+        "oracle_losses": ["array-like"],
+        "centers": ["array-like"],
+        "max_clusters": COUNT,
+        "n_samples": POSITIVE,
+        "max_norm": NOT_NEGATIVE,
+        "radius": POSITIVE,
+        "last_temperature": POSITIVE,
+        "temperature_sum": NOT_NEGATIVE,
+        "cluster_penalty": [Interval(Real, None, None, closed="neither")],
+        "ordered": ["boolean"],
+        "prior": [StrOptions({"uniform", "student"})],
+        "prior_scale": POSITIVE,
+        "loss": [StrOptions({"squared_euclidean", "manhattan"})],
+    }
+)
 def clustering_regret_terms(
     oracle_losses,
     centers,
@@ -40,8 +62,8 @@ def clustering_regret_terms(
         balls that carry it are centered at the origin.
     max_clusters : int
         Largest number of centers the prior allows; at least `n_candidates`.
-    n_samples : int
-        Number T of rows.
+    n_samples : float
+        Number T of rows, or their weight.
     max_norm : float
         Largest Euclidean norm of the rows, in the coordinates of the prior.
     radius : float
@@ -80,8 +102,9 @@ def clustering_regret_terms(
     Raises
     ------
     ValueError
-        If `centers` does not hold 1, 2, ... centers, one array for each loss, or
-        holds more arrays than `max_clusters`; if `last_temperature` is not positive.
+        If an argument is not in its range; if `centers` does not hold 1, 2, ... centers
+        of the same number of features, one array for each loss, or holds more arrays
+        than `max_clusters`.
 
     Notes
     -----
@@ -150,7 +173,14 @@ def clustering_regret_terms(
     n_clusters      308
     variance      38394
     """
-    centers = [np.asarray(candidate, dtype=np.float64) for candidate in centers]
+    oracle_losses = as_losses("oracle_losses", oracle_losses)
+    centers = [as_numbers("centers", candidate) for candidate in centers]
+    shapes = [candidate.shape for candidate in centers]
+    if any(len(shape) != 2 or shape[1:] != shapes[0][1:] for shape in shapes):
+        raise ValueError(
+            "centers should hold arrays of shape (k, n_features), got arrays of shapes "
+            f"{shapes}."
+        )
     if [len(c) for c in centers] != [k + 1 for k in range(len(oracle_losses))]:
         raise ValueError(
             f"centers must hold 1, 2, ..., {len(oracle_losses)} centers, one array "
@@ -161,8 +191,6 @@ def clustering_regret_terms(
             f"max_clusters={max_clusters} is smaller than {len(centers)}, the number "
             "of candidates in centers."
         )
-    if not last_temperature > 0:
-        raise ValueError(f"last_temperature={last_temperature} must be positive.")
     center_prior = _center_prior(prior, prior_scale, radius, centers[0].shape[1])
     information = _cluster_number_information(max_clusters, cluster_penalty, ordered)
     candidates = []

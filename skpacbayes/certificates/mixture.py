@@ -5,10 +5,23 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._compat import Interval, StrOptions, validate_params
+from .._validation import as_numbers
+from ._constraints import as_vector, refuse_not_positive
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
+_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 _COUNT = Interval(Integral, 1, None, closed="left")
 _TEMPERATURE = [Interval(Real, 0, 1, closed="neither")]
+
+
+def _check_by_number(name, values, interval):
+    """Raise ValueError unless keys are numbers of components, and values allowed."""
+    for key, value in values.items():
+        if not (_COUNT.is_satisfied_by(key) and interval.is_satisfied_by(value)):
+            raise ValueError(
+                f"{name} has {key!r}: {value!r}, but each key should be {_COUNT} and "
+                f"each value {interval}."
+            )
 
 
 def _with_weights(n_samples, n_components, component_rate):
@@ -66,7 +79,8 @@ def gaussian_mixture_rate(
     ------
     ValueError
         If `scale` is missing where it is needed, or given where it is not; if the
-        means have several features and the variances are unknown.
+        means have several features and the variances are unknown; if an argument is not
+        in its range, or `variances` has not one value for each of `means`.
 
     Notes
     -----
@@ -89,10 +103,18 @@ def gaussian_mixture_rate(
     >>> round(rate, 4)
     0.032
     """
-    means = np.asarray(means, dtype=float)
+    means = as_numbers("means", means)
     means = means[:, None] if means.ndim == 1 else means
+    if means.ndim != 2 or not means.size:
+        raise ValueError(
+            "means should have the shape (n_components,) or (n_components, "
+            f"n_features), not empty, got an array of shape {means.shape}."
+        )
     n_components, d = means.shape
-    variances = np.broadcast_to(np.asarray(variances, dtype=float), n_components)
+    if isinstance(variances, Real):
+        variances = np.full(n_components, float(variances))
+    variances = as_vector("variances", variances, like=("means", means))
+    refuse_not_positive("variances", variances)
     if (prior == "known") != (scale is None):
         raise ValueError(
             "scale must be given unless prior='known', and only then; got "
@@ -275,7 +297,8 @@ def mixture_selection_bound(
     Raises
     ------
     ValueError
-        If `rates` is empty or `divergences` lacks one of its keys.
+        If `rates` is empty or `divergences` lacks one of its keys; if a key is not a
+        number of components, a rate not positive or a divergence negative.
 
     Notes
     -----
@@ -300,6 +323,8 @@ def mixture_selection_bound(
     >>> round(bound, 3)
     0.463
     """
+    _check_by_number("rates", rates, _POSITIVE)
+    _check_by_number("divergences", divergences or {}, _NOT_NEGATIVE)
     if not rates or (
         divergences is not None and not rates.keys() <= divergences.keys()
     ):

@@ -7,6 +7,17 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtr, xlogy
 
 from ._certificate import Certificate
+from ._constraints import (
+    ANY,
+    COUNT,
+    NOT_NEGATIVE,
+    NOT_NEGATIVE_OR_INFINITE,
+    POSITIVE,
+    as_losses,
+    as_vector,
+    checked,
+    refuse_not_positive,
+)
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 _WEIGHTS /= _WEIGHTS.sum()
@@ -16,6 +27,14 @@ PAPER = "Chérief-Abdellatif, Alquier and Khan (2019)"
 PUBLISHED_LIPSCHITZ = 2.0
 
 
+@checked(
+    {
+        "losses": ["array-like"],
+        "last_inverse_temperature": NOT_NEGATIVE,
+        "rate_sum": NOT_NEGATIVE,
+        "loss_bound": NOT_NEGATIVE,
+    }
+)
 def exponential_weights_terms(
     losses, *, last_inverse_temperature, rate_sum, loss_bound
 ):
@@ -44,6 +63,11 @@ def exponential_weights_terms(
     terms : dict of str to float
         The terms whose sum bounds the cumulative loss of the aggregate.
 
+    Raises
+    ------
+    ValueError
+        If a number is not in its range, or `losses` is not a vector of them.
+
     References
     ----------
     .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization
@@ -58,6 +82,7 @@ def exponential_weights_terms(
     >>> {name: round(value, 2) for name, value in terms.items()}
     {'loss of the best expert': 20.0, 'complexity': 1.37, 'rate': 6.25}
     """
+    losses = as_losses("losses", losses)
     terms = split_soft_minimum(losses, last_inverse_temperature)
     return {**terms, "rate": float(rate_sum * loss_bound**2 / 8.0)}
 
@@ -74,12 +99,13 @@ def split_soft_minimum(losses, inverse_temperature):
     return {"loss of the best expert": float(best), "complexity": float(complexity)}
 
 
+@checked({"mean": ["array-like"], "scale": ["array-like"], "prior_scale": POSITIVE})
 def gaussian_divergence(mean, scale, *, prior_scale):
     """Kullback-Leibler divergence of N(mean, diag(scale^2)) from N(0, prior_scale^2).
 
     Parameters
     ----------
-    mean, scale : ndarray of shape (n_parameters,)
+    mean, scale : array-like of shape (n_parameters,)
         Means and standard deviations of the posterior.
     prior_scale : float
         Standard deviation of the prior of each parameter.
@@ -89,6 +115,12 @@ def gaussian_divergence(mean, scale, *, prior_scale):
     divergence : float
         The divergence, in nats.
 
+    Raises
+    ------
+    ValueError
+        If a number is not in its range, or `mean` and `scale` have not the same
+        number of values.
+
     Examples
     --------
     >>> import numpy as np
@@ -96,11 +128,28 @@ def gaussian_divergence(mean, scale, *, prior_scale):
     >>> gaussian_divergence(np.array([1.0]), np.array([1.0]), prior_scale=1.0)
     0.5
     """
+    mean = as_vector("mean", mean)
+    scale = as_vector("scale", scale, like=("mean", mean))
+    refuse_not_positive("scale", scale)
+    return divergence_of_normal(mean, scale, prior_scale)
+
+
+def divergence_of_normal(mean, scale, prior_scale):
+    """Return `gaussian_divergence` of valid arrays."""
     ratio = np.square(scale / prior_scale)
     distance = np.square(mean / prior_scale)
     return float(0.5 * np.sum(ratio + distance - 1.0 - np.log(ratio)))
 
 
+@checked(
+    {
+        "expected_loss": ANY,
+        "divergence": NOT_NEGATIVE_OR_INFINITE,
+        "learning_rate": POSITIVE,
+        "squared_gradients": NOT_NEGATIVE_OR_INFINITE,
+        "prior_scale": POSITIVE,
+    }
+)
 def sequential_approximation_terms(
     expected_loss, divergence, *, learning_rate, squared_gradients, prior_scale
 ):
@@ -132,6 +181,11 @@ def sequential_approximation_terms(
     terms : dict of str to float
         The terms whose sum bounds the cumulative loss.
 
+    Raises
+    ------
+    ValueError
+        If a number is not in its range.
+
     References
     ----------
     .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization
@@ -152,6 +206,16 @@ def sequential_approximation_terms(
     }
 
 
+@checked(
+    {
+        "best_loss": ANY,
+        "n_samples": COUNT,
+        "n_parameters": COUNT,
+        "mean_bound": NOT_NEGATIVE_OR_INFINITE,
+        "scale_bound": NOT_NEGATIVE_OR_INFINITE,
+        "scaled_gradients": NOT_NEGATIVE_OR_INFINITE,
+    }
+)
 def streaming_bayes_terms(
     best_loss, *, n_samples, n_parameters, mean_bound, scale_bound, scaled_gradients
 ):
@@ -181,6 +245,11 @@ def streaming_bayes_terms(
     terms : dict of str to float
         The terms whose sum bounds the cumulative loss.
 
+    Raises
+    ------
+    ValueError
+        If a number is not in its range.
+
     References
     ----------
     .. [1] B.-E. Chérief-Abdellatif, P. Alquier and M. E. Khan, "A generalization
@@ -207,6 +276,15 @@ def streaming_bayes_terms(
     }
 
 
+@checked(
+    {
+        "n_samples": COUNT,
+        "n_parameters": COUNT,
+        "mean_bound": NOT_NEGATIVE_OR_INFINITE,
+        "scale_bound": NOT_NEGATIVE_OR_INFINITE,
+        "lipschitz": NOT_NEGATIVE,
+    }
+)
 def streaming_bayes_published_regret(
     *, n_samples, n_parameters, mean_bound, scale_bound, lipschitz
 ):
@@ -231,6 +309,11 @@ def streaming_bayes_published_regret(
     -------
     regret : float
         The bound on the regret.
+
+    Raises
+    ------
+    ValueError
+        If a number is not in its range.
 
     References
     ----------
@@ -328,7 +411,7 @@ def best_gaussian(
         in_log = 2.0 * variance * (squares.T @ (sample_weight * dv))
         if penalty > 0:
             scale = np.sqrt(variance)
-            value += penalty * gaussian_divergence(mean, scale, prior_scale=prior_scale)
+            value += penalty * divergence_of_normal(mean, scale, prior_scale)
             in_mean += penalty * mean / prior_scale**2
             in_log += penalty * (variance / prior_scale**2 - 1.0)
         return value, np.concatenate([in_mean, in_log])
@@ -359,7 +442,7 @@ def certify_sva(problem, *, observed, learning_rate, squared_gradients, prior_sc
     mean, scale, expected = best_gaussian(
         **problem, penalty=1.0 / learning_rate, prior_scale=prior_scale
     )
-    divergence = gaussian_divergence(mean, scale, prior_scale=prior_scale)
+    divergence = divergence_of_normal(mean, scale, prior_scale)
     terms = sequential_approximation_terms(
         expected,
         divergence,

@@ -2,7 +2,28 @@
 
 import math
 
+from ._constraints import (
+    COUNT,
+    NOT_NEGATIVE,
+    NOT_NEGATIVE_OR_INFINITE,
+    POSITIVE,
+    SHARE,
+    checked,
+)
 
+ROUNDING = 1e-9  # by which a mean of losses may exceed the largest loss
+
+
+@checked(
+    {
+        "observed": NOT_NEGATIVE,
+        "divergence": NOT_NEGATIVE_OR_INFINITE,
+        "count": COUNT,
+        "inverse_temperature": POSITIVE,
+        "largest": POSITIVE,
+        "confidence": SHARE,
+    }
+)
 def catoni_terms(
     observed, divergence, *, count, inverse_temperature, largest, confidence
 ):
@@ -36,6 +57,11 @@ def catoni_terms(
         Their sum is the bound. `deviation`, what the exponentials add to T, is at most
         Hoeffding's lambda B^2 / (8 n).
 
+    Raises
+    ------
+    ValueError
+        If a number is not in its range, or `observed` is above `largest`.
+
     References
     ----------
     .. [1] O. Catoni (2007). PAC-Bayesian supervised classification.
@@ -61,6 +87,11 @@ def catoni_terms(
     confidence 0.0060
     deviation  0.0329
     """
+    if observed > largest * (1 + ROUNDING):
+        raise ValueError(
+            f"observed={observed:.6g} should be at most largest={largest:.6g}, the "
+            "largest loss."
+        )
     rate = inverse_temperature / count
     terms = {
         "observed": observed,
@@ -68,5 +99,7 @@ def catoni_terms(
         "confidence": -math.log1p(-confidence) / inverse_temperature,
     }
     total = sum(terms.values())
+    if math.isinf(total):
+        return terms | {"deviation": 0.0}
     bound = largest * math.expm1(-rate * total) / math.expm1(-rate * largest)
     return terms | {"deviation": bound - total}

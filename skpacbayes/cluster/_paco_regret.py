@@ -39,6 +39,9 @@ def regret_certificate(setting, stream, observed, radius):
     merged = np.sqrt(points.shape[1] * weights * squares)
     losses = path.losses[: path.n_found]
     losses = losses + (merged.sum() if setting.manhattan else squares.sum())
+    prior = {"prior": "student", "prior_scale": setting.prior_scale}
+    if np.isinf(setting.prior_scale):
+        prior = {"prior": "uniform"}
     terms, n_clusters = clustering_regret_terms(
         losses,
         centers,
@@ -50,8 +53,7 @@ def regret_certificate(setting, stream, observed, radius):
         temperature_sum=float(summary.temperature_sum),
         cluster_penalty=setting.cluster_penalty,
         ordered=setting.regret,
-        prior="uniform" if np.isinf(setting.prior_scale) else "student",
-        prior_scale=setting.prior_scale,
+        **prior,
         loss="manhattan" if setting.manhattan else "squared_euclidean",
     )
     given = setting.radius != "auto"

@@ -13,7 +13,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from .._arviz import ArviZMixin, ChainDraws
-from .._base import PacBayesEstimator, first_named, fit_context, warn_user
+from .._base import PacBayesEstimator, as_fitted, first_named, fit_context, warn_user
 from .._chains import in_threads, run_chains
 from .._compat import Interval, StrOptions
 from .._sentinels import warn_of_sentinels
@@ -366,9 +366,13 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         """
         return float(self.score_samples(X).mean())
 
+    @as_fitted
     def _chain_draws(self):
-        log_joint, factor = self._trace.T[:, None]
-        return ChainDraws({"shift_variance": factor}, {"log_joint": log_joint})
+        log_joint, probability, factor = self._trace.T[:, None]
+        posterior = {"relevance_probability": probability}
+        if self.variance == "shared":  # otherwise the model has no such factor
+            posterior["shift_variance"] = factor
+        return ChainDraws(posterior, {"log_joint": log_joint})
 
     def _race(self, runs):
         """Advance the chains, stopping the worse half repeatedly.

@@ -25,7 +25,7 @@ class Run:
     def __init__(self, chain, start):
         self.chain, self._start = chain, start
         self.n_iter = self.n_kept = 0
-        self.trace = []  # log density and factor of the kept iterations
+        self.trace = []  # log density, probability, factor of the kept iterations
         self._last = -math.inf
         n_features = chain.X.shape[1]
         self._sums = np.zeros(2), np.zeros((2, n_features)), 0.0, 0.0
@@ -63,7 +63,7 @@ class Run:
     def _count(self, log_joint, gains):
         chain = self.chain
         self.n_kept += 1
-        self.trace.append((log_joint, chain.factor))
+        self.trace.append((log_joint, chain.probability, chain.factor))
         now = (
             np.array([log_joint, chain.factor]),
             np.array([chain.mean, chain.variance]),

@@ -53,8 +53,10 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
         experts have predicted it; before its first row it predicts what the experts
         that do not learn predict on average, or 0. Any other expert must be fitted,
         and does not change; if it was fitted with names of columns and the stream has
-        names, they must agree. To keep an expert with `partial_fit` from learning, wrap
-        it in :class:`sklearn.frozen.FrozenEstimator`.
+        names, they must agree. Wrap a fitted expert in
+        :class:`sklearn.frozen.FrozenEstimator` to keep its fit in clones of the
+        average, as in cross-validation, or to keep an expert with `partial_fit` from
+        learning.
     inverse_temperature : "auto" or float, default="auto"
         Rate eta of the weights, per unit of the loss. "auto" is the anytime rate
         ``sqrt(8 log(n_experts) / t) / loss_bound`` at row t.
@@ -532,7 +534,9 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
                 raise NotFittedError(
                     f"The expert {name!r} does not learn, as it has no partial_fit or "
                     f"is frozen, and it is not fitted: {expert!r}. Fit it to earlier "
-                    "rows, or use a regressor with partial_fit."
+                    "rows, or use a regressor with partial_fit. If it was fitted, a "
+                    "clone, such as those of cross_val_score, has lost the fit: wrap "
+                    "it in sklearn.frozen.FrozenEstimator."
                 ) from error
 
 

@@ -65,7 +65,7 @@ class RowsOfDicts:
         self.values = None  # getter of complete rows with the same names
         if len(numeric) > 1 and not self.n_hashed:
             self.values = itemgetter(*numeric)
-        self.ignored = set()
+        self.ignores = False  # whether a feature without a column was met
         for name, value in first.items():
             if isinstance(value, str) and reads_as_decimal(value):
                 warn_user(
@@ -126,9 +126,8 @@ class RowsOfDicts:
 
     def _hash(self, x, own):
         """Write the features without a fixed column."""
-        for name in x.keys() - self.columns.keys():
-            value = x[name]
-            if is_missing(value):
+        for name, value in x.items():  # in a fixed order, as sums are rounded
+            if name in self.columns or is_missing(value):
                 continue
             number = isinstance(value, NUMBERS)
             if not isinstance(value, Hashable) or (
@@ -148,10 +147,13 @@ class RowsOfDicts:
                 key = f"{name}" if number else f"{name}={value}"
                 column = zlib.crc32(key.encode()) % self.n_hashed
                 own[len(self.columns) + column] += float(value) if number else 1.0
-            elif name not in self.ignored:
-                self.ignored.add(name)
+            elif not self.ignores:  # one warning: a text has no end of new words
+                self.ignores = True
                 warn_user(
-                    f"The feature {name!r} was not in the first row, and is ignored."
+                    f"The feature {name!r} was not in the first row, and is ignored, "
+                    "as are all others that were not. Give the first row every "
+                    "feature, 0 where it is absent, and categories as texts instead of "
+                    "indicators."
                 )
 
 

@@ -6,6 +6,7 @@ import warnings
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, log_expit, logsumexp
@@ -540,3 +541,22 @@ def test_inclusion_probabilities_reach_select_from_model_and_a_frame(names):
     assert_array_equal(frame["probability"], found.inclusion_probabilities_[order])
     assert_array_equal(frame["error"], found.inclusion_errors_[order])
     assert_array_equal(frame["expected_order"], found.expected_orders_[order])
+
+
+@pytest.mark.parametrize(
+    "names", [(-1, 1), (0.0, 1.0), (False, True), ("no", "yes")], ids=str
+)
+def test_the_score_of_a_ranking_is_of_the_classes_of_the_fit(names):
+    """Other labels have another order, and gave 1 - AUC in silence."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(60, 1))
+    positive = X[:, 0] + 0.3 * rng.normal(size=60) > 0
+    y = np.array(names)[positive.astype(int)]
+    ranker = SparseAdditiveGibbsRanker(n_iter=20, burn_in=10, random_state=0).fit(X, y)
+    found = ranker.score(X, y)
+    assert found > 0.9
+    for same in (y.tolist(), pd.Series(y), pd.Categorical(y)):
+        assert ranker.score(X, same) == found
+    for other in (np.where(positive, "bad", "good"), np.where(positive, 2, 3)):
+        with pytest.raises(ValueError, match="y must be of the classes"):
+            ranker.score(X, other)

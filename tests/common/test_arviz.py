@@ -7,6 +7,7 @@ import pytest
 from cases import ESTIMATORS, cheap, learn, rows
 
 from skpacbayes._chains import r_hat
+from skpacbayes._compat import StrOptions
 
 # ArviZ announces its next release at import; chains have twenty sweeps.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -56,6 +57,43 @@ def test_axes_summary_and_traces(fitted, az):
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="it draws the traces")
     az.plot_trace(data, var_names=[next(iter(data.posterior.data_vars))])
     pyplot.close("all")
+
+
+def options_of(name):
+    """Yield each value of each string option of an estimator, and the defaults."""
+    yield {}
+    for option, constraints in ESTIMATORS[name]._parameter_constraints.items():
+        for constraint in constraints:
+            if isinstance(constraint, StrOptions):
+                yield from ({option: value} for value in sorted(constraint.options))
+
+
+OPTIONS = [(name, option) for name in CHAINS for option in options_of(name)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "option"),
+    OPTIONS,
+    ids=[f"{name}-{'-'.join(option.values())}" for name, option in OPTIONS],
+)
+def test_no_real_number_of_the_posterior_is_a_constant(name, option):
+    """A variable that the model does not have is left out, not filled with a start."""
+    try:
+        model = learn(cheap(name, **{"n_iter": 40, **option}), "fit", X, Y)
+    except (ValueError, NotImplementedError) as error:
+        pytest.skip(str(error))  # options that exclude each other
+    for variable, values in model._chain_draws().posterior.items():
+        if values.dtype.kind == "f" and values.shape[1] > 1:
+            moves = np.ptp(values, axis=1) > 0
+            assert moves.any(), variable
+
+
+def test_options_set_after_the_fit_do_not_change_the_draws():
+    model = cheap("SubspaceMixture").fit(X)
+    names = list(model._chain_draws().posterior)
+    model.set_params(variance="shared")
+    assert list(model._chain_draws().posterior) == names == ["relevance_probability"]
 
 
 def test_without_arviz_the_extra_is_named(fitted, monkeypatch):

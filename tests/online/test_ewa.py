@@ -7,10 +7,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from states import assert_same_state, state_of
@@ -149,3 +152,22 @@ def test_experts_that_were_fitted_with_names(kind):
         with pytest.raises(ValueError, match="feature names should match"):
             method(frame(X)[["c", "a", "b"]], y)
     assert state_of(model) == before
+
+
+@pytest.mark.parametrize(
+    "expert",
+    [Ridge(), make_pipeline(StandardScaler(), Ridge()), OnlineVIRegressor()],
+    ids=["line", "pipeline", "learning"],
+)
+def test_frozen_experts_keep_their_fit_in_clones(expert):
+    """In cross-validation, searches and ensembles; the error names the wrapper."""
+    X, y = rows()
+    expert.fit(X[:50], y[:50])
+    frozen = EWARegressor([("frozen", FrozenEstimator(expert))])
+    assert cross_val_score(frozen, X, y).min() > 0.9
+    search = GridSearchCV(frozen, {"loss": ["squared_error", "absolute_error"]})
+    assert search.fit(X, y).best_score_ > 0.9
+    assert_allclose(clone(frozen).fit(X, y).predict(X), expert.predict(X))
+    if not hasattr(expert, "partial_fit"):
+        with pytest.raises(NotFittedError, match=r"wrap it in sklearn\.frozen"):
+            clone(EWARegressor([("line", expert)])).fit(X, y)

@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 
@@ -129,6 +130,45 @@ def test_complete_rows_are_those_of_the_general_way():
         assert_array_equal(rows.row(x)[0], plain.row(x)[0])
     with pytest.warns(UserWarning, match="'d' was not in the first row"):
         rows.row({"a": 1.0, "b": 2.0, "d": 3.0})
+
+
+def test_new_features_warn_once_and_take_no_memory():
+    """A bag of words has new words without end."""
+    rows = RowsOfDicts({"a": 1.0}, 32)
+    with pytest.warns(UserWarning, match="as are all others") as caught:
+        rows.row({"a": 1.0, "w0": 1.0})
+    assert len(caught) == 1
+    size = len(pickle.dumps(rows))
+    for i in range(1, 100):
+        rows.row({"a": 1.0, f"w{i}": 1.0, f"v{i}": 1.0})
+    assert len(pickle.dumps(rows)) == size
+
+
+def test_new_numbers_are_hashed_if_the_first_row_has_a_text():
+    """So a bag of words can be learnt: the guide says how."""
+    rng = np.random.default_rng(0)
+    model = RiverClassifier(OnlineVIClassifier(random_state=0), n_hashed=64)
+    right = 0
+    for i in range(400):
+        y = bool(rng.random() < 0.5)
+        x = {f"word{j}": 1 for j in rng.integers(0, 20, size=3)}
+        x |= {"good" if y else "bad": 1, "source": "mail"}
+        right += i >= 200 and model.predict_one(x) == y
+        model.learn_one(x, y)
+    assert right > 190
+
+
+def test_hashed_numbers_are_added_in_the_order_of_the_row():
+    """Not in that of a set, which differs between processes, and so does rounding."""
+
+    def hashed(values):
+        x = {f"n{i}": value for i, value in enumerate(values)}
+        return RowsOfDicts({"word": "b"}, 1).row(x)[0].item()
+
+    assert hashed([1e16, -1e16, 1.0]) == 1.0
+    assert hashed([1.0, 1e16, -1e16]) == 0.0
+    values = np.random.default_rng(0).normal(size=200)
+    assert hashed(values) == np.cumsum(values)[-1]
 
 
 @pytest.mark.parametrize("n_hashed", [1, 2, 32])
