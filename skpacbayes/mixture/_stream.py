@@ -232,8 +232,22 @@ class Stream:
             self._exchange(learner)
         elif chosen:
             self._rearrange(learner) if grows else self._renumber(learner)
+        if not (grows and chosen):
+            self._adapt_prior(learner)
         if news and self.settled.any() and not self.has_warned:
             self._warn_if_missed()
+
+    def _adapt_prior(self, learner):
+        """Let the bound choose the prior again, at the statistics of all rows.
+
+        The first rows may be of a single group, which others are not like.
+        """
+        mixture, rows = self.learned.mixture, self.window.joined()
+        statistics = mixture.e_step(self.state, *rows)[0] + self.settled
+        bound = mixture.bound(self.state, 0.0, statistics)
+        fit = Fit(mixture, self.state, statistics, [bound], True)
+        mixture, self.state = mixture.prior_after(fit, *rows, learner.to["tol"])
+        self.learned = self.learned._replace(mixture=mixture)
 
     def _open_prior(self):
         """Widen the prior for groups that are not among the first rows."""
