@@ -1,5 +1,6 @@
 """Split-merge moves: an exchange merges two components and splits a third one."""
 
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -293,7 +294,10 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
     turned = [] if settled is None else old_and_new(fit.statistics, settled)
     candidates, pairs = [], []
     _, losses = shares_and_losses(mixture, state, X, sample_weight)
-    for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
+    to_merge = pairs_to_merge(losses, total[:, 0].argmin())
+    if settled is not None:
+        to_merge = with_smallest(to_merge, total[:, 0])
+    for kept, gone in to_merge:
         together = merged(mixture, state, total, kept, gone)
         for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
             parts = together.copy()
@@ -498,6 +502,16 @@ def pairs_to_merge(losses, smallest):
     nearest = next(pair for pair in pairs if smallest in pair)
     best = pairs[:PAIRS]
     return best if nearest in best else [*best, nearest]
+
+
+def with_smallest(pairs, counts):
+    """Return the pairs and those among the three components with the fewest rows.
+
+    On a stream, losses are those of the window. If one group fills it, the losses of
+    components with other groups are about zero, like those of empty ones.
+    """
+    smallest = np.sort(np.argsort(counts, kind="stable")[:3]).tolist()
+    return [*pairs, *(pair for pair in combinations(smallest, 2) if pair not in pairs)]
 
 
 def choice_entropy(first, second):
