@@ -294,6 +294,8 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
     turned = [] if settled is None else old_and_new(fit.statistics, settled)
     candidates, pairs = [], []
     _, losses = shares_and_losses(mixture, state, X, sample_weight)
+    if settled is not None and settled.any():
+        losses = losses + settled_losses(mixture, state, settled)
     to_merge = pairs_to_merge(losses, total[:, 0].argmin())
     if settled is not None:
         to_merge = with_smallest(to_merge, total[:, 0])
@@ -494,6 +496,21 @@ def shares_and_losses(mixture, state, X, sample_weight):
     return shares, np.diag(sums)[:, None] - sums
 
 
+def settled_losses(mixture, state, settled):
+    """Return the losses of moving the settled rows of components to other ones.
+
+    A group that fills the window leaves the other components no rows there.
+    """
+    family, components = mixture.family, state.components
+    everyone, gains = range(len(settled)), np.empty((len(settled), len(settled)))
+    for k in everyone:
+        moved = [family.aligned(settled, components, i, k) for i in everyone]
+        same = take(components, np.full(len(settled), k))
+        gains[:, k] = family.expected_log_likelihoods(same, np.array(moved))
+    gains += settled[:, :1] * state.log_weights
+    return np.diag(gains)[:, None] - gains
+
+
 def pairs_to_merge(losses, smallest):
     """Return pairs to merge: the smallest losses, and the smallest component's pair."""
     first, second = np.triu_indices(len(losses), 1)
@@ -507,8 +524,8 @@ def pairs_to_merge(losses, smallest):
 def with_smallest(pairs, counts):
     """Return the pairs and those among the three components with the fewest rows.
 
-    On a stream, losses are those of the window. If one group fills it, the losses of
-    components with other groups are about zero, like those of empty ones.
+    If one component has nearly all rows of a stream's window, moving few rows to it
+    seems to cost least, and then it cannot be split.
     """
     smallest = np.sort(np.argsort(counts, kind="stable")[:3]).tolist()
     return [*pairs, *(pair for pair in combinations(smallest, 2) if pair not in pairs)]
