@@ -309,6 +309,14 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
             candidates.append(Candidate(parts, source, changed, narrow[k]))
             pairs.append((kept, gone))
         for k in [k for k in turned if k not in (kept, gone)]:
+            share = fit.statistics[k, 0] / total[k, 0]
+            for own, born in ((first, second), (second, first)):
+                parts = together.copy()
+                parts[k], parts[gone] = settled[k] + share * own[k], share * born[k]
+                source = np.where(everyone == gone, k, everyone)
+                changed = np.array([kept, k, gone])
+                candidates.append(Candidate(parts, source, changed, narrow[k]))
+                pairs.append((kept, gone))
             parts = together.copy()
             parts[k], parts[gone] = settled[k], fit.statistics[k]
             source = np.where(everyone == gone, k, everyone)
