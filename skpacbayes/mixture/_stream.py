@@ -76,7 +76,8 @@ class Stream:
     sweeps follow. Components are also exchanged at three times: when the number of
     blocks has doubled; at the last block before rows settle; and at blocks with new
     groups, whose density rises a lot in their sweeps. Before any row has settled,
-    `n_init` new starts are tried first. If the number of components is chosen, it may
+    `n_init` new starts are tried first. The prior then follows, if the bound may choose
+    it: the first rows may be of a single group, and others are not like it. If the number of components is chosen, it may
     also change whenever a quarter of the window is new.
 
     If the window is longer than four blocks, a block may have too few rows for the
@@ -238,10 +239,7 @@ class Stream:
             self._warn_if_missed()
 
     def _adapt_prior(self, learner):
-        """Let the bound choose the prior again, at the statistics of all rows.
-
-        The first rows may be of a single group, which others are not like.
-        """
+        """Let the bound choose the prior again, at the statistics of all rows."""
         mixture, rows = self.learned.mixture, self.window.joined()
         statistics = mixture.e_step(self.state, *rows)[0] + self.settled
         bound = mixture.bound(self.state, 0.0, statistics)
