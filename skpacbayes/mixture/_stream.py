@@ -77,8 +77,9 @@ class Stream:
     blocks has doubled; at the last block before rows settle; and at blocks with new
     groups, whose density rises a lot in their sweeps. Before any row has settled,
     `n_init` new starts are tried first. The prior then follows, if the bound may choose
-    it: the first rows may be of a single group, and others are not like it. If the number of components is chosen, it may
-    also change whenever a quarter of the window is new.
+    it: the first rows may be of a single group, and others are not like it. If the
+    number of components is chosen, it may also change whenever a quarter of the window
+    is new.
 
     If the window is longer than four blocks, a block may have too few rows for the
     prior and for the number of components. As long as no row has settled, the rows are
