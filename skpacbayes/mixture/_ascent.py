@@ -278,6 +278,20 @@ class TemperedMixture:
                     break
         return mixture, state
 
+    def prior_after(self, fit, X, sample_weight, tol):
+        """Return the mixture with the best prior, and a state, if the bound rises.
+
+        The prior of the family is adapted to the fit first, as in the ascent of a fit.
+        """
+        mixture, state, statistics = fit.mixture, fit.state, fit.statistics
+        least = mixture.bound(state, 0.0, statistics)
+        least += self.enough(X, sample_weight, 10 * tol)
+        bound, *other = mixture.compared(statistics, state, least)
+        if bound > least:
+            mixture, state = other
+            fit = Fit(mixture, state, statistics, [bound], True)
+        return mixture.best_prior(fit, X, sample_weight, tol)
+
     def compared(self, statistics, state, to_beat, n_updates=PRIOR_UPDATES):
         """Return the bound after updates of prior and state, the mixture and the state.
 

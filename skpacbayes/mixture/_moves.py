@@ -1,5 +1,6 @@
 """Split-merge moves: an exchange merges two components and splits a third one."""
 
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -293,7 +294,12 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
     turned = [] if settled is None else old_and_new(fit.statistics, settled)
     candidates, pairs = [], []
     _, losses = shares_and_losses(mixture, state, X, sample_weight)
-    for kept, gone in pairs_to_merge(losses, total[:, 0].argmin()):
+    if settled is not None and settled.any():
+        losses = losses + settled_losses(mixture, state, settled)
+    to_merge = pairs_to_merge(losses, total[:, 0].argmin())
+    if settled is not None:
+        to_merge = with_smallest(to_merge, total[:, 0])
+    for kept, gone in to_merge:
         together = merged(mixture, state, total, kept, gone)
         for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
             parts = together.copy()
@@ -303,6 +309,14 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
             candidates.append(Candidate(parts, source, changed, narrow[k]))
             pairs.append((kept, gone))
         for k in [k for k in turned if k not in (kept, gone)]:
+            share = fit.statistics[k, 0] / total[k, 0]
+            for own, born in ((first, second), (second, first)):
+                parts = together.copy()
+                parts[k], parts[gone] = settled[k] + share * own[k], share * born[k]
+                source = np.where(everyone == gone, k, everyone)
+                changed = np.array([kept, k, gone])
+                candidates.append(Candidate(parts, source, changed, narrow[k]))
+                pairs.append((kept, gone))
             parts = together.copy()
             parts[k], parts[gone] = settled[k], fit.statistics[k]
             source = np.where(everyone == gone, k, everyone)
@@ -490,6 +504,21 @@ def shares_and_losses(mixture, state, X, sample_weight):
     return shares, np.diag(sums)[:, None] - sums
 
 
+def settled_losses(mixture, state, settled):
+    """Return the losses of moving the settled rows of components to other ones.
+
+    A group that fills the window leaves the other components no rows there.
+    """
+    family, components = mixture.family, state.components
+    everyone, gains = range(len(settled)), np.empty((len(settled), len(settled)))
+    for k in everyone:
+        moved = [family.aligned(settled, components, i, k) for i in everyone]
+        same = take(components, np.full(len(settled), k))
+        gains[:, k] = family.expected_log_likelihoods(same, np.array(moved))
+    gains += settled[:, :1] * state.log_weights
+    return np.diag(gains)[:, None] - gains
+
+
 def pairs_to_merge(losses, smallest):
     """Return pairs to merge: the smallest losses, and the smallest component's pair."""
     first, second = np.triu_indices(len(losses), 1)
@@ -498,6 +527,16 @@ def pairs_to_merge(losses, smallest):
     nearest = next(pair for pair in pairs if smallest in pair)
     best = pairs[:PAIRS]
     return best if nearest in best else [*best, nearest]
+
+
+def with_smallest(pairs, counts):
+    """Return the pairs and those among the three components with the fewest rows.
+
+    If one component has nearly all rows of a stream's window, moving few rows to it
+    seems to cost least, and then it cannot be split.
+    """
+    smallest = np.sort(np.argsort(counts, kind="stable")[:3]).tolist()
+    return [*pairs, *(pair for pair in combinations(smallest, 2) if pair not in pairs)]
 
 
 def choice_entropy(first, second):

@@ -76,8 +76,10 @@ class Stream:
     sweeps follow. Components are also exchanged at three times: when the number of
     blocks has doubled; at the last block before rows settle; and at blocks with new
     groups, whose density rises a lot in their sweeps. Before any row has settled,
-    `n_init` new starts are tried first. If the number of components is chosen, it may
-    also change whenever a quarter of the window is new.
+    `n_init` new starts are tried first. The prior then follows, if the bound may choose
+    it: the first rows may be of a single group, and others are not like it. If the
+    number of components is chosen, it may also change whenever a quarter of the window
+    is new.
 
     If the window is longer than four blocks, a block may have too few rows for the
     prior and for the number of components. As long as no row has settled, the rows are
@@ -232,8 +234,19 @@ class Stream:
             self._exchange(learner)
         elif chosen:
             self._rearrange(learner) if grows else self._renumber(learner)
+        if not (grows and chosen):
+            self._adapt_prior(learner)
         if news and self.settled.any() and not self.has_warned:
             self._warn_if_missed()
+
+    def _adapt_prior(self, learner):
+        """Let the bound choose the prior again, at the statistics of all rows."""
+        mixture, rows = self.learned.mixture, self.window.joined()
+        statistics = mixture.e_step(self.state, *rows)[0] + self.settled
+        bound = mixture.bound(self.state, 0.0, statistics)
+        fit = Fit(mixture, self.state, statistics, [bound], True)
+        mixture, self.state = mixture.prior_after(fit, *rows, learner.to["tol"])
+        self.learned = self.learned._replace(mixture=mixture)
 
     def _open_prior(self):
         """Widen the prior for groups that are not among the first rows."""
