@@ -53,8 +53,6 @@ class Groups:
         The columns of other families.
     """
 
-    alternatives = ()  # other subclasses for the same columns
-
     def __init__(self, X, weight, parts, shares, others=None):
         self.weight, self.others = weight, others
         self.read(X, parts)
@@ -182,8 +180,6 @@ class ProportionalGroups(PoissonGroups):
     The rates of a row have a common Gamma factor: rows are negative multinomial.
     """
 
-    alternatives = ()
-
     def described(self, share, *, component=False):
         """Return log densities of the rows in a group, n_parameters, and its point."""
         if component:
@@ -216,13 +212,10 @@ class ProportionalGroups(PoissonGroups):
         )
 
 
-PoissonGroups.alternatives = (ProportionalGroups,)
-
-
 class BinomialGroups(PoissonGroups):
     """Groups of binomial components, of several trials each."""
 
-    family, broader, alternatives = "binomial", "beta-binomial", ()
+    family, broader = "binomial", "beta-binomial"
 
     @staticmethod
     def takes(family):
@@ -468,6 +461,7 @@ def parts_and_others(family, n_features, takes):
 
 
 KINDS = PoissonGroups, BinomialGroups, CorrelatedGroups, ShareGroups
+TOGETHER = {PoissonGroups: ProportionalGroups}  # if columns rise and fall together
 
 
 def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False):
@@ -490,10 +484,10 @@ def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False):
         shares, _ = shares_and_losses(fit.mixture, fit.state, rows, w)
         if others is not None:
             others = OtherColumns(others, rows, fit.mixture.inverse_temperature)
-        tries = [
-            each(numbers, w, parts, shares, others)
-            for each in (kind, *kind.alternatives * (numbers.shape[1] > 1))
-        ]
+        tried = [kind]
+        if kind in TOGETHER and numbers.shape[1] > 1:
+            tried.append(TOGETHER[kind])
+        tries = [each(numbers, w, parts, shares, others) for each in tried]
         found = [each.best_merge() for each in tries]
         groups, (best, gain) = max(
             zip(tries, found, strict=True), key=lambda pair: pair[1][1]
