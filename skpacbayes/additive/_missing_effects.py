@@ -72,20 +72,20 @@ def without_copies(X, y):
     return np.array(list(first.values()))
 
 
-def pooled_copies(X, y, weights):
+def pooled_copies(X, y, *weights):
     """Return the indices of distinct rows, and the sums of the weights of their copies.
 
-    Copies are those of `without_copies`.
+    Copies are those of `without_copies`. A row must be left out of a fit with them.
     """
     kept = without_copies(X, y)
     if len(kept) == len(X):
-        return kept, weights
+        return kept, *weights
     numbers = {}
     codes = [
         numbers.setdefault(row.tobytes(), len(numbers))
         for row in np.column_stack([X, y])
     ]
-    return kept, np.bincount(codes, weights)
+    return kept, *(np.bincount(codes, own) for own in weights)
 
 
 def warn_of_missing(rows, found, categorical, additive, basis):

@@ -14,6 +14,7 @@ from .._stream import checked_weights
 from .._validation import as_numbers
 from ._base import LARGEST_TOTAL, SCALE, Rows, _DrawnAdditiveGibbs, check_total
 from ._doubts import warn_of_dispersion, warn_of_fit
+from ._missing_effects import pooled_copies
 from ._rated_chain import MOVES, RatedChain, polya_gamma
 from ._residuals import left_out_scores
 from ._selection import DETECT, MOST_DETECTED, NO_STRUCTURE, PartsOfFit, _Interactions
@@ -479,11 +480,15 @@ class SparseAdditiveGibbsPoissonRegressor(
         return self._structure_left(scaled, lambda X: self._means_and_variances(X)[0])
 
     def _left_out_losses(self, rows, means, exponents):
-        """Return weights times Poisson losses of rows, each left out of the fit."""
-        residuals, logs = rows.targets - means, np.log(np.maximum(means, SMALLEST_MEAN))
+        """Return weights times losses of rows, each left out with its copies."""
+        kept, weights, exponents = pooled_copies(
+            rows.X, rows.targets[:, None], rows.weights, exponents
+        )
+        X, y, means = rows.X[kept], rows.targets[kept], means[kept]
         found = self._computed
-        logs = left_out_scores(rows.X, logs, residuals, means, exponents, found, 1.0)
-        return rows.weights * (means_of(logs) - rows.targets * logs)
+        logs = np.log(np.maximum(means, SMALLEST_MEAN))
+        logs = left_out_scores(X, logs, y - means, means, exponents, found, 1.0)
+        return weights * (means_of(logs) - y * logs)
 
     def _chain(self, problem, exponents, rng):
         """Return a chain for likelihoods of the rows raised to exponents."""

@@ -28,6 +28,7 @@ from ..certificates.additive import certify_regression
 from ._base import POSITIVE, SCALE, _SparseAdditiveGibbs
 from ._basis import AUTOMATIC, NAMED, usual_range, whole_range, widened
 from ._doubts import warn_of_doubts, warn_of_fit, warn_of_weights
+from ._missing_effects import pooled_copies
 from ._regressor_chains import sample
 from ._regressor_start import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
@@ -810,17 +811,18 @@ class SparseAdditiveGibbsRegressor(
         return found._replace(coefficients=found.posterior.mean()).decision(X)
 
     def _left_out_squares(self, rows):
-        """Return weights times squared errors of rows, each left out of the fit.
+        """Return weights times squared errors of rows, each left out with its copies.
 
         Errors are divided by the largest target, as squares of large ones overflow.
         """
-        found, ones = self._computed, np.ones(len(rows))
-        means = self._mean(rows.X)
+        kept, weights = pooled_copies(rows.X, rows.y[:, None], rows.weights)
+        X, y, found = rows.X[kept], rows.y[kept], self._computed
+        means = self._mean(X)
         means = left_out_scores(
-            *(rows.X, means, rows.y - means),
-            *(ones, rows.weights, found, found.noise_variance),
+            *(X, means, y - means),
+            *(np.ones(len(X)), weights, found, found.noise_variance),
         )
-        return rows.weights * np.square((rows.y - means) / abs(rows.y).max())
+        return weights * np.square((y - means) / abs(y).max())
 
     def _learned(self, problem, starts, rng, tasks):
         """Run the chains; return the results for predictions."""

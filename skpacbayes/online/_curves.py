@@ -14,6 +14,7 @@ RIDGES = (0.1, 1.0, 10.0)  # variance of the noise over that of the function
 NOTABLE = 0.25
 STANDARD_ERRORS = 3.5
 LEAST_GAIN = 0.01  # the least share of the variance of the targets
+LEAST_SEEN = 0.005  # the least mean squared error of the rows used, over that of all
 
 
 def curved_share(X, errors):
@@ -34,8 +35,8 @@ def curved_share(X, errors):
     -------
     share : float
         At most 1; 0 if it is not notable, or if rows are too few to tell.
-    avoided : float
-        Mean squared error of the rows used that the function would avoid.
+    seen : float
+        Mean squared error of the rows that were used.
     """
     X, errors = _spread(2 * MOST_ROWS, X, errors)
     first = np.sort(np.unique(X, axis=0, return_index=True)[1])
@@ -62,7 +63,7 @@ def curved_share(X, errors):
     share = 1.0 - least / total
     if share <= max(NOTABLE, STANDARD_ERRORS / np.sqrt(n_rows)):
         return 0.0, 0.0
-    return share, (total - least) / n_rows
+    return share, total / n_rows
 
 
 def _spread(most, X, errors):
@@ -76,11 +77,12 @@ def warn_of_curves(X, y, errors, remedy):
 
     remedy : what to use for predictions, in words.
     """
-    share, avoided = curved_share(X, errors)
+    share, seen = curved_share(X, errors)
     # The rows that were used may lack the few that have most of the squared error, as
     # rare counts have: the errors of all others are then a function of the features.
-    avoided = min(avoided, share * np.square(errors).mean())
-    if avoided > LEAST_GAIN * y.var():
+    error, least = np.square(errors).mean(), LEAST_GAIN * y.var()
+    typical = seen > LEAST_SEEN * error or share * seen > least
+    if share * error > least and typical:
         warn_user(
             f"The model is linear, and a smooth function of the features predicts "
             f"{share:.0%} of its squared error. Use {remedy} for "

@@ -256,6 +256,30 @@ def test_copies_of_a_row_are_left_out_together(n_classes):
     assert len(found) == 40
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [NUMBERS, COUNTS], ids=["numbers", "counts"])
+def test_copies_of_a_row_are_left_out_of_regressions_together(kind):
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(40, 2)), rng.integers(1, 4, size=40).astype(float)
+    y = X[:, 0] * X[:, 1] + rng.normal(size=40)
+    if kind is COUNTS:
+        y = rng.poisson(np.exp(y)).astype(float)
+    model = model_of(kind, interactions=[(0, 1)]).fit(X, y)
+    assert model.pair_probabilities_[0] > 0.5
+    copies = rng.permutation(np.repeat(np.arange(40), weights.astype(int)))
+
+    def losses(X, y, weights):
+        if kind is NUMBERS:
+            rows = model._checked(X, y, weights, reset=True, least=2)
+            return model._left_out_squares(rows)
+        rows = model._counted(X, y, weights)
+        return model._left_out_losses(rows, model.predict(X), rows.weights)
+
+    result = losses(X[copies], y[copies], None)
+    order = list(dict.fromkeys(copies.tolist()))
+    assert_allclose(result, losses(X, y, weights)[order], rtol=1e-7)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_chains_without_a_row(n_classes):

@@ -419,8 +419,7 @@ def test_a_stream_says_that_a_warning_is_about_its_first_rows():
     options = {"max_components": 3, "n_init": 1, "random_state": 0}
     with warnings.catch_warnings(record=True) as of_stream:
         warnings.simplefilter("always")
-        stream = TemperedVBGaussianMixture("auto", block_size=60, **options)
-        assert stream.partial_fit(X).n_components_ == 2
+        TemperedVBGaussianMixture("auto", block_size=60, **options).partial_fit(X)
     with warnings.catch_warnings(record=True) as of_fit:
         warnings.simplefilter("always")
         TemperedVBGaussianMixture("auto", **options).fit(X[:60])
