@@ -22,10 +22,11 @@ ENOUGH = 50  # least number of particles for a warning
 # A column of the state that hardly moves is looked for whenever the number of rows has
 # doubled, from FIRST_LOOK on. It is lost where its values are those of fewer particles
 # of row 0 than ROOTS, by their weights; but of three or more, which tell it from
-# a discrete state that stays. HARDLY is a share of its variance.
+# a discrete state that stays. HARDLY is a share of its variance, ROUNDING one of the
+# square of its largest value.
 FIRST_LOOK = 8
 ROOTS, FEWEST_ROOTS = 20.0, 3
-HARDLY = 1e-3
+HARDLY, ROUNDING = 1e-3, 1e-28
 
 
 def look(cloud, row, model, sampling, generator):
@@ -225,8 +226,8 @@ def lost_constant(before, step):
     for column, values in enumerate(particles.T):
         means = np.bincount(own, weights * values) / np.where(shares > 0, shares, 1.0)
         _, exponent = np.frexp(np.abs(values).max())
-        limit = HARDLY * variance(weights, values, exponent)
-        if len(np.unique(values)) >= len(found) and limit > 0.0:
+        limit = HARDLY * variance(weights, values, exponent) + ROUNDING
+        if len(np.unique(values)) >= len(found):
             within = variance(weights, values - means[own], exponent)
             moved = variance(weights, values - earlier[:, column], exponent)
             if within <= limit and moved <= limit:
