@@ -219,12 +219,16 @@ TWO_KINDS = pytest.mark.parametrize(
 @pytest.mark.filterwarnings("ignore:Residuals are larger in rows with")
 @TWO_KINDS
 def test_effects_that_are_rougher_than_the_functions_are_told_of(kind):
+    smooth = {"basis": "legendre"}
     with pytest.warns(UserWarning, match="in feature 0 .* Try a larger max_order, ba"):
-        made(kind).fit(*wave(kind))
+        made(kind, **smooth).fit(*wave(kind))
     with pytest.warns(UserWarning, match="or categorical_features if its numbers"):
-        made(kind).fit(*codes(kind, 800))
+        made(kind, **smooth).fit(*codes(kind, 800))
+    # No warning, which is an error, where the functions are rough enough.
     if kind is SparseAdditiveGibbsRegressor:
-        made(kind, max_order=20).fit(*wave(kind))  # no warning: errors otherwise
+        made(kind, max_order=20).fit(*wave(kind))
+    else:
+        assert made(kind).fit(*wave(kind)).basis_ == "cosine"
     made(kind, max_order=15, categorical_features=[0]).fit(*codes(kind))
     made(kind, max_order=1).fit(*wave(kind, 500))  # lines are what was asked for
 
@@ -435,7 +439,7 @@ def test_the_limit_is_that_of_normal_terms():
 def warned_of_roughness(kind, X, y, expected):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        made(kind).fit(X, y)
+        made(kind, basis="legendre").fit(X, y)
     assert any("are neighbors" in str(w.message) for w in caught) == expected
 
 
