@@ -607,9 +607,9 @@ class SparseAdditiveGibbsClassifier(
 
     def _with_given_pairs(self, problem, rows, rng):
         """Return the problem with given pairs, or those that a short run suggests."""
-        _, exponents = self._likelihood(rows)
 
         def first(problem):
+            _, exponents = self._likelihood(rows)
             variance = self._slab_variance(problem, exponents, rng)
             return self._chain(problem, exponents, variance, rng.spawn(1)[0])
 

@@ -56,36 +56,33 @@ class Tested(NamedTuple):
         return cls(X, y, weights, means)
 
 
-def without_copies(X, y):
-    """Return the indices of distinct rows.
+def first_copies(X, y):
+    """Return for each row the index of the first row that is equal to it.
 
     Copies, as in a bootstrap sample, have equal residuals whatever the effects are. If
     there are few distinct rows and targets, as with categories and classes alone, rows
-    are equal by chance, and all of them are kept.
+    are equal by chance, and each of them counts as the first.
     """
-    first = {}
-    for i, row in enumerate(np.column_stack([X, y])):
-        first.setdefault(row.tobytes(), i)
+    seen, rows = {}, np.column_stack([X, y])
+    first = [seen.setdefault(row.tobytes(), i) for i, row in enumerate(rows)]
     most = max(len({row.tobytes() for row in part}) for part in (X, y))
-    if most < TELLS_APART * len(first):
+    if most < TELLS_APART * len(seen):
         return np.arange(len(X))
-    return np.array(list(first.values()))
+    return np.array(first)
+
+
+def without_copies(X, y):
+    """Return the indices of distinct rows; of the rows of `first_copies`."""
+    return np.unique(first_copies(X, y))
 
 
 def pooled_copies(X, y, *weights):
     """Return the indices of distinct rows, and the sums of the weights of their copies.
 
-    Copies are those of `without_copies`. A row must be left out of a fit with them.
+    A row must be left out of a fit with its copies, those of `first_copies`.
     """
-    kept = without_copies(X, y)
-    if len(kept) == len(X):
-        return kept, *weights
-    numbers = {}
-    codes = [
-        numbers.setdefault(row.tobytes(), len(numbers))
-        for row in np.column_stack([X, y])
-    ]
-    return kept, *(np.bincount(codes, own) for own in weights)
+    kept, places = np.unique(first_copies(X, y), return_inverse=True)
+    return kept, *(np.bincount(places, own) for own in weights)
 
 
 def warn_of_missing(rows, found, categorical, additive, basis):
@@ -106,16 +103,12 @@ def warn_of_missing(rows, found, categorical, additive, basis):
     X, y = rows.X, rows.y
     level, widths = LEVEL / y.shape[1], y.std(axis=0)
     parts = list(zip((y - rows.means).T, widths, strict=True))
-    feature = max(roughest(X, *part, level, categorical) for part in parts)
+    feature = roughest_of(X, parts, level, categorical)
     if feature >= 0:
         _warn_of_roughness(X, feature, basis)
         return True
     if additive and 2 <= X.shape[1] <= MOST_TESTED:
-        pairs = (
-            closest_product(X, *part, level, categorical, found.selected)
-            for part in parts
-        )
-        pair = next(filter(None, pairs), None)
+        pair = closest_product_of(X, parts, level, categorical, found.selected)
         if pair:
             warn_user(
                 f"Residuals depend on the product of features {pair[0]} and {pair[1]}: "
@@ -137,6 +130,23 @@ def _warn_of_roughness(X, feature, basis):
         f"Rows that are neighbors in feature {feature} have similar residuals: its "
         f"effect may be rougher than its functions. Try a {advice}."
     )
+
+
+def roughest_of(X, parts, level, categorical):
+    """Return a variable along which some residuals are similar; -1 if there is none.
+
+    parts : list of (residuals, width), of which each is tested as by `roughest`.
+    """
+    return max(roughest(X, *part, level, categorical) for part in parts)
+
+
+def closest_product_of(X, parts, level, categorical, selected):
+    """Return two variables on whose product some residuals depend, or None.
+
+    parts : list of (residuals, width), of which each is tested as by `closest_product`.
+    """
+    pairs = (closest_product(X, *part, level, categorical, selected) for part in parts)
+    return next(filter(None, pairs), None)
 
 
 def roughest(X, residuals, width, level, categorical):
@@ -368,21 +378,15 @@ def structure_left(X, y, weights, predict, found, categorical, classes):
         return Structure()
     level, pair = SUGGESTIVE_LEVEL / len(widths), None
     weighted = residuals * (rows.weights / rows.weights.mean())[:, None]
+    parts = list(zip(weighted.T, widths, strict=True))
     if X.shape[1] <= MOST_TESTED:
         pairs = (most_joint_pair(rows.X, one, level, categorical) for one in weighted.T)
         pair = next(filter(None, pairs), None)
         if classes and pair is None:
-            pairs = (
-                closest_product(rows.X, *one, level, categorical, found.selected)
-                for one in zip(weighted.T, widths, strict=True)
-            )
-            pair = next(filter(None, pairs), None)
+            pair = closest_product_of(rows.X, parts, level, categorical, found.selected)
     gain, share = gain_of_forest(rows.X, weighted, found)
     large = share * square > LEAST_GAIN * variance
-    rough = classes and any(
-        roughest(rows.X, *one, level, categorical) >= 0
-        for one in zip(weighted.T, widths, strict=True)
-    )
+    rough = classes and roughest_of(rows.X, parts, level, categorical) >= 0
     return Structure(gain if large or not classes else 0.0, share, large, pair, rough)
 
 
