@@ -63,6 +63,10 @@ class Halves(NamedTuple):
     second: np.ndarray
     narrow: np.ndarray
 
+    def of(self, k):
+        """Return k, the statistics of the halves of component k, and its `narrow`."""
+        return k, self.first[k], self.second[k], self.narrow[k]
+
 
 def judged(mixture, before, total, candidates):
     """Return the criteria of candidates after an M-step, and their states.
@@ -284,72 +288,103 @@ def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
 
     Exchanges are ranked by the bound of their statistics.
     """
-    state, everyone = fit.state, np.arange(fit.n_components)
-    total = fit.statistics if settled is None else fit.statistics + settled
-    if len(everyone) < (3 if settled is None else 2):
+    state, rows = fit.state, (X, sample_weight)
+    if fit.n_components < (3 if settled is None else 2):
         return
-    rows = X, sample_weight
+    total = fit.statistics if settled is None else fit.statistics + settled
     far, hidden = far_and_hidden(fit, total, rows, settled, seed)
-    to_cut, first, second, narrow = halves_of(fit, total, rows, seed, known, far)
-    turned = [] if settled is None else old_and_new(fit.statistics, settled)
-    candidates, pairs = [], []
-    _, losses = shares_and_losses(mixture, state, X, sample_weight)
+    found = halves_of(fit, total, rows, seed, known, far)
+    _, losses = shares_and_losses(mixture, state, *rows)
     if settled is not None and settled.any():
         losses = losses + settled_losses(mixture, state, settled)
     to_merge = pairs_to_merge(losses, total[:, 0].argmin())
     if settled is not None:
         to_merge = with_smallest(to_merge, total[:, 0])
-    for kept, gone in to_merge:
-        together = merged(mixture, state, total, kept, gone)
-        for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
-            parts = together.copy()
-            parts[k], parts[gone] = first[k], second[k]
-            source = np.where(everyone == gone, k, everyone)
-            changed = np.array([kept, k, gone])
-            candidates.append(Candidate(parts, source, changed, narrow[k]))
-            pairs.append((kept, gone))
-        for k in [k for k in turned if k not in (kept, gone)]:
-            share = fit.statistics[k, 0] / total[k, 0]
-            for own, born in ((first, second), (second, first)):
-                parts = together.copy()
-                parts[k], parts[gone] = settled[k] + share * own[k], share * born[k]
-                source = np.where(everyone == gone, k, everyone)
-                changed = np.array([kept, k, gone])
-                candidates.append(Candidate(parts, source, changed, narrow[k]))
-                pairs.append((kept, gone))
-            parts = together.copy()
-            parts[k], parts[gone] = settled[k], fit.statistics[k]
-            source = np.where(everyone == gone, k, everyone)
-            candidates.append(Candidate(parts, source, np.array([kept, k, gone])))
-            pairs.append((kept, gone))
-        for others, group, source in hidden:
-            parts = merged(mixture, state, others, kept, gone)
-            parts[gone] = group
-            source = np.where(everyone == gone, source, everyone)
-            candidates.append(Candidate(parts, source, everyone))
-            pairs.append((kept, gone))
-    for gone in turned:
-        for kept in everyone[everyone != gone]:
-            parts = fit.statistics + merged_settled(mixture, state, settled, kept, gone)
-            candidates.append(Candidate(parts, everyone, np.array([kept, gone])))
-            pairs.append((kept, gone))
-    if len(everyone) == 2:
-        halved = [(k, first[k], second[k], narrow[k]) for k in everyone]
-        halved += [(k, second[k], first[k], narrow[k]) for k in everyone]
-        halved += [(k, settled[k], fit.statistics[k], False) for k in turned]
-        for kept, own, born, own_narrow in halved:
-            parts, gone = merged(mixture, state, total, kept, 1 - kept), 1 - kept
-            parts[kept] += own - total[kept]
-            parts[gone] = born
-            source = np.full(2, kept)
-            candidates.append(Candidate(parts, source, everyone, own_narrow))
-            pairs.append((kept, gone))
+    tried = list(exchanges_of_thirds(fit, total, settled, found, to_merge))
+    tried += exchanges_of_hidden(fit, hidden, to_merge)
+    if settled is not None:
+        tried += exchanges_of_settled(fit, settled)
+    if fit.n_components == 2:
+        tried += exchanges_of_two(fit, total, settled, found)
+    pairs, candidates = zip(*tried, strict=True)
     criteria, state_of = judged(mixture, state, total, candidates)
     for number in np.argsort(-criteria)[:TRIES]:
         rest = None
         if settled is not None:
             rest = merged_settled(mixture, state, settled, *pairs[number])
         yield state_of(number), rest
+
+
+def exchanges_of_thirds(fit, total, settled, found, to_merge):
+    """Yield the pairs, and candidates that merge them and split a third component."""
+    everyone = np.arange(len(total))
+    for kept, gone in to_merge:
+        together = merged(fit.mixture, fit.state, total, kept, gone)
+        others = [k for k in found.order if k not in (kept, gone)][:CUTS]
+        splits = [found.of(k) for k in others]
+        if settled is not None:
+            for k in old_and_new(fit.statistics, settled):
+                if k not in (kept, gone):
+                    splits += splits_of_settled(k, fit.statistics, settled, found)
+        for k, first, second, narrow in splits:
+            parts = together.copy()
+            parts[k], parts[gone] = first, second
+            source = np.where(everyone == gone, k, everyone)
+            changed = np.array([kept, k, gone])
+            yield (kept, gone), Candidate(parts, source, changed, narrow)
+
+
+def splits_of_settled(k, statistics, settled, found):
+    """Return splits of a component of a stream, whose settled rows stay together.
+
+    Its rows in the window are split as in `found`, or all of them are apart.
+    """
+    _, first, second, narrow = found.of(k)
+    share = statistics[k, 0] / (statistics[k, 0] + settled[k, 0])
+    return [
+        (k, settled[k] + share * first, share * second, narrow),
+        (k, settled[k] + share * second, share * first, narrow),
+        (k, settled[k], statistics[k], False),
+    ]
+
+
+def exchanges_of_hidden(fit, hidden, to_merge):
+    """Yield the pairs, and candidates that merge them: outliers are the other one."""
+    everyone = np.arange(fit.n_components)
+    for kept, gone in to_merge:
+        for others, group, source in hidden:
+            parts = merged(fit.mixture, fit.state, others, kept, gone)
+            parts[gone] = group
+            sources = np.where(everyone == gone, source, everyone)
+            yield (kept, gone), Candidate(parts, sources, everyone)
+
+
+def exchanges_of_settled(fit, settled):
+    """Yield pairs, and candidates that move the settled rows of one to the other."""
+    everyone = np.arange(fit.n_components)
+    for gone in old_and_new(fit.statistics, settled):
+        for kept in everyone[everyone != gone]:
+            parts = merged_settled(fit.mixture, fit.state, settled, kept, gone)
+            changed = np.array([kept, gone])
+            yield (kept, gone), Candidate(fit.statistics + parts, everyone, changed)
+
+
+def exchanges_of_two(fit, total, settled, found):
+    """Yield pairs of two components, and candidates that merge and split them anew.
+
+    One component is split, and the other is added to one of its halves.
+    """
+    splits = [found.of(k) for k in range(2)]
+    splits += [(k, second, first, narrow) for k, first, second, narrow in splits]
+    for k in old_and_new(fit.statistics, settled):
+        splits.append((k, settled[k], fit.statistics[k], False))
+    for kept, first, second, narrow in splits:
+        gone = 1 - kept
+        parts = merged(fit.mixture, fit.state, total, kept, gone)
+        parts[kept] += first - total[kept]
+        parts[gone] = second
+        changed = np.arange(2)
+        yield (kept, gone), Candidate(parts, np.full(2, kept), changed, narrow)
 
 
 def far_and_hidden(fit, total, rows, settled, seed):
