@@ -28,6 +28,7 @@ from ._diagnostics import (
     warn_of_underflow,
 )
 from ._dual import in_dual_form, lifted
+from ._exchanges import exchange_components, limited
 from ._held_out import (
     TEMPERATURES,
     TemperatureChoice,
@@ -36,7 +37,7 @@ from ._held_out import (
     undecided,
 )
 from ._merged_groups import warn_of_merged_groups
-from ._moves import best_merge, best_split, exchange_components, limited
+from ._moves import best_merge, best_split
 from ._row_order import warn_of_order
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import AT_LEAST, Choice, best_by_number, few_more, with_best_prior
