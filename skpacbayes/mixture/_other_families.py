@@ -1,0 +1,197 @@
+"""Whether positive columns have another distribution than their family says."""
+
+from copy import copy
+
+import numpy as np
+
+from .._base import warn_user
+from .._sentinels import column_of
+from ._ascent import PRIOR_UPDATES
+from ._moves import shares_and_losses
+from ._normal_columns import LogNormal, Normal
+from ._product import ProductFamily
+from ._rates import Gamma
+from ._search import scaled_part
+
+LOOKED_AT = 4000  # largest number of rows that are used
+DECISIVE = 3.0  # nats: odds of 20 to 1
+NOTABLY = 0.01  # nats per tempered row, if the number is not smaller
+NAMED = 3  # largest number of columns of a family that are named
+RIVALS = {"lognormal": LogNormal, "gamma": lambda: Gamma("auto"), "normal": Normal}
+
+
+def with_learnt_shapes(fit):
+    """Return the fit with estimated shapes, at the same responsibilities.
+
+    An ascent would increase its bound.
+    """
+    other = fit.mixture.with_family(fit.mixture.family.less_assuming())
+    state = fit.state
+    for _ in range(PRIOR_UPDATES):
+        other, state = other.m_step_of_all(fit.statistics, state)
+    state = other.m_step(fit.statistics, state)
+    bound = other.bound(state, 0.0, fit.statistics)
+    return fit._replace(mixture=other, state=state, history=[bound])
+
+
+def warn_of_shapes(fit, fits, criterion, to_beat=0.0):
+    """Warn if estimated shapes fit better, with any number of components.
+
+    Parameters
+    ----------
+    fit : Fit
+        The fit that is kept.
+    fits : iterable of Fit
+        Fits of the numbers of components that were tried.
+    criterion : callable
+        Returns the criterion of a fit.
+    to_beat : float, default=0.0
+        The gain of other families. The shapes must not be much worse.
+    """
+    if fit.mixture.family.less_assuming() is None:
+        return False
+    best = max(map(with_learnt_shapes, [fit, *fits]), key=criterion)
+    gain = criterion(best) - criterion(fit)
+    if gain <= max(DECISIVE, to_beat - DECISIVE):
+        return False
+    numbers = [each.n_components for each in (best, fit)]
+    shapes = best.mixture.family.attributes(best.state.components)
+    shapes = [value.ravel() for key, value in shapes.items() if key.endswith("shapes")]
+    shapes = np.concatenate(shapes)
+    warn_user(
+        "The Gamma columns do not have the shape that the family says (1 if "
+        f"exponential): with shapes that are learnt, here from {shapes.min():.2g} to "
+        f"{shapes.max():.2g}, {numbers[0]} component{'s' * (numbers[0] > 1)} would "
+        f"have a criterion that is larger by {gain:.3g} nats than that of the "
+        f'{numbers[1]} found. Use the family "gamma", which is Gamma("auto"), in place '
+        'of "exponential" or Gamma(shape).',
+    )
+    return True
+
+
+def warn_of_other_families(fit, fits, X, weight, choice, names):
+    """Warn if other families for positive columns are better, with any number.
+
+    The columns are independent given the component: each has its own part of the
+    bound, and its best family, at the responsibilities of the fits.
+
+    Parameters
+    ----------
+    fit : Fit
+        The fit that is kept.
+    fits : iterable of Fit
+        Fits of the numbers of components that were tried.
+    X, weight : rows and weights
+    choice : Choice
+        Its criterion compares the fits.
+    names : sequence of str
+        Names of the columns; empty if there are none.
+    """
+    columns = positive_columns(fit.mixture.family, X.shape[1])
+    if not columns:
+        return
+    rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
+    tried = [fit] + [each for each in fits if each.n_components <= fit.n_components + 1]
+    shares = [shares_and_losses(own.mixture, own.state, rows, w)[0] for own in tried]
+    alpha = fit.mixture.inverse_temperature
+    better = [{} for _ in tried]
+    for column, family in columns.items():
+        rivals = gains_of_rivals(family, rows[:, [column]], w, shares, alpha)
+        for own, gains in zip(better, rivals, strict=True):
+            name = max(gains, key=gains.get)
+            if gains[name] > DECISIVE:
+                own[column] = name, gains[name]
+    found = [
+        (
+            choice.of(each) - choice.of(fit) + sum(gain for _, gain in own.values()),
+            each,
+            own,
+        )
+        for each, own in zip(tried, better, strict=True)
+    ]
+    gain, best, better = max(found, key=lambda own: own[0])
+    K, number = fit.n_components, best.n_components
+    n_rows = fit.mixture.inverse_temperature * w.sum()
+    least = DECISIVE + (0.0 if number < K else NOTABLY * n_rows)
+    if not better or gain <= least or all_learn_shapes(better, columns):
+        warn_of_shapes(fit, fits, choice.of)
+        return
+    if warn_of_shapes(fit, fits, choice.of, gain):
+        return
+    kinds = {}
+    for column, (name, _) in better.items():
+        kinds.setdefault(name, []).append(column_of(names, column))
+    kinds = [
+        f'"{name}" for {", ".join(own[:NAMED])}'
+        + f" and {len(own) - NAMED} more columns" * (len(own) > NAMED)
+        for name, own in kinds.items()
+    ]
+    warn_user(
+        "Other families describe the positive columns better than those given: with "
+        f"{', and with '.join(kinds)}, {number} component{'s' * (number > 1)} would "
+        f"have a criterion that is larger by {gain:.3g} nats than that of the {K} "
+        "found. Use these families, in a list of a family for each column if they "
+        "differ.",
+    )
+
+
+def positive_columns(family, n_features):
+    """Return the families of lognormal and Gamma columns, by their numbers."""
+    parts = [(None, family, list(range(n_features)))]
+    if isinstance(family, ProductFamily):
+        parts = family.families
+    return {
+        column: part
+        for _, part, own in parts
+        if isinstance(part, (LogNormal, Gamma))
+        for column in np.arange(n_features)[own].tolist()
+    }
+
+
+def all_learn_shapes(better, columns):
+    """Return whether all better families are "gamma" in place of known shapes."""
+    return all(
+        name == "gamma" and isinstance(columns[column], Gamma)
+        for column, (name, _) in better.items()
+    )
+
+
+def gains_of_rivals(family, x, weight, shares, alpha):
+    """Return the gain of each other family of a column, by its name, for each fit.
+
+    Parameters
+    ----------
+    family : ColumnFamily
+    x : ndarray of shape (n_rows, 1)
+    weight : ndarray of shape (n_rows,)
+    shares : list of ndarray of shape (n_rows, n_components)
+        Responsibilities times weights of each fit.
+    alpha : float
+        Inverse temperature.
+    """
+    own = evidences(copy(family), x, weight, shares, alpha)
+    gains = {}
+    for name, begin in RIVALS.items():
+        rival = begin()
+        same = type(rival) is type(family)
+        if not same or getattr(family, "shape", "auto") != "auto":
+            gains[name] = evidences(rival, x, weight, shares, alpha) - own
+    return [{name: gain[i] for name, gain in gains.items()} for i in range(len(shares))]
+
+
+def evidences(family, x, weight, shares, alpha):
+    """Return a column's part of the bound of each fit, at its responsibilities."""
+    begun, found = family.begin(x, weight), []
+    rows = begun.statistics(x)
+    for share in shares:
+        family, nothing = begun, np.zeros(share.shape[1])
+        statistics = np.column_stack([share.sum(axis=0), share.T @ rows, nothing])
+        posterior = family.update(alpha * statistics, None)
+        for _ in range(PRIOR_UPDATES):
+            family = family.adapted(posterior)
+            posterior = family.update(alpha * statistics, posterior)
+        constants, coefficients = family.expected(posterior)
+        likelihood = statistics[:, 0] @ constants
+        likelihood += (statistics[:, 1:-1] * coefficients).sum()
+        found.append(alpha * likelihood - family.divergence(posterior))
+    return np.array(found)
