@@ -209,7 +209,7 @@ class Learner:
             if not (self.found_pieces or self.found_atoms):
                 warn_of_merged_groups(*rows, [SkewedGroups], of_stream)
             warn_of_order(fit, X, self.names, alpha == "auto")
-        if self.found_atoms or self.found_pieces:
+        if self.found_atoms or self.found_pieces or not self.chooses:
             warn_of_shapes(fit, fits.values(), self.choice.of)
         else:
             others = fits.values(), X, weight, self.choice, self.names

@@ -1,21 +1,25 @@
 """Whether positive columns have another distribution than their family says."""
 
 from copy import copy
+from operator import itemgetter
 
 import numpy as np
 
 from .._base import warn_user
 from .._sentinels import column_of
-from ._ascent import PRIOR_UPDATES
+from ._ascent import PRIOR_UPDATES, Fit
+from ._exchanges import followed
 from ._moves import shares_and_losses
 from ._normal_columns import LogNormal, Normal
 from ._product import ProductFamily
 from ._rates import Gamma
-from ._search import scaled_part
+from ._search import from_last, scaled_part
 
 LOOKED_AT = 4000  # largest number of rows that are used
 DECISIVE = 3.0  # nats: odds of 20 to 1
 NOTABLY = 0.01  # nats per tempered row, if the number is not smaller
+HOPELESS, HARDLY = 20.0, 0.05  # nats, and nats per tempered row, before an ascent
+SWEEPS = 30
 NAMED = 3  # largest number of columns of a family that are named
 RIVALS = {"lognormal": LogNormal, "gamma": lambda: Gamma("auto"), "normal": Normal}
 
@@ -72,15 +76,8 @@ def warn_of_shapes(fit, fits, criterion, to_beat=0.0):
 def warn_of_other_families(fit, fits, X, weight, choice, names):
     """Warn if other families for positive columns are better, with any number.
 
-    The columns are independent given the component: each has its own part of the
-    bound, and its best family, at the responsibilities of the fits.
+    Arguments are those of `warn_of_shapes` and
 
-    Parameters
-    ----------
-    fit : Fit
-        The fit that is kept.
-    fits : iterable of Fit
-        Fits of the numbers of components that were tried.
     X, weight : rows and weights
     choice : Choice
         Its criterion compares the fits.
@@ -89,37 +86,18 @@ def warn_of_other_families(fit, fits, X, weight, choice, names):
     """
     columns = positive_columns(fit.mixture.family, X.shape[1])
     if not columns:
-        return
-    rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
-    tried = [fit] + [each for each in fits if each.n_components <= fit.n_components + 1]
-    shares = [shares_and_losses(own.mixture, own.state, rows, w)[0] for own in tried]
-    alpha = fit.mixture.inverse_temperature
-    better = [{} for _ in tried]
-    for column, family in columns.items():
-        rivals = gains_of_rivals(family, rows[:, [column]], w, shares, alpha)
-        for own, gains in zip(better, rivals, strict=True):
-            name = max(gains, key=gains.get)
-            if gains[name] > DECISIVE:
-                own[column] = name, gains[name]
-    found = [
-        (
-            choice.of(each) - choice.of(fit) + sum(gain for _, gain in own.values()),
-            each,
-            own,
-        )
-        for each, own in zip(tried, better, strict=True)
-    ]
-    gain, best, better = max(found, key=lambda own: own[0])
-    K, number = fit.n_components, best.n_components
-    n_rows = fit.mixture.inverse_temperature * w.sum()
-    least = DECISIVE + (0.0 if number < K else NOTABLY * n_rows)
-    if not better or gain <= least or all_learn_shapes(better, columns):
         warn_of_shapes(fit, fits, choice.of)
         return
-    if warn_of_shapes(fit, fits, choice.of, gain):
+    rows = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
+    gain, best, better = best_other(fit, fits, columns, *rows, choice)
+    K, number = fit.n_components, best.n_components
+    n_rows = fit.mixture.inverse_temperature * rows[1].sum()
+    least = DECISIVE + (0.0 if number < K else NOTABLY * n_rows)
+    to_beat = gain if gain > least else 0.0
+    if warn_of_shapes(fit, fits, choice.of, to_beat) or gain <= least:
         return
     kinds = {}
-    for column, (name, _) in better.items():
+    for column, name in better.items():
         kinds.setdefault(name, []).append(column_of(names, column))
     kinds = [
         f'"{name}" for {", ".join(own[:NAMED])}'
@@ -129,10 +107,84 @@ def warn_of_other_families(fit, fits, X, weight, choice, names):
     warn_user(
         "Other families describe the positive columns better than those given: with "
         f"{', and with '.join(kinds)}, {number} component{'s' * (number > 1)} would "
-        f"have a criterion that is larger by {gain:.3g} nats than that of the {K} "
-        "found. Use these families, in a list of a family for each column if they "
-        "differ.",
+        f"have a criterion that is larger by {gain:.3g} nats than that of the {K} that "
+        "n_components='auto' chose. Use these families, in a list of a family for each "
+        "column if they differ.",
     )
+
+
+def best_other(fit, fits, columns, X, weight, choice):
+    """Return the gain of the best fit with other families, it, and its families.
+
+    Each column has its own part of the bound at the responsibilities of a fit, by which
+    its best family is found. One family for all columns is tried too. From numbers of
+    components that may suffice, an ascent follows.
+
+    Returns
+    -------
+    gain : float
+        By which its criterion exceeds that of `fit` on these rows.
+    best : Fit
+    better : dict of int to str
+        The names of other families, by the numbers of their columns.
+    """
+    to = {**choice.options, "max_iter": SWEEPS}
+    K, mixture = fit.n_components, fit.mixture
+    own = mixture.bound(fit.state, mixture.e_step(fit.state, X, weight)[1])
+    tried = {each.n_components: each for each in fits if each.n_components <= K + 1}
+    tried = [*({**tried, K: fit}).values()]
+    shares = [shares_and_losses(own.mixture, own.state, X, weight)[0] for own in tried]
+    alpha, gains = mixture.inverse_temperature, {}
+    for column, family in columns.items():
+        gains[column] = gains_of_rivals(family, X[:, [column]], weight, shares, alpha)
+    slack = HOPELESS + HARDLY * alpha * weight.sum()
+    found = [(0.0, fit, {})]
+    for i, each in enumerate(tried):
+        ahead = choice.of(each) - choice.of(fit)
+        price = choice.surprise(each.n_components) - choice.surprise(K)
+        for better in choices_of({column: own[i] for column, own in gains.items()}):
+            rise = sum(gains[column][i][name] for column, name in better.items())
+            if ahead + rise < -slack:
+                continue
+            family = with_families(mixture.family, better, X.shape[1])
+            other = mixture.with_family(family.begin(X, weight))
+            state = from_last(other, each.mixture, each.state, X, weight)
+            begun, to_beat = Fit(other, state, None, [], False), own + price
+            after = followed(begun, X, weight, None, to, to_beat + found[-1][0])
+            found.append((after.criterion - to_beat, after, better))
+            found.sort(key=itemgetter(0))
+    return found[-1]
+
+
+def choices_of(gains):
+    """Return choices of other families for some columns, given their gains by name.
+
+    Those are the best family of each column, where it is better than the given one, and
+    one family for all columns.
+    """
+    best = {column: max(own, key=own.get) for column, own in gains.items()}
+    found = [{i: name for i, name in best.items() if gains[i][name] > DECISIVE}]
+    for rival in RIVALS:
+        found.append({i: rival for i, own in gains.items() if rival in own})
+    return [own for i, own in enumerate(found) if own and own not in found[:i]]
+
+
+def with_families(family, better, n_features):
+    """Return a family, not begun, with other families for some columns, by name."""
+    parts = [("columns", family, list(range(n_features)))]
+    if isinstance(family, ProductFamily):
+        parts = family.families
+    found = []
+    for name, part, own in parts:
+        own = np.arange(n_features)[own].tolist()
+        rest = [column for column in own if column not in better]
+        if rest:
+            found.append((name, part, rest if len(rest) < len(own) else own))
+    for name, begin in RIVALS.items():
+        own = [column for column, new in better.items() if new == name]
+        if own:
+            found.append((f"other {name}", begin(), own))
+    return ProductFamily(found)
 
 
 def positive_columns(family, n_features):
@@ -146,14 +198,6 @@ def positive_columns(family, n_features):
         if isinstance(part, (LogNormal, Gamma))
         for column in np.arange(n_features)[own].tolist()
     }
-
-
-def all_learn_shapes(better, columns):
-    """Return whether all better families are "gamma" in place of known shapes."""
-    return all(
-        name == "gamma" and isinstance(columns[column], Gamma)
-        for column, (name, _) in better.items()
-    )
 
 
 def gains_of_rivals(family, x, weight, shares, alpha):
