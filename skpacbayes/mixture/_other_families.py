@@ -18,7 +18,7 @@ from ._search import from_last, scaled_part
 LOOKED_AT = 4000  # largest number of rows that are used
 DECISIVE = 3.0  # nats: odds of 20 to 1
 NOTABLY = 0.01  # nats per tempered row, if the number is not smaller
-HOPELESS, HARDLY = 20.0, 0.05  # nats, and nats per tempered row, before an ascent
+HOPELESS, HARDLY = 20.0, 0.2  # nats, and nats per tempered row, before an ascent
 SWEEPS = 30
 NAMED = 3  # largest number of columns of a family that are named
 RIVALS = {"lognormal": LogNormal, "gamma": lambda: Gamma("auto"), "normal": Normal}
