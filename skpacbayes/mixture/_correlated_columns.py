@@ -19,6 +19,7 @@ from scipy.special import (
     ndtri,
     pdtr,
     polygamma,
+    softmax,
     xlogy,
 )
 
@@ -31,7 +32,11 @@ from ._rates import SHAPES, Gamma, Poisson
 
 MOST_TRIALS = 1000  # for tables of beta-binomial probabilities
 LEAST_CHANCE = 1e-12  # of the values on one side
-SHAPE_STEPS = 6
+SHAPE_STEPS, EM_STEPS = 6, 10
+UNDER = 0.9  # largest ratio of variances of a column that varies less than its family
+LEAST_VARIANCE = 0.05  # of whole numbers
+WIDE = 4.0  # variance above which sums over whole numbers are integrals
+NEIGHBORS = np.arange(-20.0, 21.0)[:, None]
 NAMED = 3  # largest number of pairs of columns that are named
 LEAST_CORRELATION = 0.2  # of pairs that are named, unless all are weaker
 
@@ -122,6 +127,7 @@ class CorrelatedColumns(Groups):
 
         There is no gain if groups without correlations are as good.
         """
+        self.improve()
         first = self.groups
         best, gain = super().best_merge()
         if gain > DECISIVE and self.correlated:
@@ -133,6 +139,16 @@ class CorrelatedColumns(Groups):
             while len(self.groups[0]) > best:
                 self.merge()
         return best, gain
+
+    def improve(self):
+        """Fit the components to the rows, as their counts may vary less here."""
+        for _ in range(EM_STEPS):
+            joint = np.column_stack(self.groups[1]) + np.log(
+                [max(share.sum(), 1e-300) for share in self.groups[0]]
+            )
+            shares = self.weight[:, None] * softmax(joint, axis=1)
+            described = [self.described(own, component=True) for own in shares.T]
+            self.groups = list(shares.T), *map(list, zip(*described, strict=True))
 
     def pairs(self):
         """Return the correlations of pairs of columns, the largest first."""
@@ -240,26 +256,28 @@ def of_gamma(family, X, share, there, component):
 
 
 def of_poisson(family, X, share, there, component):
-    """Fit Poisson columns, or negative binomial ones if counts are overdispersed."""
+    """Fit Poisson columns, or others if counts vary more or less than Poisson ones."""
     means, ratios, over = moments(X, share, there, np.inf, component)
     base = -gammaln(X + 1)
-    terms = xlogy(X, means) - means + base
-    sizes = means / (ratios - 1)
+    plain = xlogy(X, means) - means + base
+    above = np.maximum(ratios, OVER)
+    sizes = means / (above - 1)
     broad = gammaln(sizes + X) - gammaln(sizes) - sizes * np.log1p(means / sizes)
     broad += base + X * (np.log(means) - np.log(means + sizes))
-    terms, scores = np.where(over, broad, terms), np.zeros_like(X)
+    terms, scores = np.where(over, broad, plain), np.zeros_like(X)
     if not component:
         below = betainc(sizes, X + 1, sizes / (sizes + means))
         below = np.where(over, below, pdtr(X, means))
         scores = scores_of(below - 0.5 * np.exp(terms))
-    return terms, scores, 1 + over, np.ones(len(means), dtype=bool), 2 * np.sqrt(means)
+    found = terms, scores, 1 + over, np.ones(len(means), dtype=bool), 2 * np.sqrt(means)
+    return with_narrow(found, X, means, ratios * means, ratios < UNDER)
 
 
 def of_binomial(family, X, share, there, component):
-    """Fit binomial columns, or beta-binomial ones if counts are overdispersed."""
+    """Fit binomial columns, or others if counts vary more or less than these."""
     n = family.n_trials
     means, ratios, over = moments(X, share, there, n, component)
-    total = 1 / np.minimum((ratios - 1) / (n - 1), MOST) - 1
+    total = 1 / np.minimum((np.maximum(ratios, OVER) - 1) / (n - 1), MOST) - 1
     first, second = total * means / n, total * (1 - means / n)
     values = np.arange(n + 1.0)[:, None]
     base = gammaln(n + 1) - gammaln(values + 1) - gammaln(n - values + 1)
@@ -272,13 +290,40 @@ def of_binomial(family, X, share, there, component):
         below = np.where(over, np.exp(broad).cumsum(axis=0), bdtr(values, n, means / n))
         scores = scores_of(below[at] - 0.5 * np.exp(terms))
     point = 2 * np.sqrt(n) * np.arcsin(np.sqrt(means / n))
-    return terms, scores, 1 + over, np.ones(len(means), dtype=bool), point
+    found = terms, scores, 1 + over, np.ones(len(means), dtype=bool), point
+    variances = ratios * means * (1 - means / n)
+    return with_narrow(found, X, means, variances, ratios < UNDER)
+
+
+def with_narrow(found, X, means, variances, under):
+    """Return what is found, with normal columns of whole numbers where `under`.
+
+    Components may be narrow too: else fewer groups, which are broader, would seem
+    better because of the width alone.
+    """
+    if not under.any():
+        return found
+    terms, scores, sizes, coarse, point = found
+    variances = np.maximum(variances, LEAST_VARIANCE)
+    z = (X - means) / np.sqrt(variances)
+    values = np.maximum(np.rint(means) + NEIGHBORS, -1.0)  # -1 where there is none
+    logs = np.where(values >= 0, -0.5 * (values - means) ** 2 / variances, -np.inf)
+    totals = np.logaddexp.reduce(logs, axis=0)
+    wide = 0.5 * (LOG_2_PI + np.log(variances))
+    narrow = -0.5 * z**2 - np.where(variances > WIDE, wide, totals)
+    return (
+        np.where(under, narrow, terms),
+        np.where(under, z, scores),
+        sizes + under,
+        coarse,
+        point,
+    )
 
 
 def moments(X, share, there, most, component):
     """Return means of counts, ratios of variances to the family's, and which are broad.
 
-    Components have the family's variance.
+    Components are not broader than the family.
     """
     weight = share[:, None] * there
     total = weight.sum(axis=0)
@@ -287,8 +332,7 @@ def moments(X, share, there, most, component):
     means = np.clip((weight * X).sum(axis=0) / total, least, most - least)
     ratios = (weight * (X - means) ** 2).sum(axis=0) / total
     ratios /= means * (1 - means / most)
-    over = (ratios > OVER) & (not component)
-    return means, np.maximum(ratios, OVER), over
+    return means, ratios, (ratios > OVER) & (not component)
 
 
 def scores_of(below):

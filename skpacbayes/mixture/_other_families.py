@@ -20,6 +20,7 @@ DECISIVE = 3.0  # nats: odds of 20 to 1
 NOTABLY = 0.01  # nats per tempered row, if the number is not smaller
 HOPELESS, HARDLY = 20.0, 0.2  # nats, and nats per tempered row, before an ascent
 SWEEPS = 30
+FEWEST_VALUES = 20  # different values of a column that other families may describe
 NAMED = 3  # largest number of columns of a family that are named
 RIVALS = {"lognormal": LogNormal, "gamma": lambda: Gamma("auto"), "normal": Normal}
 
@@ -84,11 +85,16 @@ def warn_of_other_families(fit, fits, X, weight, choice, names):
     names : sequence of str
         Names of the columns; empty if there are none.
     """
+    rows = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
     columns = positive_columns(fit.mixture.family, X.shape[1])
+    columns = {
+        column: family
+        for column, family in columns.items()
+        if len(np.unique(rows[0][:, column])) >= FEWEST_VALUES
+    }
     if not columns:
         warn_of_shapes(fit, fits, choice.of)
         return
-    rows = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
     gain, best, better = best_other(fit, fits, columns, *rows, choice)
     K, number = fit.n_components, best.n_components
     n_rows = fit.mixture.inverse_temperature * rows[1].sum()

@@ -145,3 +145,24 @@ def test_the_copula_is_a_density(correlation):
     weight = np.ones(len(scores))
     found = np.exp(log_copula(scores, matrix, weight, np.zeros(2, dtype=bool)))
     assert abs(found.mean() - 1) < 5 * found.std() / np.sqrt(len(found)) + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["poisson", "binomial"])
+@pytest.mark.parametrize("n_features", [2, 4])
+def test_counts_that_vary_less_are_not_called_correlated(n_features, family):
+    """Groups whose columns are narrower than the family, as ratings from 1 to 5 are."""
+    for seed in range(3):
+        rng = np.random.default_rng([57, seed])
+        means = np.where(np.arange(400)[:, None] % 2, 4.0, 2.0)
+        X = np.clip(np.rint(rng.normal(means, 0.8, (400, n_features))), 1, 5)
+        _, texts = said(Binomial(5) if family == "binomial" else family, X)
+        assert not [text for text in texts if "correlated" in text]
+
+
+@pytest.mark.parametrize("family", ["lognormal", "gamma", "exponential"])
+def test_few_values_say_nothing_of_the_family(family):
+    """A density at values that many rows share has no upper bound."""
+    for X in (np.ones((1, 2)), np.repeat([[5.0, 4.0], [4.0, 9.0]], 50, axis=0)):
+        _, texts = said(family, X)
+        assert not [text for text in texts if "Other families" in text]
