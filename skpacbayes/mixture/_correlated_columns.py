@@ -38,7 +38,9 @@ LEAST_VARIANCE = 0.05  # of whole numbers
 WIDE = 4.0  # variance above which sums over whole numbers are integrals
 NEIGHBORS = np.arange(-20.0, 21.0)[:, None]
 NAMED = 3  # largest number of pairs of columns that are named
-LEAST_CORRELATION = 0.2  # of pairs that are named, unless all are weaker
+ENOUGH = 10  # least number of rows for each parameter of a component
+NOTABLE = 0.35  # least correlation of some pair: overlapping groups cause weaker ones
+LEAST_CORRELATION = 0.2  # of pairs that are named
 
 
 class CorrelatedColumns(Groups):
@@ -125,8 +127,11 @@ class CorrelatedColumns(Groups):
     def best_merge(self):
         """Merge down to one group; return the best number, and its gain in BIC.
 
-        There is no gain if groups without correlations are as good.
+        There is no gain if groups without correlations are as good, if all correlations
+        are weak, or if the rows are few for the parameters of a component.
         """
+        if self.weight.sum() < ENOUGH * self.groups[2][0]:
+            return len(self.groups[0]), 0.0
         self.improve()
         first = self.groups
         best, gain = super().best_merge()
@@ -138,6 +143,8 @@ class CorrelatedColumns(Groups):
         if gain > DECISIVE:
             while len(self.groups[0]) > best:
                 self.merge()
+            strongest = max([abs(value) for _, value in self.pairs()], default=0.0)
+            gain = gain if strongest >= NOTABLE else 0.0
         return best, gain
 
     def improve(self):
@@ -164,9 +171,8 @@ class CorrelatedColumns(Groups):
 
     def complaint(self, best, K, gain):
         """Return a warning of columns that are correlated."""
-        pairs = self.pairs()
-        strong = [own for own in pairs if abs(own[1]) >= LEAST_CORRELATION]
-        shown = (strong or pairs[:1])[:NAMED]
+        strong = [own for own in self.pairs() if abs(own[1]) >= LEAST_CORRELATION]
+        shown = strong[:NAMED]
         text = ", ".join(
             f"{column_of(self.names, self.numbers[i])} with "
             f"{column_of(self.names, self.numbers[j])} ({value:.2f})"

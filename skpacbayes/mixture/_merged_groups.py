@@ -28,7 +28,8 @@ from ._search import scaled_part
 LOOKED_AT = 2000  # largest number of rows used
 NEAREST = 6  # pairs of groups that are compared before each merge
 DECISIVE = 3.0  # nats: odds of 20 to 1
-CLEARLY = 1.2  # ratio of the gains of groups that are named instead of others
+CLEARLY = 1.2  # ratio of the gains of groups that are named instead of others,
+FAR = 3.0  # and of others that say that columns are correlated
 OVER = 1.05  # least ratio of variances of an overdispersed column and its family
 MOST = 0.99  # largest probability, and largest correlation of trials
 MOST_COLUMNS = 50  # largest number of columns of real numbers
@@ -504,8 +505,9 @@ def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False, names=()
         )
         to_beat = DECISIVE
         if kind.instead:
-            gains = [own for _, _, own in warnings]
-            to_beat += CLEARLY * max(gains, default=0.0)
+            for other, _, own in warnings:
+                right = isinstance(other, (CorrelatedGroups, ProportionalGroups))
+                to_beat = max(to_beat, (FAR if right else CLEARLY) * own + DECISIVE)
         if gain > to_beat:
             warnings = [] if kind.instead else warnings
             groups.names = names
