@@ -100,11 +100,15 @@ def linear(l1_ratio):
 
 
 class OnFew:
-    """The classifier, fitted again to the variables of its `projected_support`."""
+    """The classifier, fitted again to the variables of its `projected_support`.
+
+    The first fit has no interactions, of which there is no projection.
+    """
 
     def fit(self, X, y):
         """Fit twice."""
-        whole = SparseAdditiveGibbsClassifier(random_state=0).fit(X, y)
+        whole = SparseAdditiveGibbsClassifier(random_state=0, interactions=None)
+        whole.fit(X, y)
         self.support = whole.projected_support(X)
         self.model = SparseAdditiveGibbsClassifier(random_state=0)
         self.model.fit(X[:, self.support], y)
