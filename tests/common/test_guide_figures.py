@@ -420,8 +420,8 @@ QUOTED = {
         (
             "additive_tables",
             "Log loss in five folds",
-            "a log loss of {0.102} and {0.079}, and with all variables {0.070} and "
-            "{0.047}",
+            "a log loss of {0.102} and {0.071}, and with all variables {0.072} and "
+            "{0.048}",
             [
                 "breast cancer | same, on projected_support > log loss",
                 "digits 3 and 8 | same, on projected_support > log loss",
@@ -455,7 +455,7 @@ QUOTED = {
         (
             "additive_several",
             "Log loss in three folds",
-            "{.24} with a fixed scale, {.12} with a drawn one",
+            "{.22} with a fixed scale, {.12} with a drawn one",
             [
                 "image segments (400 rows, 7 classes) | same, slab_scale=1 > log loss",
                 "image segments (400 rows, 7 classes) | SparseAdditiveGibbsClassifier "
