@@ -26,7 +26,7 @@ from ._basis import (
     with_pairs,
 )
 from ._chain import MOST_VARIABLES, NO_PAIRS
-from ._doubts import warn_of_far_rows
+from ._doubts import warn_of_far_rows, warn_of_newly_absent
 from ._posterior import Fitted, Posterior, Run, variables_of
 from ._rated_chain import ModelSpace
 from ._selection import _Selection
@@ -43,6 +43,8 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
     """An additive model; its `_answer()` is a `Fitted`."""
 
     _what_chains_report = "log_weight"  # of the model of each draw
+    # What is wrong with predictions at mean effects of values that are not known.
+    _what_mean_effects_miss = None
 
     _parameter_constraints: dict = {
         "basis": [StrOptions(set(NAMED)), HasMethods(["fit", "transform"])],
@@ -241,6 +243,11 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
             found = self._answer()
             deviates = isinstance(self, RegressorMixin)
             warn_of_far_rows(X, found.reach, found.dictionary.n_rows, deviates)
+        if self._what_mean_effects_miss:
+            found = self._answer()
+            absent = found.dictionary.newly_absent(X)[found.selected]
+            features = np.flatnonzero(found.selected)
+            warn_of_newly_absent(absent, features, self._what_mean_effects_miss)
         return X
 
     def _chain_draws(self):

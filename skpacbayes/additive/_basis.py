@@ -191,9 +191,16 @@ class Dictionary:
                 absent[row] |= ~np.isin(X[:, feature], self._categories[feature])
         return absent
 
+    def newly_absent(self, X):
+        """Return the mask (n_features, n_samples) of values without a level.
+
+        They are missing or unknown, and the variable was never missing.
+        """
+        return self._absent(X, range(X.shape[1])) & ~self.missing[:, None]
+
     def check_missing(self, X):
         """Raise ValueError if variables without an indicator are missing."""
-        new = self._absent(X, range(X.shape[1])).any(axis=1) & ~self.missing
+        new = self.newly_absent(X).any(axis=1)
         if new.any():
             raise ValueError(
                 f"feature {np.flatnonzero(new)[0]} has missing values or new "
@@ -327,6 +334,8 @@ class Orthonormal:
         Column k of a variable's matrix holds the coefficients of function k.
     orders : ndarray of shape (n_features,)
         Number of functions of each variable that were not dropped.
+    deviations : ndarray of shape (n_features, max_order)
+        Standard deviations of the functions over the rows; 0 for those dropped.
     """
 
     def __init__(self, means, moments, grid=None, weight=np.inf):
@@ -356,6 +365,7 @@ class Orthonormal:
             scale = np.sqrt(rest[new])[:, None]
             self.transform[features[new], :, self.orders[new]] = direction[new] / scale
             self.orders += new
+        self.deviations = (np.arange(means.shape[1]) < self.orders[:, None]) * 1.0
 
     def __call__(self, values, features=slice(None)):
         """Evaluate the orthonormal functions, given values of the dictionary.
@@ -372,7 +382,9 @@ class Orthonormal:
 
         Coefficients of equal variances then give smooth effects.
         """
-        self.transform /= np.arange(1, self.means.shape[1] + 1)
+        numbers = np.arange(1, self.means.shape[1] + 1)
+        self.transform /= numbers
+        self.deviations /= numbers
         return self
 
     def rescaled(self, dictionary, n_points=1001):
@@ -382,7 +394,9 @@ class Orthonormal:
         for feature in range(len(largest)):
             values = self(dictionary(grid, [feature]), [feature])
             largest[feature] = abs(values[0]).max(axis=1)
-        self.transform /= np.where(largest > 0, largest, 1.0)[:, None, :]
+        largest = np.where(largest > 0, largest, 1.0)
+        self.transform /= largest[:, None, :]
+        self.deviations /= largest
         return self
 
 
@@ -419,6 +433,8 @@ class Pairs:
     ----------
     orders : ndarray of shape (n_pairs,)
         Number of functions of each pair.
+    deviations : ndarray of shape (n_pairs, max_order)
+        Standard deviations of the functions over the rows; 0 for those dropped.
     """
 
     def __init__(self, pairs, dictionary, functions, values, weights):
@@ -429,6 +445,7 @@ class Pairs:
         self.means = np.zeros((count, 3 * width))
         self.transform = np.zeros((count, width, 3 * width))
         self.limits = np.zeros((2, count, width))
+        self.deviations = np.zeros((count, width))
         scales = np.sqrt(weights / weights.sum())
         for number, (first, second) in enumerate(pairs):
             orders = functions.orders[first], functions.orders[second]
@@ -458,6 +475,7 @@ class Pairs:
                 place = self.orders[number]
                 scale = (a + 1) * (b + 1) * np.sqrt(rest)
                 self.transform[number, place] = direction / scale
+                self.deviations[number, place] = 1.0 / ((a + 1) * (b + 1))
                 self.orders[number] += 1
             basis = np.vstack([basis, direction / np.sqrt(rest)])
 

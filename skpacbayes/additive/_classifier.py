@@ -327,6 +327,7 @@ class SparseAdditiveGibbsClassifier(
     array([ True, False,  True])
     """
 
+    _what_mean_effects_miss = "probabilities are too near 0 and 1"
     _parameter_constraints: dict = {
         **_AdditiveGibbsClassifier._parameter_constraints,
         **_Interactions._parameter_constraints,

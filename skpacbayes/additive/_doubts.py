@@ -351,6 +351,29 @@ def warn_of_far_rows(X, reach, n_rows, deviates):
     )
 
 
+def warn_of_newly_absent(absent, features, consequence):
+    """Warn of rows without a value of a variable that was never missing in the fit.
+
+    Parameters
+    ----------
+    absent : ndarray of bool of shape (n_selected, n_samples)
+        Where values of the selected variables are missing or new categories.
+    features : ndarray of shape (n_selected,)
+        Their columns.
+    consequence : str
+        What is wrong with predictions at the mean effect.
+    """
+    if not absent.any():
+        return
+    counts = np.count_nonzero(absent, axis=1)
+    warn_user(
+        f"feature {features[counts.argmax()]} is missing or has a new category in "
+        f"{counts.max()} rows, and had neither in the fit. Its mean effect is used, so "
+        f"that {consequence}. Average the predictions over values of the feature, or "
+        "fit rows in which it is missing."
+    )
+
+
 def _warn(message):
     warn_user(message, ConvergenceWarning)
 

@@ -253,6 +253,7 @@ class SparseAdditiveGibbsPoissonRegressor(
     array([0, 1])
     """
 
+    _what_mean_effects_miss = "predicted means are too small on average"
     _parameter_constraints: dict = {
         **_DrawnAdditiveGibbs._parameter_constraints,
         **_Interactions._parameter_constraints,
@@ -380,7 +381,10 @@ class SparseAdditiveGibbsPoissonRegressor(
             Whether to return the predictive standard deviation of y for a row of weight
             1: that of the posterior of the mean and of a count with this mean. Beyond
             the range of a selected variable, it includes what lines would add to the
-            effect, and how far the effect leads from them, times the mean.
+            effect, and how far the effect leads from them, times the mean. If a
+            variable that was never missing in `fit` is missing, or has a new category,
+            the standard deviation of its effect over the rows of `fit`, times the mean,
+            is included.
 
         Returns
         -------
@@ -396,7 +400,8 @@ class SparseAdditiveGibbsPoissonRegressor(
             return mean
         average, variance = self._means_and_variances(X)
         within = np.sqrt(self._variation(average) * average + variance)
-        return mean, np.hypot(within, average * self._beyond(X))
+        more = np.hypot(self._beyond(X), self._unknown(X))
+        return mean, np.hypot(within, average * more)
 
     def score(self, X, y, sample_weight=None):
         """Return D^2, the share of the Poisson deviance explained.

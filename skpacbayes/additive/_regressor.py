@@ -539,7 +539,9 @@ class SparseAdditiveGibbsRegressor(
             number of functions in the model (v - 2 is at least 0.5). Beyond the range
             of a selected variable, what the steepest of a few lines through the end of
             its effect would add counts as a deviation, and so does the distance of the
-            effect from the line furthest from it.
+            effect from the line furthest from it. If a variable that was never missing
+            in `fit` is missing, or has a new category, the standard deviation of its
+            effect over the rows of `fit` is included.
 
         Returns
         -------
@@ -555,7 +557,7 @@ class SparseAdditiveGibbsRegressor(
         found = self._answer()
         variance = self.noise_variance_ + found.intercept_variance + found.variance(X)
         within = np.sqrt(found.variance_factor * variance)
-        return mean, np.hypot(within, self._beyond(X))
+        return mean, np.hypot(within, np.hypot(self._beyond(X), self._unknown(X)))
 
     @as_fitted
     def certificate(self, X=None, y=None, *, confidence=0.95):

@@ -278,6 +278,28 @@ class _Selection(SelectorMixin):
                 result += (np.abs(lines).max(axis=0) + apart).sum(axis=1)
         return result
 
+    def _unknown(self, X):
+        """Return the standard deviation of effects that are not known, at rows.
+
+        These are the effects of variables, or pairs of them, with a value that has no
+        level, as it is missing or a new category. They vary as over the rows of the
+        fit.
+        """
+        found = self._answer()
+        result, absent = np.zeros(len(X)), found.dictionary.newly_absent(X)
+        if not absent.any():
+            return result
+        deviations = found.functions.deviations
+        if found.pairs is not None:
+            deviations = np.concatenate([deviations, found.pairs.deviations])
+            absent = np.concatenate([absent, absent[found.pairs.pairs].any(axis=1)])
+        means = np.square(found.coefficients * deviations).sum(axis=1)
+        for term in np.flatnonzero(absent.any(axis=1)):
+            values, terms = np.diag(deviations[term])[None], np.array([term])
+            variance = found.posterior.variance(values, terms).sum()
+            result[absent[term]] += means[term] + variance
+        return np.sqrt(result)
+
     def _column(self, feature, asked="feature"):
         """Return the column of a variable, given by column or name."""
         if isinstance(feature, str):

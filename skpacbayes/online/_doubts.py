@@ -24,6 +24,7 @@ LIGHT = 0.1  # total weight per row, where it is below that of SEVERAL rows
 SURE = 5.0
 NOTABLE = 0.1
 RUN = 8  # rows before one whose errors are compared with its own
+SHUFFLED = 5000  # rows tell whether their order matters, and are learnt in another
 LIKELY = 3.0  # standard errors, from which the rows are learnt again in random order
 LEAST_AVOIDABLE = (
     0.01  # per row: of labels that are nearly certain all errors are small

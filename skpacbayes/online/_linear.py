@@ -19,6 +19,7 @@ from .._stream import has_doubled
 from ..certificates.online import point_losses
 from ._curves import warn_of_curves
 from ._doubts import (
+    SHUFFLED,
     depend_on_order,
     order_found,
     warn_of_change,
@@ -42,7 +43,6 @@ from ._first_state import METHODS, first_state
 from ._prior_by_evidence import FEWEST_ROWS, choose_prior_scale
 from ._rows import NO_WEIGHTS, OnlineEstimator
 
-SHUFFLED = 5000  # rows tell whether their order matters, and are learnt in another
 # Rows of a stream that are remembered, evenly spread over it, and checked when their
 # number has doubled, from FIRST_CHECK on; of rows left out, the model has learnt more.
 REMEMBERED = 512

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels import online_network as kernels
 from .._kernels import online_state as names
-from ._doubts import warn_of_change
+from ._doubts import SHUFFLED, depend_on_order, warn_of_change, warn_of_fit
 from ._first_state import LOSSES, METHODS
 from ._rows import OnlineEstimator
 
@@ -43,10 +43,40 @@ class OnlineNetwork(OnlineEstimator):
         return MOST_WEIGHT
 
     def _doubt_change(self):
-        """Warn if a stream changes faster than `forgetting` allows."""
+        """Warn if a stream changes faster than `forgetting` allows; return whether."""
         remedy = f"faster than forgetting={self.forgetting:g} forgets: increase it"
-        for foretold in self._state.foretold:
-            warn_of_change(foretold, self._state.n_steps, remedy)
+        found, n_steps = self._state.foretold, self._state.n_steps
+        return any([warn_of_change(each, n_steps, remedy) for each in found])
+
+    def _doubt_fit(self, X, y, sample_weight):
+        """Warn if rows in random order would improve the fit; return whether so.
+
+        Squared errors are compared, also of labels. It is checked only if the errors
+        depend on the order, and no forgetting was chosen.
+        """
+        if self.method != "ngvi" or self.forgetting not in (0.0, FORGETTING):
+            return False
+        some = slice(None, None, -(-len(X) // SHUFFLED))
+        errors = self._unexplained(X[some], y[some])
+        found = [np.square(errors).sum(axis=1), *errors.T]
+        if not any(map(depend_on_order, found)):
+            return False
+        weights = sample_weight if len(sample_weight) else None
+        rng, losses = np.random.default_rng(0), []
+        for seed in range(2):  # of few rows, one random order may be a lucky one
+            order = rng.permutation(len(X))[:SHUFFLED]
+            twin = self._draft(forgets=False)
+            twin.random_state = seed
+            twin._begin(self.n_features_in_, len(self._state.numbers))
+            some = order[: len(sample_weight)]
+            twin._learn_blocks(X[order], y[order], sample_weight[some])
+            losses.append(twin._mean_loss(X, y, weights))
+        return warn_of_fit(self._mean_loss(X, y, weights), max(losses), len(order))
+
+    def _mean_loss(self, X, y, weights):
+        """Return the weighted mean of the squared errors of rows."""
+        losses = np.square(self._unexplained(X, y)).sum(axis=1)
+        return np.average(losses, weights=weights)
 
     def _learner_of_rows(self):
         """Return the kernel that learns a block of rows."""

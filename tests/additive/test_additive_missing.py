@@ -162,3 +162,79 @@ def test_complete_columns_keep_their_functions():
     np.testing.assert_array_equal(found[1, 0], np.arange(50) < 5)
     np.testing.assert_array_equal(found[1, 1:, 5:], expected[1, :, 5:])
     assert not found[1, 1:, :5].any()
+
+
+def table_of_one(kind, n=1500, seed=0):
+    """One variable, or one pair, has most of the effect on y; its values are lost."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 4))
+    if kind == "category":
+        X[:, 0] = rng.integers(0, 4, n)
+    effects = {"wave": 2 * np.sin(3 * X[:, 0]), "category": 2 * X[:, 0]}
+    effects["pair"] = 4 * X[:, 0] * X[:, 1]
+    lost = X.copy()
+    lost[:, 0] = 9.0 if kind == "category" else np.nan
+    return X, effects[kind] + X[:, 2], lost
+
+
+@pytest.mark.parametrize(
+    ("kind", "slab"),
+    [
+        ("wave", "gaussian"),
+        ("wave", "l1ball"),
+        ("category", "gaussian"),
+        ("category", "l1ball"),
+        ("pair", "gaussian"),
+    ],
+)
+def test_deviations_include_effects_that_are_not_known(kind, slab):
+    """Missing only in new rows: the deviation is that of the errors, within 5 %.
+
+    That is 2.5 standard errors of a standard deviation of 1000 errors.
+    """
+    X, mean, lost = table_of_one(kind)
+    y = mean + 0.5 * np.random.default_rng(1).standard_normal(len(X))
+    model = SparseAdditiveGibbsRegressor(
+        slab=slab,
+        radius=8.0 if slab == "l1ball" else None,
+        categorical_features=[0] if kind == "category" else None,
+        interactions=[(0, 1)] if kind == "pair" else None,
+        n_iter=300,
+        random_state=0,
+    ).fit(X[:500], y[:500])
+    known = model.predict(X[500:], return_std=True)[1]
+    found, std = model.predict(lost[500:], return_std=True)
+    assert known.mean() == pytest.approx(0.5, rel=0.1)
+    assert std.mean() == pytest.approx(np.std(y[500:] - found), rel=0.05)
+
+
+def test_deviations_of_counts_include_effects_that_are_not_known():
+    """The predictive deviation grows by the deviation of the effect times the mean."""
+    X, mean, lost = table_of_one("wave")
+    y = np.random.default_rng(1).poisson(np.exp(mean)).astype(float)
+    model = SparseAdditiveGibbsPoissonRegressor(n_iter=100, random_state=0)
+    model.fit(X[:500], y[:500])
+    with pytest.warns(UserWarning, match="means are too small on average"):
+        found, std = model.predict(lost[500:], return_std=True)
+    effect = np.std(model.partial_effects(X[:500], 0)[0])
+    assert (np.square(std) > np.square(found * effect)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_classifier_warns_of_effects_that_are_not_known(n_classes):
+    """Not of a variable that is not in the model, and not where it was missing."""
+    X, mean, lost = table_of_one("wave", 600)
+    noise = np.random.default_rng(1).logistic(size=len(X))
+    y = np.digitize(2 * mean + noise, [-1.0, 1.0][: n_classes - 1])
+    model = SparseAdditiveGibbsClassifier(n_iter=60, burn_in=30, random_state=0)
+    model.fit(X, y)
+    with pytest.warns(UserWarning, match="feature 0 is missing .* in 600 rows"):
+        model.predict_proba(lost)
+    other = X.copy()
+    other[:, 3] = np.nan
+    assert not model.get_support()[3]
+    model.predict_proba(other)  # warnings are errors
+    part = X.copy()
+    part[::4, 0] = np.nan
+    model.fit(part, y).predict_proba(lost)

@@ -511,6 +511,7 @@ def test_network_learns_what_a_line_cannot():
 
 
 @pytest.mark.filterwarnings("ignore:The errors of recent rows predict")
+@pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize("network", [OnlineVIMLPRegressor, OnlineVIMLPClassifier])
 def test_networks_forget(network):
     """By default they follow a change, and lose next to nothing where there is none."""
@@ -533,6 +534,7 @@ def test_networks_forget(network):
         assert losses[0] < bound * losses[1]
 
 
+@pytest.mark.filterwarnings("ignore:The final model has a mean loss")
 @pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (1e-3, 1e4)])
 @pytest.mark.parametrize("n_same", [2, 40, 800])
 def test_a_network_learns_after_targets_that_were_all_the_same(n_same, unit, origin):

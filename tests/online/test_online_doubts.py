@@ -502,6 +502,8 @@ def test_a_fit_that_persons_in_turn_have_spoilt_is_named(parameters, change):
         OnlineVIRegressor(random_state=0, covariance="diagonal"),
         OnlineVIRegressor(random_state=0, loss="absolute_error"),
         OnlineVIClassifier(random_state=0),
+        OnlineVIMLPRegressor(random_state=0),
+        OnlineVIMLPClassifier(random_state=0),
     ],
     ids=repr,
 )
