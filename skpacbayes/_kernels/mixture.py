@@ -8,6 +8,9 @@ import math
 
 from . import kernel
 
+HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
+LARGE_TOTAL = 1e10  # above which differences of log Gamma functions lose digits
+
 ZERO_BELOW = -745.2  # exponentials of smaller numbers are zero
 
 
@@ -349,6 +352,80 @@ def count_log_probabilities(
         for k in range(n_components):
             scores[i, k] += coefficient + log_gamma_totals[k]
             scores[i, k] -= math.lgamma(totals[k] + tokens)
+            if totals[k] + tokens > LARGE_TOTAL:
+                scores[i, k] = log_probability_of_large_counts(
+                    data, indices, starts[i], starts[i + 1], topics, k
+                )
+
+
+@kernel
+def log_probability_of_large_counts(data, indices, start, stop, topics, k):
+    """Return a log probability as `count_log_probabilities` does, without cancellation.
+
+    With a the concentrations, c the counts, m = a + c, and A, N and M their sums, the
+    large terms of Stirling's formula are minus the sum of the deviances of a from m A /
+    M and of c from m N / M. The indices of a row increase.
+    """
+    n_features = topics.shape[0]
+    A, N = 0.0, 0.0
+    for v in range(n_features):
+        A += topics[v, k]
+    for entry in range(start, stop):
+        N += data[entry]
+    if N == 0.0:
+        return 0.0
+    M, rest, entry = A + N, 0.0, start
+    score = -log_rising_rest(A, N)
+    for v in range(n_features):
+        count, a = 0.0, topics[v, k]
+        if entry < stop and indices[entry] == v:
+            count = data[entry]
+            entry += 1
+        if count == 0.0:
+            rest += a
+            continue
+        m = a + count
+        score -= deviance(a, m * (A / M)) + deviance(count, m * (N / M))
+        score += log_rising_rest(a, count)
+    return score - rest * math.log1p(N / A)
+
+
+@kernel
+def log_rising_rest(a, c):
+    """Return log Gamma(a + c) / (Gamma(a) Gamma(c + 1)) without the largest terms.
+
+    Those are (a + c) log(a + c) - a log(a) - c log(c).
+    """
+    logs = 0.5 * (math.log(a) - math.log(a + c) - math.log(c)) - HALF_LOG_2_PI
+    return logs + stirling_error(a + c) - stirling_error(a) - stirling_error(c)
+
+
+@kernel
+def stirling_error(x):
+    """Return log Gamma(x) minus Stirling's formula for it."""
+    if x < 16.0:
+        return math.lgamma(x) - (x - 0.5) * math.log(x) + x - HALF_LOG_2_PI
+    inverse = 1.0 / x
+    square = inverse * inverse
+    tail = 1 / 360 - square * (1 / 1260 - square / 1680)
+    return inverse * (1 / 12 - square * tail)
+
+
+@kernel
+def deviance(x, mean):
+    """Return x log(x / mean) + mean - x, accurately where x is near the mean.
+
+    Loader's series, as in the binomial probabilities of R.
+    """
+    gap = x - mean
+    if abs(gap) >= 0.1 * (x + mean):
+        return x * math.log(x / mean) - gap
+    ratio = gap / (x + mean)
+    total, term, square = gap * ratio, 2.0 * x * ratio, ratio * ratio
+    for j in range(1, 20):  # squares are below .01
+        term *= square
+        total += term / (2 * j + 1)
+    return total
 
 
 @kernel

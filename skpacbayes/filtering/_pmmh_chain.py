@@ -13,6 +13,10 @@ from ._priors import Priors, naming
 ACCEPTANCE = 0.234  # to which the steps are adapted during the burn-in
 N_STARTS = 10  # number of prior draws, of which the likeliest is the start
 N_SPREAD = 200  # number of prior draws whose spread determines the first steps
+HOPELESS, STUCK = 1e-3, 15  # so many iterations below this acceptance probability:
+SHORTER = (
+    0.25  # factor of the steps then, as the prior is much wider than the posterior
+)
 
 
 class Target:
@@ -79,6 +83,7 @@ class ParameterChain:
         spread = target.priors.draw(N_SPREAD, generator).std(axis=0)
         self.factor = np.diag(spread) / np.sqrt(len(spread))
         self.n_adapted = 0
+        self.n_hopeless = 0  # last iterations that could hardly be accepted
         self.n_accepted = 0
         self.kept = []
 
@@ -111,3 +116,21 @@ class ParameterChain:
         direction = self.factor @ (normals / np.linalg.norm(normals))
         change = rate * (probability - ACCEPTANCE) * np.outer(direction, direction)
         self.factor = np.linalg.cholesky(self.factor @ self.factor.T + change)
+        self.n_hopeless = self.n_hopeless + 1 if probability < HOPELESS else 0
+        if self.n_hopeless == STUCK:
+            self.n_hopeless = 0
+            self._shorten()
+
+    def _shorten(self):
+        """Shorten the steps of parameters that a step alone makes far too unlikely.
+
+        The adaptation is slow: it would shorten steps by a factor of about 10 in all.
+        """
+        spreads = np.linalg.norm(self.factor, axis=1)
+        sides = np.where(self.generator.random(len(spreads)) < 0.5, -1.0, 1.0)
+        density = [
+            self.target.log_density(self.position + step, self.generator)
+            for step in np.diag(sides * spreads)
+        ]
+        long = np.array(density) - self.density < np.log(HOPELESS)
+        self.factor[long if long.any() else slice(None)] *= SHORTER

@@ -41,6 +41,7 @@ NAMED = 3  # largest number of pairs of columns that are named
 ENOUGH = 10  # least number of rows for each parameter of a component
 NOTABLE = 0.35  # least correlation of some pair: overlapping groups cause weaker ones
 LEAST_CORRELATION = 0.2  # of pairs that are named
+SMALL_COUNTS = 10.0  # mean in a group below which roots of counts are far from normal
 
 
 class CorrelatedColumns(Groups):
@@ -180,23 +181,47 @@ class CorrelatedColumns(Groups):
         )
         more = len(strong) - len(shown)
         text += f", and {more} more pairs" if more > 0 else ""
-        kinds = [
-            word
-            for word, kind in (
-                ("the logarithms of positive columns", (LogNormal, Gamma)),
-                ("the square roots of counts", (Poisson, Binomial)),
-            )
-            if any(isinstance(family, kind) for family, _, _ in self.parts)
-        ]
+        nearly_normal = self.nearly_normal()
+        or_full = (
+            ", or TemperedVBGaussianMixture with covariance_type='full', of "
+            f"{' and '.join(nearly_normal)}"
+        ) * bool(nearly_normal)
         return (
             f"Columns are correlated within groups, but the family takes them as "
             f"independent given the component: {text}. {best} "
             f"component{'s' * (best > 1)} with correlations would explain the rows "
             f"better than the {K} that n_components='auto' chose, by {gain:.3g} nats "
-            f"(BIC). Components then cut groups in parts: use n_components={best}, or "
-            "TemperedVBGaussianMixture with covariance_type='full', of "
-            f"{' and '.join(kinds)}."
+            f"(BIC). Components then cut groups in parts: use n_components={best}"
+            f"{or_full}."
         )
+
+    def nearly_normal(self):
+        """Return which functions of the columns are nearly normal in the groups.
+
+        None are if there are binomial columns, or small counts: normal components cut
+        groups of these too.
+        """
+        kinds = [
+            (LogNormal, "the logarithms of lognormal columns"),
+            (Gamma, "the cube roots of Gamma columns"),
+            (Poisson, "the square roots of counts"),
+        ]
+        families = [family for family, _, _ in self.parts]
+        counts = [rows for family, _, rows in self.parts if isinstance(family, Poisson)]
+        means = [
+            share @ rows / max(share.sum(), 1e-300)
+            for share in self.groups[0]
+            for rows in counts
+        ]
+        if any(isinstance(each, Binomial) for each in families) or (
+            means and np.min(means) < SMALL_COUNTS
+        ):
+            return []
+        return [
+            word
+            for kind, word in kinds
+            if any(isinstance(family, kind) for family in families)
+        ]
 
 
 def log_copula(scores, correlations, share, coarse):

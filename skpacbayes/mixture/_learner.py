@@ -39,6 +39,7 @@ from ._held_out import (
 from ._merged_groups import KINDS, warn_of_merged_groups
 from ._moves import best_merge, best_split
 from ._other_families import warn_of_other_families, warn_of_shapes
+from ._outliers import without_outliers
 from ._row_order import warn_of_order
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import AT_LEAST, Choice, best_by_number, few_more, with_best_prior
@@ -202,7 +203,7 @@ class Learner:
         if self.chooses and alpha != "auto":
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
         if self.chooses:
-            rows, of_stream = (fit, X, weight), self.choice.of_stream
+            rows, of_stream = without_outliers(fit, X, weight), self.choice.of_stream
             kinds = *KINDS, CorrelatedColumns
             found = warn_of_merged_groups(*rows, kinds, of_stream, self.names)
             self.found_pieces = found

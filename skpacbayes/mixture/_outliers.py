@@ -360,6 +360,24 @@ class OutlierFamily(Family):
         return {**attributes, "outlier_share": share}
 
 
+def without_outliers(fit, X, weight):
+    """Return the fit of the rows that are no outliers, the rows, and their weights.
+
+    A weight is multiplied by the probability that the row is no outlier.
+    """
+    family, components = fit.mixture.family, fit.state.components
+    if not isinstance(family, OutlierFamily):
+        return fit, X, weight
+    density, usual = fit.mixture.density(fit.state), np.empty(X.shape[0])
+    for tile, _, shares in Responsibilities(density).tiles(X, weight):
+        usual[tile] = (shares * density.usual).sum(axis=1)
+    state = fit.state._replace(components=components.components)
+    mixture = fit.mixture.with_family(family.inner)
+    statistics = fit.statistics[:, 1:]
+    inner = fit._replace(mixture=mixture, state=state, statistics=statistics)
+    return inner, X, usual
+
+
 class OutlierDensity:
     """Log joint densities log(exp(inner_k(x)) + exp(outlier_k)) of rows."""
 

@@ -61,9 +61,12 @@ class SkewedGroups(Groups):
         total, size = max(share.sum(), 1e-300), self.size
         mean = share @ self.X / total
         found = [(self.normal(self.X, share), size)]
-        if not component and total >= FEWEST_ROWS:
+        if total >= FEWEST_ROWS and (self.full or not component):
             gaps = self.X - mean
             axes = np.linalg.eigh((gaps * share[:, None]).T @ gaps)[1]
+            if self.full:  # shrunk correlations would widen a thin group
+                found.append((self.normal(self.X @ axes, share), size))
+        if total >= FEWEST_ROWS and not component:
             for rows, zeros in ((self.X, self.zeros), (self.X @ axes, mean * np.nan)):
                 scores, log_slopes, n_skewed = unskewed(rows, share, zeros)
                 if n_skewed:

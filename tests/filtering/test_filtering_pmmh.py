@@ -182,3 +182,31 @@ def test_inputs_of_the_wrong_form(learner):
         learner.fit(X, inputs=inputs[1:])
     with pytest.raises(ValueError, match=r"^Input inputs contains NaN"):
         learner.fit(X, inputs=np.nan * inputs)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .* disagree")
+@pytest.mark.parametrize(
+    "prior",
+    [stats.norm(0, 1e3), stats.norm(0, 1e5), stats.t(1, scale=100.0)],
+    ids=["normal 1e3", "normal 1e5", "t scale 1e2"],
+)
+def test_chains_move_under_priors_far_wider_than_the_posterior(prior):
+    """Beside a parameter whose prior is not: the posterior of a known mean is exact."""
+    X = rows(6) + 3.0
+    n, times = len(X), np.minimum.outer(np.arange(len(X)), np.arange(len(X)))
+    precision = np.linalg.inv(1.0 + 0.64 * times + 0.5 * np.eye(n))
+    std = precision.sum() ** -0.5
+    mean = std**2 * (precision @ X).sum()
+    model = LocalLevel(0.0, 1.0, transition_variance=0.64, observation_variance=0.5)
+    priors = {"model__initial_mean": prior}
+    filters = ClusteredParticleFilter(model, n_particles=32, n_clusters=None)
+    found = sampler(filters, priors, burn_in=300, n_iter=300).fit(X)
+    draws = found.posterior_["model__initial_mean"]
+    assert 0.1 < found.acceptance_rate_ < 0.5
+    assert_allclose(draws.mean(), mean, atol=4 * std / np.sqrt(40))
+    assert_allclose(draws.std(), std, rtol=0.4)
+    priors["model__transition_variance"] = stats.gamma(2, scale=0.5)
+    found = sampler(filters, priors, burn_in=250, n_iter=250).fit(X)
+    assert found.acceptance_rate_ > 0.1
+    assert found.posterior_["model__initial_mean"].std() < 10 * std

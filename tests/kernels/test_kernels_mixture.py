@@ -235,6 +235,45 @@ def test_count_log_probabilities(kernel):
     assert_allclose(scores, expected, rtol=1e-9)
 
 
+@twin_of(mixture.log_probability_of_large_counts)
+def test_log_probability_of_large_counts(kernel):
+    """Of any counts: the columns without a count may be left out."""
+    rng = np.random.default_rng(1)
+    topics, kept = rng.random((4, 2)) + 0.5, np.array([0, 1, 3])
+    for size in (1.0, 1e3, 1e6):
+        x = np.append(np.rint(size * np.array([0.0, 1.0, 7.0])), 0.0)[[0, 1, 3, 2]]
+        for k in range(2):
+            found = kernel(x[kept], kept, 0, 3, topics, k)
+            law = stats.dirichlet_multinomial(topics[:, k], int(x.sum()))
+            assert_allclose(found, law.logpmf(x.astype(int)), rtol=1e-6)
+    assert kernel(np.zeros(3), kept, 0, 3, topics, 0) == 0.0
+
+
+@twin_of(mixture.log_rising_rest)
+def test_log_rising_rest(kernel):
+    for a, c in ((0.01, 3.0), (5.0, 1.0), (40.0, 90.0)):
+        m = a + c
+        terms = m * np.log(m) - a * np.log(a) - c * np.log(c)
+        expected = gammaln(m) - gammaln(a) - gammaln(c + 1) - terms
+        assert_allclose(kernel(a, c), expected, rtol=1e-9)
+
+
+@twin_of(mixture.stirling_error)
+def test_stirling_error(kernel):
+    for x in (1e-3, 1.0, 15.9, 16.1, 300.0):
+        expected = gammaln(x) - (x - 0.5) * np.log(x) + x - 0.5 * np.log(2 * np.pi)
+        assert_allclose(kernel(x), expected, atol=1e-11)
+    assert_allclose(kernel(1e12), 1 / 12e12)
+
+
+@twin_of(mixture.deviance)
+def test_deviance(kernel):
+    for x, mean in ((3.0, 5.0), (9.0, 10.0), (10.0, 9.9), (7.0, 7.0), (1e-9, 4.0)):
+        expected = x * np.log(x / mean) + mean - x
+        assert_allclose(kernel(x, mean), expected, atol=1e-12)
+    assert_allclose(kernel(1e14 + 1e4, 1e14), 0.5e-6, rtol=1e-6)
+
+
 @twin_of(mixture.normalise_exponentials)
 def test_normalise_exponentials(kernel):
     scores = np.random.default_rng(0).normal(0, 300, (6, 4))

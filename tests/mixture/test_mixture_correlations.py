@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from designs import every_two
-from scipy.stats import dirichlet
+from scipy.stats import dirichlet, gamma, norm, poisson
 from sklearn.metrics import adjusted_rand_score
 
 from skpacbayes.mixture import (
@@ -216,3 +216,71 @@ def test_other_counts_are_not_said_to_rise_and_fall_together(kind):
     text = " ".join(str(each.message) for each in caught)
     assert "fall together" not in text
     assert ("seem overdispersed" in text) == (kind == "overdispersed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlated", [True, False])
+@pytest.mark.parametrize("far", [True, False])
+@pytest.mark.parametrize("family", ["normal", "lognormal", "gamma", "poisson"])
+def test_correlated_columns_are_told_of_beside_outliers(family, far, correlated):
+    """With ``outliers=True`` too, whether there are any; independent ones are not."""
+    rng = np.random.default_rng(30)
+    group, normal = np.arange(400)[:, None] % 2, rng.normal(size=(400, 3))
+    if correlated:
+        normal = 0.9 * rng.normal(size=(400, 1)) + 0.4 * normal
+    if family == "gamma" and not correlated:
+        X = rng.gamma(6, 1.0, size=(400, 3)) * (1 + 6 * group)
+    elif family == "poisson":
+        X = 10 * (1 + 5 * group) * np.exp(0.35 * normal * correlated)
+        X = rng.poisson(X).astype(float)
+    else:
+        X = 8 * group + normal
+        X = X if family == "normal" else np.exp(X / 4)
+    if far:
+        X = np.vstack([X, np.floor(rng.uniform(1, 2 * X.max(axis=0), (12, 3)))])
+    mixture = TemperedVBMixture(family, "auto", outliers=True, **OPTIONS)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mixture.fit(X)
+    text = " ".join(str(each.message) for each in caught)
+    said = re.search("correlated within groups|rise and fall together", text)
+    assert bool(said) == correlated == (mixture.n_components_ > 2)
+
+
+ROOTS = {
+    "logarithms of lognormal": ("lognormal", np.log),
+    "cube roots of Gamma": ("gamma", np.cbrt),
+    "square roots of counts": ("poisson", np.sqrt),
+    "": ("poisson", None),  # small counts
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [40, 41])
+@pytest.mark.parametrize("advice", ROOTS)
+def test_the_advice_for_correlated_columns_finds_the_number_of_groups(advice, seed):
+    """A transformation is advised only where full covariances find the number."""
+    family, transform = ROOTS[advice]
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, 500)[:, None]
+    normal = rng.normal(size=(500, 1)) + 0.5 * rng.normal(size=(500, 3))
+    below = norm.cdf(normal / np.sqrt(1.25))
+    X = {
+        "lognormal": np.exp(0.4 * normal + 2.5 * group),
+        "gamma": gamma.ppf(below, 1.5) * np.exp(3.5 * group),
+        "poisson": poisson.ppf(below, (15.0 if transform else 3.0) * 4.0**group),
+    }[family]
+    options = {**OPTIONS, "n_init": 2}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        TemperedVBMixture([family] * 3, "auto", **options).fit(X)
+    text = " ".join(str(each.message) for each in caught)
+    if family == "lognormal":  # whose own warning advises the same
+        assert "logarithms" in text or "covariance_type='full'" in text
+    else:
+        assert "Columns are correlated within groups" in text
+        assert "use n_components=2" in text
+        assert (advice in text) if transform else ("Gaussian" not in text)
+    if transform is not None:
+        full = TemperedVBGaussianMixture("auto", covariance_type="full", **options)
+        assert full.fit(transform(X)).n_components_ == 2

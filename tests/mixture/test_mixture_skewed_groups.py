@@ -116,3 +116,23 @@ def test_few_rows_are_not_compared():
     groups = SkewedGroups(X, np.ones(60), [(None, list(range(5)))], share)
     groups.size = 20
     assert groups.best_merge() == (2, 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [26, 35])
+def test_thin_groups_with_oblique_axes_are_not_called_skewed(seed):
+    """Normal groups, one of which is narrow in a direction that is no column."""
+    rng = np.random.default_rng(seed)
+    n_groups = 2 + seed % 3
+    group, centers = rng.integers(n_groups, size=400), rng.normal(size=(n_groups, 3))
+    axes = rng.normal(size=(n_groups, 3, 3))
+    axes[0, :, 0] *= 10.0 ** -(seed % 4)
+    X = 6 * centers[group]
+    X += np.einsum("nij,nj->ni", axes[group], rng.normal(size=(400, 3)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mixture = TemperedVBGaussianMixture(
+            "auto", max_components=8, n_init=1, random_state=0
+        ).fit(X)
+    assert mixture.n_components_ == n_groups
+    assert "skewed" not in " ".join(str(each.message) for each in caught)

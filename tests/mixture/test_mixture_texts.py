@@ -1,5 +1,8 @@
 """Sparse texts: topics that are found, and the prior that follows the data."""
 
+import warnings
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -88,3 +91,41 @@ def test_the_bound_chooses_the_prior_of_the_topics():
         after = other.m_step(statistics, answer.state)
         bound = other.bound(after, 0.0, statistics)
         assert bound <= mixture.elbo_ + 20 * mixture.tol * X.shape[0]
+
+
+def log_gamma(x):
+    """Return log Gamma with 60 digits, by Stirling's series from 60 on."""
+    x, shift = Decimal(x), Decimal(0)
+    while x < 60:
+        shift, x = shift - x.ln(), x + 1
+    pi = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+    series = [(1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360)]
+    found = (x - Decimal("0.5")) * x.ln() - x + (2 * pi).ln() / 2 + shift
+    for j, (top, bottom) in enumerate(series):
+        found += Decimal(top) / Decimal(bottom) / x ** (2 * j + 1)
+    return found
+
+
+@pytest.mark.parametrize(
+    "as_rows", [np.asarray, sparse.csr_array], ids=["dense", "sparse"]
+)
+@pytest.mark.parametrize("learnt", [1.0, 1e14])
+def test_log_probabilities_of_large_counts_keep_their_digits(learnt, as_rows):
+    """Of any size, by logarithms with 60 digits; after few counts, and after many."""
+    X = np.array([[3.0, 0.0, 5.0, 1.0], [2.0, 1.0, 6.0, 0.0]])
+    mixture = TemperedVBMultinomialMixture(1, topic_prior=0.5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mixture.fit(np.tile(X, (5, 1)) * learnt)
+    topics = [Decimal(float(a)) for a in mixture.topic_concentration_[0]]
+    rows = np.vstack([np.rint(X * size) for size in (1, 1e8, 1e11, 1e14, 1e16)])
+    with localcontext(prec=60):
+        exact = []
+        for row in rows:
+            counts = [Decimal(float(c)) for c in row]
+            N, A = sum(counts), sum(topics)
+            found = log_gamma(N + 1) + log_gamma(A) - log_gamma(A + N)
+            for a, c in zip(topics, counts, strict=True):
+                found += log_gamma(a + c) - log_gamma(a) - log_gamma(c + 1)
+            exact.append(float(found))
+    assert_allclose(mixture.score_samples(as_rows(rows)), exact, rtol=1e-7, atol=1e-6)
