@@ -9,7 +9,7 @@ import numpy as np
 from ._paco_choice import choose
 from ._paco_components import fit_groups_of_axis, fit_groups_of_components
 from ._paco_descents import POLISHED, Descents
-from ._paco_mixture import STUDENT_DOF, evidences_of_shape
+from ._paco_mixture import LEAST_GAIN, STUDENT_DOF, evidences_of_shape
 from ._paco_overlap import overlapping_groups
 from ._paco_radial import labels_of_centers
 from ._paco_tree import Tree
@@ -170,9 +170,8 @@ class Search(Descents):
             self.keep(self.problem.single(shapes[0]))
         look_within_clusters(self)
         self.descend_from_best()
-        if self.best().n_clusters == 1 and "tied" in shapes:
-            fit_groups_of_axis(self)
-            fit_groups_of_components(self)
+        if "tied" in shapes:
+            self.begin_with_groups()
         self.let_clusters_be_skewed()
         if self.skewed.any:
             self.fit_few_clusters(shapes)
@@ -190,12 +189,32 @@ class Search(Descents):
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         look_within_clusters(self)
-        if self.best().n_clusters == 1 and kind[0] == "tied":
-            fit_groups_of_axis(self)
-            fit_groups_of_components(self)
+        if kind[0] == "tied":
+            self.begin_with_groups()
         if kind[3]:
             self.let_clusters_be_skewed()
         self.let_clusters_have_cores()
+
+    def begin_with_groups(self):
+        """Start from groups along one axis, and from groups of principal components.
+
+        Where columns are correlated, a tree of the rows may show none or some of them.
+        Of several clusters, a mixture found before stays unless another of its size has
+        other clusters and is clearly better.
+        """
+        if self.best().n_clusters == 1:
+            fit_groups_of_axis(self)
+            fit_groups_of_components(self)
+        elif self.best().shape == "tied":
+            before = {kind: dict(found) for kind, found in self.solutions.items()}
+            fit_groups_of_components(self)
+            for kind, found in before.items():
+                for k, mixture in found.items():
+                    other = self.solutions[kind][k]
+                    gain = other.log_likelihoods[0] - mixture.log_likelihoods[0]
+                    pairs = np.unique(k * mixture.labels + other.labels)
+                    if gain < LEAST_GAIN or len(pairs) == k:
+                        self.solutions[kind][k] = mixture
 
     def fit_few_clusters(self, shapes):
         """Fit few clusters of the shapes not tried, and keep those that are skewed.
