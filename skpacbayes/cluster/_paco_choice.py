@@ -26,8 +26,7 @@ def choose(search, shapes, all_kinds):
     """Return the mixture of largest evidence, or what describes the rows better.
 
     Instead of heavy tails, of small or wide clusters, of clusters of one shape, of
-    fewer clusters, also of those with gaps between them, and of clusters with two
-    modes, others are tried in turn.
+    fewer clusters, of one, and of clusters with two modes, others are tried in turn.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ def choose(search, shapes, all_kinds):
         search.covariances = with_covariances(search, best)
     best = max([best, *search.covariances.values()], key=search.value)
     best = _instead_of_fewer(search, best)
-    best = _instead_of_fewer_with_gaps(search, best)
+    best = _instead_of_one(search, best)
     more, n_modes = _instead_of_two_modes(search, best)
     if more is not best:
         best, kind = more, more.kind
@@ -114,21 +113,20 @@ def _instead_of_fewer(search, best):
     return best if search.density(several) >= least else densest
 
 
-def _instead_of_fewer_with_gaps(search, best):
-    """Return clusters with gaps between all of them in place of fewer, or `best`.
+def _instead_of_one(search, best):
+    """Return clusters with gaps between all of them in place of one cluster, or it.
 
     Only a share of the log-likelihood is evidence, as clusters are not normal. With
     many columns, groups far apart gain less than the penalty of their centres by that
     share. Where there is a gap between each two clusters, whatever the shape of one,
-    all of the log-likelihood counts. Clusters with covariances of their own, or with a
-    background, are not tested.
+    all of the log-likelihood counts.
     """
     few = len(search.problem.points) < POINTS_OF_COLUMN * search.problem.d
-    if best.background or best.log_joint is not None or few:
+    if best.n_clusters > 1 or best.background or few:
         return best
     enough = search.whole_evidence(best) + LEAST_GAIN
-    more = [one for one in search.mixtures if one.n_clusters > best.n_clusters]
-    for mixture in sorted(more, key=search.whole_evidence, reverse=True):
+    several = [one for one in search.mixtures if one.n_clusters > 1]
+    for mixture in sorted(several, key=search.whole_evidence, reverse=True):
         if search.whole_evidence(mixture) <= enough:
             break
         if all_apart(search.problem, mixture):

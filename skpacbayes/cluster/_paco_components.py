@@ -65,7 +65,9 @@ def fit_groups_of_axis(search):
     best = max(evidences, key=evidences.get)
     for k in (best - 1, best, best + 1):
         if k in found:
-            search.keep(_fit(search, found[k], ("tied", False, search.best().dof)))
+            search.keep(
+                fit_groups(search, found[k], ("tied", False, search.best().dof))
+            )
 
 
 def _evidence_along(places, weights, labels, merged):
@@ -149,7 +151,7 @@ def _fit_sizes(search, kind, labels_of):
     highest = -math.inf
     for k in range(2, _MOST + 1):
         labels = labels_of(k)
-        mixture = None if labels is None else _fit(search, labels, kind)
+        mixture = None if labels is None else fit_groups(search, labels, kind)
         value = -math.inf
         if mixture is not None:
             search.keep(mixture)
@@ -166,7 +168,7 @@ def _fit_halves(search, kind):
     while best is not before and best.n_clusters > 1:
         before = best
         for start in problem.halved(before, _HALVED):
-            mixture = _fit(search, start.labels, kind)
+            mixture = fit_groups(search, start.labels, kind)
             if mixture is not None:
                 search.keep(mixture)
                 best = max(best, mixture, key=value)
@@ -182,7 +184,7 @@ def _labels(rows, rng, n_clusters):
     return labels
 
 
-def _fit(search, labels, kind):
+def fit_groups(search, labels, kind):
     """Return the mixture of all columns that EM finds from a partition, or None.
 
     EM is slow where clusters overlap: starting again, from the partition that it found,

@@ -7,9 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from ._paco_choice import choose
-from ._paco_components import fit_groups_of_axis, fit_groups_of_components
+from ._paco_components import (
+    fit_groups,
+    fit_groups_of_axis,
+    fit_groups_of_components,
+)
 from ._paco_descents import POLISHED, Descents
-from ._paco_mixture import LEAST_GAIN, STUDENT_DOF, evidences_of_shape
+from ._paco_mixture import STUDENT_DOF, evidences_of_shape
 from ._paco_overlap import overlapping_groups
 from ._paco_radial import labels_of_centers
 from ._paco_tree import Tree
@@ -199,22 +203,20 @@ class Search(Descents):
         """Start from groups along one axis, and from groups of principal components.
 
         Where columns are correlated, a tree of the rows may show none or some of them.
-        Of several clusters, a mixture found before stays unless another of its size has
-        other clusters and is clearly better.
+        If the best clusters remain the same, so do all mixtures.
         """
-        if self.best().n_clusters == 1:
+        best = self.best()
+        if best.n_clusters == 1:
             fit_groups_of_axis(self)
             fit_groups_of_components(self)
-        elif self.best().shape == "tied":
+        elif best.shape == "tied":
             before = {kind: dict(found) for kind, found in self.solutions.items()}
+            for mixture in self.ranked(best.kind)[:POLISHED]:
+                self.keep(fit_groups(self, mixture.labels, best.kind))
             fit_groups_of_components(self)
-            for kind, found in before.items():
-                for k, mixture in found.items():
-                    other = self.solutions[kind][k]
-                    gain = other.log_likelihoods[0] - mixture.log_likelihoods[0]
-                    pairs = np.unique(k * mixture.labels + other.labels)
-                    if gain < LEAST_GAIN or len(pairs) == k:
-                        self.solutions[kind][k] = mixture
+            pairs = set(zip(best.labels, self.best().labels, strict=True))
+            if best.n_clusters == self.best().n_clusters == len(pairs):
+                self.solutions = before
 
     def fit_few_clusters(self, shapes):
         """Fit few clusters of the shapes not tried, and keep those that are skewed.

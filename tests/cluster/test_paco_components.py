@@ -78,7 +78,7 @@ def table_of_factors(seed, n_rows=500, d=50, n_factors=4, n_groups=5):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_several_groups_of_few_factors_are_all_found(seed):
-    """Some of them are not fewer groups, where there are gaps between all."""
+    """Fits of many columns converge before numbers of clusters are compared."""
     X, labels = table_of_factors(seed)
     model, _ = fit(X)
     assert model.n_clusters_ == 5
