@@ -203,7 +203,7 @@ class Search(Descents):
         """Start from groups along one axis, and from groups of principal components.
 
         Where columns are correlated, a tree of the rows may show none or some of them.
-        If the best clusters remain the same, so do all mixtures.
+        If the best of several clusters are not of another number, all mixtures stay.
         """
         best = self.best()
         if best.n_clusters == 1:
@@ -214,8 +214,7 @@ class Search(Descents):
             for mixture in self.ranked(best.kind)[:POLISHED]:
                 self.keep(fit_groups(self, mixture.labels, best.kind))
             fit_groups_of_components(self)
-            pairs = set(zip(best.labels, self.best().labels, strict=True))
-            if best.n_clusters == self.best().n_clusters == len(pairs):
+            if self.best().n_clusters == best.n_clusters:
                 self.solutions = before
 
     def fit_few_clusters(self, shapes):
