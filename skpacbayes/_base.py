@@ -19,7 +19,13 @@ from ._compat import (
     validated,
 )
 from ._locks import Locks
-from ._validation import are_finite, are_small, refuse_large, validate_data
+from ._validation import (
+    are_finite,
+    are_small,
+    has_masked_rows,
+    refuse_large,
+    validate_data,
+)
 
 
 def updates_state(method, *, forgets=False):
@@ -66,13 +72,17 @@ def fit_context(method):
     return updates_state(method, forgets=True)
 
 
-def _set_since(state):
-    """Return the parameters of the fit that were set to others since."""
-    before = state.get("_fitted_with", {})
-    changed = [name for name in before if state[name] is not before[name]]
-    return {
-        name: before[name] for name in changed if _differ(state[name], before[name])
-    }
+def _set_since(estimator, state):
+    """Return the parameters of the fit that were set to others since.
+
+    A parameter that is not in the state is a property, of a subclass.
+    """
+    before, since = state.get("_fitted_with", {}), {}
+    for name, value in before.items():
+        now = state[name] if name in state else getattr(estimator, name)
+        if now is not value and _differ(now, value):
+            since[name] = value
+    return since
 
 
 def _differ(one, other):
@@ -237,8 +247,6 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         among its parameters are numbers of Python.
         """
         kept = dict(vars(self))
-        for name in self._get_param_names():
-            kept[name] = widened_number(kept[name])
         kept.pop("_state_locks", None)
         kept.pop("_computed", None)  # result for the former state
         if forgets:
@@ -246,19 +254,24 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
                 kept.pop(name, None)
         draft = object.__new__(type(self))
         draft.__dict__ = self._unshared(kept)
+        for name, value in self._narrow_numbers().items():
+            setattr(draft, name, widened_number(value))
         return draft
+
+    def _narrow_numbers(self):
+        """Return the parameters that are narrow numbers of NumPy."""
+        values = {name: getattr(self, name) for name in self._get_param_names()}
+        return {name: value for name, value in values.items() if is_narrow(value)}
 
     def _take(self, draft):
         """Replace all attributes but the locks by a draft's, in one assignment.
 
         Narrow numbers among the parameters are kept as the user gave them.
         """
-        state = vars(draft)
-        for name in self._get_param_names():
-            if is_narrow(vars(self)[name]):
-                state[name] = vars(self)[name]
-        state["_state_locks"] = self._locks()
-        self.__dict__ = state
+        for name, value in self._narrow_numbers().items():
+            setattr(draft, name, value)
+        draft._state_locks = self._locks()
+        self.__dict__ = vars(draft)
 
     def _unshared(self, state):
         """Copy a state, and the attributes that an update changes in place."""
@@ -289,11 +302,11 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _before_publication(self):
         """Complete a draft before it replaces the state."""
-        self._fitted_with = self._parameters_of(vars(self))
+        self._fitted_with = self._kept_parameters()
 
-    def _parameters_of(self, state):
-        """Return the parameters in a state, with copies of arrays, lists and dicts."""
-        return {name: _kept(state[name]) for name in self._get_param_names()}
+    def _kept_parameters(self):
+        """Return the parameters, with copies of arrays, lists and dictionaries."""
+        return {name: _kept(getattr(self, name)) for name in self._get_param_names()}
 
     def _publish(self, **attributes):
         """Replace attributes in one assignment, and discard the cached result."""
@@ -317,12 +330,14 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
     def _as_fitted(self):
         """Return the estimator with the parameters that its state was made with."""
         state = vars(self)
-        changed = _set_since(state)
+        changed = _set_since(self, state)
         if not changed:
             return self
-        kept = {k: v for k, v in changed.items() if k not in self._may_change}
         fitted = object.__new__(type(self))
-        fitted.__dict__ = state | kept
+        fitted.__dict__ = dict(state)
+        for name, value in changed.items():
+            if name not in self._may_change:
+                setattr(fitted, name, value)
         return fitted
 
     def _compute(self):
@@ -348,7 +363,7 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
         if not self._saves_computed:
             state.pop("_computed", None)
         if "_fitted_with" in state:  # the others are the parameters, which are kept
-            state["_fitted_with"] = _set_since(state)
+            state["_fitted_with"] = _set_since(self, state)
         return state | {"_skpacbayes_version": __version__}
 
     def __setstate__(self, state):
@@ -363,10 +378,9 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
                 ),
                 stacklevel=2,
             )
-        if "_fitted_with" in state:
-            now = self._parameters_of(state)
-            state["_fitted_with"] = now | state["_fitted_with"]
         super().__setstate__(state)
+        if "_fitted_with" in state:
+            self._fitted_with = self._kept_parameters() | state["_fitted_with"]
 
     def __deepcopy__(self, memo):
         """Copy deeply, without copying the result of `__getstate__` again."""
@@ -412,6 +426,8 @@ class PacBayesEstimator(CallbackSupportMixin, BaseEstimator):
             if type(getattr(X, "columns", None)).__name__ == "RangeIndex":
                 X = X.to_numpy()
             if type(X) in (list, tuple):
+                if has_masked_rows(X):
+                    return None
                 try:
                     X = np.array(X)
                 except ValueError:  # rows of different lengths

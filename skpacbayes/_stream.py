@@ -83,7 +83,7 @@ class StreamingEstimator(PacBayesEstimator):
         """
         state, changed = vars(self), False
         for name, before in state["_begun_with"].items():
-            now = state[name]
+            now = state[name] if name in state else getattr(self, name)
             if now is before:
                 continue
             if described(widened_number(now)) == before:
@@ -158,7 +158,7 @@ def has_doubled(before, now):
 
 
 # Smaller weights are subnormal; squares of larger ones overflow.
-_LEAST_WEIGHT, _LARGEST_WEIGHT = np.finfo(np.float64).tiny, 1e100
+LEAST_WEIGHT, _LARGEST_WEIGHT = np.finfo(np.float64).tiny, 1e100
 
 
 @always_checks_finiteness
@@ -201,7 +201,7 @@ def checked_weights(sample_weight, X, *, some=False):
         ensure_non_negative=True,
         allow_all_zero_weights=True,
     )
-    weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
+    weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
     if some and not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     if weights.max(initial=0.0) > _LARGEST_WEIGHT:

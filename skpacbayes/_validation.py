@@ -73,22 +73,36 @@ def is_plain(values, shape, dtype=np.float64):
 def refuse_hidden(values, asked):
     """Raise for lazy tables, for masked arrays, and for arrays NumPy cannot read.
 
-    scikit-learn ignores masks.
+    scikit-learn ignores masks. Those of rows in a list count, too.
     """
     if type(values).__name__ == "LazyFrame":
         raise TypeError(
             f"{asked} got a lazy table of type {type(values).__module__}.LazyFrame, "
             "which has no values yet: call its method collect first."
         )
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if n_masked := _n_masked(values):
         raise ValueError(
-            f"{asked} got an array with {np.ma.count_masked(values)} masked values, "
+            f"{asked} got an array with {n_masked} masked values, "
             "but masks are not supported: replace missing values by NaN, "
             "values.filled(numpy.nan), for an estimator that accepts NaN, or remove "
             "these rows."
         )
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
         _refuse_foreign(values, asked)
+
+
+def has_masked_rows(values):
+    """Return whether a list or tuple has masked arrays among its items."""
+    return any(isinstance(row, np.ma.MaskedArray) for row in values)
+
+
+def _n_masked(values):
+    """Return the number of masked values in an array, or in the arrays of a list."""
+    if type(values) in (list, tuple) and has_masked_rows(values):
+        return sum(map(_n_masked, values))
+    if not isinstance(values, np.ma.MaskedArray):
+        return 0
+    return int(np.ma.count_masked(values))
 
 
 def _refuse_foreign(values, asked):

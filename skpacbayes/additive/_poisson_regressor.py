@@ -417,6 +417,8 @@ class SparseAdditiveGibbsPoissonRegressor(
         """
         means, y = self.predict(X), as_numbers("y", y)
         weights = checked_weights(sample_weight, means, some=True)
+        present = weights > 0.0
+        y, means, weights = y[present], means[present], weights[present]
         if np.ptp(y) == 0:
             return 0.0
         return d2_tweedie_score(y, means, sample_weight=weights, power=1)

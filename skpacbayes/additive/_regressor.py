@@ -645,7 +645,7 @@ class SparseAdditiveGibbsRegressor(
             return False
         if type(y) is list:
             y = np.array(y)
-        if type(y) is not np.ndarray or y.dtype.kind not in "iuf":
+        if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "iuf":
             return False
         y = np.ascontiguousarray(y, dtype=np.float64)
         if not (is_plain(y, (len(rows),)) and np.abs(y).max() <= LARGEST):

@@ -365,6 +365,22 @@ def transition_density(model, particles, time, past):
     return density
 
 
+def are_added(model, x, x_next, time, past):
+    """Return which moves from rows of `x` to those of `x_next` add noise, (n,).
+
+    The noise that would be added is that of no other move, such as a rare jump, if the
+    transition makes the same move by it.
+    """
+    centers, factors = _additive_parts(model, x, time, past)
+    singular = np.linalg.slogdet(factors)[0] == 0
+    factors[singular] = np.eye(model.n_noise)
+    steps = x_next - centers
+    noise = np.linalg.solve(factors, steps[:, :, None])[:, :, 0]
+    gaps = np.abs(model.transition(x.copy(), noise, time, past) - x_next)
+    rounding = 1e-9 * np.abs(centers).max()
+    return singular | (gaps <= 1e-6 * np.abs(steps).max() + rounding).all(axis=1)
+
+
 def is_singular(model, particles, time, past):
     """Return whether single normals move states in fewer directions than states have.
 

@@ -8,7 +8,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from ._cloud import moments
-from ._density import check_log_transition, is_singular, transition_density
+from ._density import (
+    are_added,
+    check_log_transition,
+    is_singular,
+    transition_density,
+)
 from ._step import ENOUGH, named
 
 N_MOVES = 4  # number of Metropolis moves per state of a trajectory
@@ -98,7 +103,7 @@ def trajectories(run, rows, model, n_trajectories, generator):
             places = following[places]
         if density is not None:
             sums, states = np.cumsum(cloud.weights), paths[:, t + 1]
-            current = density(places, states)
+            current = density(places, states, are_ancestors=True)
             if "log_transition" in model.asks and np.isnan(current).any():
                 past, time = {"y_prev": cloud.row}, run[t + 1].cloud.time
                 model.refuse_non_finite(current, "log_transition", time, past)
@@ -144,7 +149,8 @@ def _densities_of_moves(run, rows, model):
 
     It is a function of the particles' indices and the states at the next row, and
     includes the likelihood of that row if it depends on the state before; None for rows
-    where it is unknown.
+    where it is unknown. It is NaN for ancestors whose move is known not to have this
+    density, and which are therefore kept.
     """
     # at random: rows at equal distances would miss what depends on the season
     checked = np.random.default_rng(0).permutation(len(run) - 1)[:ROWS_CHECKED]
@@ -168,9 +174,11 @@ def _density_of_moves(cloud, row, model, checked):
         return None
     weighs_moves = "x_prev" in model.asks["log_likelihood"] and not row.silent
 
-    def density(places, states):
+    def density(places, states, are_ancestors=False):
         before = cloud.particles[places]
         found = transition(before.copy(), states.copy(), time, past)
+        if are_ancestors and "log_transition" not in model.asks:
+            found[~are_added(model, before, states, time, past)] = np.nan
         if weighs_moves:
             given = {**past, "x_prev": before}
             found = found + model.log_likelihood(states.copy(), row.values, time, given)

@@ -123,6 +123,11 @@ class GibbsChain:
             chain._moved, chain.parameters, self.model, rng
         )
 
+    def n_moves(self):
+        """Return the number of moves to other states, or stages, of the last path."""
+        moved = self._moved
+        return moved.moves.sum() - moved.moves.trace() + moved.onward.sum()
+
     def _draw_states(self):
         """Draw the numbers of stages, then states and atoms given the parameters."""
         uniforms = self.rng.random((2, len(self.rows)))

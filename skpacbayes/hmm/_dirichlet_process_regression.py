@@ -45,13 +45,14 @@ def best_regression(rows, kinds, log_likelihood):
     All features have the same variables: time, possibly a season of one or two
     harmonics and, of the feature itself, averages of the rows before. Counts have
     Poisson distributions, and other features normal or Student errors. The evidence is
-    approximated by the Bayesian information criterion.
+    approximated by the Bayesian information criterion. Categories have equal
+    probabilities at all times or, with the rows before, depend on the row before.
 
     Parameters
     ----------
     rows : Rows or ProductRows
-        The rows, of which no feature is a category.
-    kinds : sequence of {"normal", "poisson"}
+        The rows.
+    kinds : sequence of {"normal", "poisson", "categorical"}
         Kind of each feature.
     log_likelihood : float
         Of the rows under the model with states.
@@ -62,7 +63,9 @@ def best_regression(rows, kinds, log_likelihood):
         Its gain is over the states and over a regression without variables, whichever
         is smaller: states need not predict a constant feature as well.
     """
-    counts = np.array([kind == "poisson" for kind in kinds])
+    names = [kind == "categorical" for kind in kinds]
+    numbers = [kind for kind in kinds if kind != "categorical"]
+    counts = np.array([kind == "poisson" for kind in numbers], dtype=bool)
     values, bounds = rows.numbers, rows.bounds
     rounding = np.zeros(len(counts))
     rounding[~counts] = getattr(rows, "normal", rows).rounding
@@ -80,10 +83,12 @@ def best_regression(rows, kinds, log_likelihood):
         for wave in (np.cos, np.sin)
     ]
     before = [own.averages(times) for own in responses]
-    least = max(log_likelihood, sum(own.log_evidence([]) for own in responses))
+    alone, chained = _log_evidence_of_names(rows.values[:, names], times)
+    least = max(log_likelihood, alone + sum(own.log_evidence([]) for own in responses))
     best = Regression(0.0, None, False)
     for n_waves, on_rows in product((0, 2, 4), (False, True)):
-        gain = -least - (np.log(len(values)) if n_waves else 0.0)
+        gain = (chained if on_rows else alone) - least
+        gain -= np.log(len(values)) if n_waves else 0.0
         shared = trend + season[:n_waves]
         for own, averages in zip(responses, before, strict=True):
             gain += own.log_evidence(shared + averages if on_rows else shared)
@@ -140,6 +145,35 @@ class _Response:
             for degrees in _DEGREES
         )
         return found - penalty - 0.5 * np.log(n) - np.log(len(_DEGREES))
+
+
+def _log_evidence_of_names(codes, times):
+    """Return the log evidence of categories, and that of a chain of categories.
+
+    `codes` (n_rows, n_features) of the categories, NaN where missing; `times` as in
+    `averages`. The probabilities of the categories, and in the chain of those after
+    each category, have Jeffreys' prior. The chain may hold for none of the features.
+    """
+    alone = chained = 0.0
+    for column in codes.T:
+        before = np.where(times > 0, np.roll(column, 1), np.nan)
+        seen, k = ~np.isnan(column), int(np.nan_to_num(column).max(initial=0)) + 1
+        # The last row of the table has what follows no known row.
+        after = np.where(np.isnan(before), k, before)[seen].astype(int)
+        table = np.zeros((k + 1, k))
+        np.add.at(table, (after, column[seen].astype(int)), 1.0)
+        own = _log_multinomial(table.sum(axis=0))
+        alone += own
+        chain = sum(map(_log_multinomial, table))
+        chained += max(own, chain) - np.log(2.0)
+    return alone, chained
+
+
+def _log_multinomial(counts):
+    """Return the log evidence of categories in order, with Jeffreys' prior."""
+    k = len(counts)
+    prior = gammaln(0.5 * k) - k * gammaln(0.5)
+    return float(prior + gammaln(counts + 0.5).sum() - gammaln(counts.sum() + 0.5 * k))
 
 
 def _log_student(values, design, degrees, rounding):

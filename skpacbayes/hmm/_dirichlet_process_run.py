@@ -14,8 +14,9 @@ class Run:
 
     After each kept sweep, states are relabelled to agree best with the labels of the
     rows so far, whose counts are `votes` (n_states, n_rows); votes of an earlier run
-    may be given. `trial` is the score of the latest sweeps of the burn-in, including
-    those made in the choice of the start.
+    may be given. `n_moves` has the number of moves of the path of each kept draw.
+    `trial` is the score of the latest sweeps of the burn-in, including those made in
+    the choice of the start.
     """
 
     def __init__(self, chain, votes=None, thin=1):
@@ -23,7 +24,7 @@ class Run:
         self.votes = np.zeros((chain.model.n_states, len(chain.rows)))
         if votes is not None:
             self.votes[:, : votes.shape[1]] = votes
-        self.draws, self.n_after = [], 0
+        self.draws, self.n_after, self.n_moves = [], 0, []
         self._n_ahead, self._n_sweeps = len(chain.log_likelihoods), 0
         self.trial = PredictiveScore(len(chain.rows))
 
@@ -65,6 +66,7 @@ class Run:
         if labels.tolist() != list(range(k)):
             draw = draw.reordered(np.argsort(labels))
         self.draws.append(draw)
+        self.n_moves.append(self.chain.n_moves())
 
     def order_for(self, votes):
         """Return the order of the states that agrees best with other votes."""

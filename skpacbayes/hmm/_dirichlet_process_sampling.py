@@ -23,6 +23,7 @@ from ._dirichlet_process_warnings import (
     difference_of,
     warn_of_chains,
     warn_of_dependence,
+    warn_of_durations,
     warn_of_gaps,
     warn_of_names,
     warn_of_order,
@@ -235,6 +236,8 @@ def _posterior(runs, chains, log_volume):
         if not found and n_iter >= _LEAST_SWEEPS:
             log_likelihood = kept.mean(axis=1).max() + log_volume
             warn_of_regression(chains.model, rows, log_likelihood)
+        if n_iter >= _LEAST_SWEEPS:
+            warn_of_durations(runs)
     draws = stacked([draw for run in runs for draw in run.draws])
     n_draws = len(draws.start)
     used = np.linspace(0, n_draws - 1, min(N_USED, n_draws)).astype(int)

@@ -1,6 +1,7 @@
 """Warnings about a fit that contradicts its model or has not converged."""
 
 import numpy as np
+from scipy.special import pdtr
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import named, warn_user
@@ -10,6 +11,7 @@ from ._dirichlet_process_dependence import (
     strongest_memory,
     strongest_trend,
 )
+from ._dirichlet_process_inputs import transitions_at
 from ._dirichlet_process_regression import best_regression
 from ._dirichlet_process_score import CHANCE, N_ORDERED, UNRELIABLE
 
@@ -20,6 +22,11 @@ _FEWEST_SHARED = 20  # and least number of them
 _DISTINCT = 0.5  # least number of distinct values among the others, per row
 _FEWEST_OF_FLAG = 10  # least number of rows with either of the two values of a flag
 _LEAST_TOLD = 0.2  # least separation of states, from 0 (guessing) to 1
+# States last too short if the transitions expect so many times the moves of the paths,
+# and chance explains it with a smaller probability.
+_MORE_MOVES, _BY_CHANCE = 1.5, 5e-3
+_MINOR = 0.25  # share of the moves that a prior may add
+_N_DRAWS = 20  # draws of which the transitions given inputs are averaged
 
 
 def warn_of_emission(best, rival):
@@ -104,6 +111,57 @@ def warn_of_states(votes):
             f"are expected to be right for {known:.0%} of the rows, and the most "
             f"frequent state for {guessed:.0%}. Try fewer states, or another emission."
         )
+
+
+def warn_of_durations(runs):
+    """Warn if states last much shorter by the transitions than in the rows.
+
+    On average over the prior, the transitions expect as many moves between states as
+    there are. Many more are those of the prior: each row of the transition matrix has
+    `transition_prior` moves into each state, and at least `min_transition` for each of
+    its rows.
+    """
+    model = runs[0].chain.model
+    n_moves = np.mean([np.mean(run.n_moves) for run in runs])
+    expected = np.mean([_expected_moves(run) for run in runs])
+    if expected < _MORE_MOVES * n_moves or pdtr(n_moves, expected) > _BY_CHANCE:
+        return
+    k, a, least = model.n_states, model.transition_prior, model.min_transition
+    n_rows, n_moves = len(runs[0].chain.rows), max(n_moves, 1.0)
+    n_pairs, advice = k * (k - 1), []
+    if a * n_pairs > _MINOR * n_moves:
+        advice.append(f"transition_prior={_rounded(_MINOR * n_moves / n_pairs):g}")
+    if least * n_rows * (k - 1) > _MINOR * n_moves:
+        lower = _rounded(0.1 * _MINOR * n_moves / (n_rows * (k - 1)))
+        advice.append(f"min_transition={lower:g}")
+    _warn(
+        f"States last too short in the transitions, which expect {expected:.0f} moves "
+        f"between states, or their stages, where there are {n_moves:.0f}: the prior of "
+        "the transitions decides, and forecasts leave a state too soon. Use "
+        f"{' and '.join(advice) or 'fewer states'}."
+    )
+
+
+def _expected_moves(run):
+    """Return the number of moves that the transitions of a run expect, on average."""
+    rows, shares = run.chain.rows, run.votes / run.votes.sum(axis=0)
+    followed = np.ones(len(rows), dtype=bool)
+    followed[rows.bounds[1:] - 1] = False
+    before = np.flatnonzero(followed)
+    if rows.inputs is None:
+        stay = np.mean([draw.transitions.diagonal() for draw in run.draws], axis=0)
+        return ((1.0 - stay) * shares[:, before].sum(axis=1)).sum()
+    stay = np.zeros((len(shares), len(before)))
+    some = run.draws[:: -(-len(run.draws) // _N_DRAWS)]
+    for draw in some:
+        stay += np.einsum("tii->it", transitions_at(rows.inputs[before + 1], draw))
+    return ((1.0 - stay / len(some)) * shares[:, before]).sum()
+
+
+def _rounded(value):
+    """Return a number rounded down to one digit."""
+    unit = 10.0 ** np.floor(np.log10(value))
+    return np.floor(value / unit) * unit
 
 
 def warn_of_order(runs, settings, rng):
@@ -267,10 +325,16 @@ def warn_of_regression(model, rows, log_likelihood):
     `log_likelihood`: of the rows under the model.
     """
     kinds = getattr(model, "kinds", ("normal",) * model.n_features)
-    if "categorical" in kinds or not len(kinds):
+    if not len(kinds):
         return
     gain, period, on_rows = best_regression(rows, kinds, log_likelihood)
-    if gain > CHANCE:
+    if gain > CHANCE and set(kinds) == {"categorical"}:
+        _warn(
+            "Rows depend on the rows before them beyond their states: a Markov chain "
+            f"of the categories predicts them better, by {gain:.0f} nats in all "
+            f"{len(rows)} rows. Try more states."
+        )
+    elif gain > CHANCE:
         variables = "time"
         if period is not None:
             variables = f"a season of {period:.3g} rows"

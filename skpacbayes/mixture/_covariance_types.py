@@ -13,10 +13,10 @@ from .._base import warn_user
 from ._ascent import Fit
 from ._default_priors import BLUR, NormalF
 from ._dual import DualMatrixF, in_dual_form, lifted
+from ._exchanges import followed, limited
 from ._gaussian_families import are_few, covariance, variances
 from ._matrix_f import NormalMatrixF
 from ._missing import column_means
-from ._moves import followed, limited
 from ._normal_columns import DEGREES, Normal
 from ._selection import START_SWEEPS, best_by_number, few_more, with_best_prior
 

@@ -7,7 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from .._sentinels import column_of, ends_of, warn_of_far_rows
-from ._ascent import PRIOR_UPDATES
 from ._diagonal_families import KnownVariance
 from ._family import take
 from ._moves import best_merge
@@ -468,49 +467,3 @@ def broad_component(fit, rows, weight):
     means = np.where(counts > 0, sums / np.maximum(counts, 1e-300), np.inf)
     k = means.argmin()
     return k if counts[k] <= SMALL * counts.sum() else None
-
-
-def with_learnt_shapes(fit):
-    """Return the fit with estimated shapes, at the same responsibilities.
-
-    An ascent would increase its bound.
-    """
-    other = fit.mixture.with_family(fit.mixture.family.less_assuming())
-    state = fit.state
-    for _ in range(PRIOR_UPDATES):
-        other, state = other.m_step_of_all(fit.statistics, state)
-    state = other.m_step(fit.statistics, state)
-    bound = other.bound(state, 0.0, fit.statistics)
-    return fit._replace(mixture=other, state=state, history=[bound])
-
-
-def warn_of_shapes(fit, fits, criterion):
-    """Warn if estimated shapes fit better, with any number of components.
-
-    Parameters
-    ----------
-    fit : Fit
-        The fit that is kept.
-    fits : iterable of Fit
-        Fits of the numbers of components that were tried.
-    criterion : callable
-        Returns the criterion of a fit.
-    """
-    if fit.mixture.family.less_assuming() is None:
-        return
-    best = max(map(with_learnt_shapes, [fit, *fits]), key=criterion)
-    gain = criterion(best) - criterion(fit)
-    if gain <= DECISIVE:
-        return
-    numbers = [each.n_components for each in (best, fit)]
-    shapes = best.mixture.family.attributes(best.state.components)
-    shapes = [value.ravel() for key, value in shapes.items() if key.endswith("shapes")]
-    shapes = np.concatenate(shapes)
-    warn_user(
-        "The Gamma columns do not have the shape that the family says (1 if "
-        f"exponential): with shapes that are learnt, here from {shapes.min():.2g} to "
-        f"{shapes.max():.2g}, {numbers[0]} component{'s' * (numbers[0] > 1)} would "
-        f"have a criterion that is larger by {gain:.3g} nats than that of the "
-        f'{numbers[1]} found. Use the family "gamma", which is Gamma("auto"), in place '
-        'of "exponential" or Gamma(shape).',
-    )

@@ -16,7 +16,7 @@ from ._answers import log_densities
 from ._ascent import PRIOR_UPDATES
 from ._diagnostics import components_of, has_real_values
 from ._dual import in_dual_form, lifted
-from ._moves import limited
+from ._exchanges import limited
 from ._search import from_labels
 from ._selection import with_best_prior
 

@@ -12,6 +12,7 @@ from .._base import warn_user
 from .._sentinels import warn_of_angles, warn_of_sentinels
 from ._ascent import Fit, TemperedMixture
 from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
+from ._correlated_columns import CorrelatedColumns
 from ._diagnostics import (
     inflation_in,
     times_repeated,
@@ -22,12 +23,12 @@ from ._diagnostics import (
     warn_of_inflation,
     warn_of_measurements,
     warn_of_outliers,
-    warn_of_shapes,
     warn_of_shares,
     warn_of_small_weights,
     warn_of_underflow,
 )
 from ._dual import in_dual_form, lifted
+from ._exchanges import exchange_components, limited
 from ._held_out import (
     TEMPERATURES,
     TemperatureChoice,
@@ -35,8 +36,9 @@ from ._held_out import (
     prices_of,
     undecided,
 )
-from ._merged_groups import warn_of_merged_groups
-from ._moves import best_merge, best_split, exchange_components, limited
+from ._merged_groups import KINDS, warn_of_merged_groups
+from ._moves import best_merge, best_split
+from ._other_families import warn_of_other_families, warn_of_shapes
 from ._row_order import warn_of_order
 from ._search import best_fit, from_last, in_rounds, remembered, restarts
 from ._selection import AT_LEAST, Choice, best_by_number, few_more, with_best_prior
@@ -201,11 +203,17 @@ class Learner:
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
         if self.chooses:
             rows, of_stream = (fit, X, weight), self.choice.of_stream
-            self.found_pieces = warn_of_merged_groups(*rows, of_stream=of_stream)
+            kinds = *KINDS, CorrelatedColumns
+            found = warn_of_merged_groups(*rows, kinds, of_stream, self.names)
+            self.found_pieces = found
             if not (self.found_pieces or self.found_atoms):
                 warn_of_merged_groups(*rows, [SkewedGroups], of_stream)
             warn_of_order(fit, X, self.names, alpha == "auto")
-        warn_of_shapes(fit, fits.values(), self.choice.of)
+        if self.found_atoms or self.found_pieces or not self.chooses:
+            warn_of_shapes(fit, fits.values(), self.choice.of)
+        else:
+            others = fits.values(), X, weight, self.choice, self.names
+            warn_of_other_families(fit, *others)
         if not fit.converged:
             warn_user(
                 f"The bound was still rising after max_iter={self.to['max_iter']} "

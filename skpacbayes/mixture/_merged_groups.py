@@ -28,6 +28,8 @@ from ._search import scaled_part
 LOOKED_AT = 2000  # largest number of rows used
 NEAREST = 6  # pairs of groups that are compared before each merge
 DECISIVE = 3.0  # nats: odds of 20 to 1
+CLEARLY = 1.2  # ratio of the gains of groups that are named instead of others,
+FAR = 3.0  # and of others that say that columns are correlated
 OVER = 1.05  # least ratio of variances of an overdispersed column and its family
 MOST = 0.99  # largest probability, and largest correlation of trials
 MOST_COLUMNS = 50  # largest number of columns of real numbers
@@ -40,7 +42,8 @@ class Groups:
     """Groups of components: log densities of the rows, and numbers of parameters.
 
     A subclass has `takes(family)`, whether it is made for the columns of a family;
-    `described(share, component=False)`; and `complaint(best, K, gain)`, the warning.
+    `described(share, component=False)`; and `complaint(best, K, gain)`, the warning. It
+    comes `instead` of the warnings of other subclasses if its gain is larger.
 
     Parameters
     ----------
@@ -53,6 +56,9 @@ class Groups:
         The columns of other families.
     """
 
+    instead = False
+    names = ()  # of the columns of all families
+
     def __init__(self, X, weight, parts, shares, others=None):
         self.weight, self.others = weight, others
         self.read(X, parts)
@@ -63,6 +69,11 @@ class Groups:
     @staticmethod
     def can_read(X):
         """Return whether the groups can be fitted to such columns."""
+        return True
+
+    @staticmethod
+    def suits(parts):
+        """Return whether the groups are made for these families together."""
         return True
 
     def with_others(self, share, log_densities, size, point):
@@ -464,18 +475,18 @@ KINDS = PoissonGroups, BinomialGroups, CorrelatedGroups, ShareGroups
 TOGETHER = {PoissonGroups: ProportionalGroups}  # if columns rise and fall together
 
 
-def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False):
+def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False, names=()):
     """Warn if fewer groups with broader columns are better; return whether they are.
 
     `kinds` are the subclasses of `Groups` that are tried; `of_stream` says whether the
-    rows are the first of a stream.
+    rows are the first of a stream; `names` are those of the columns, if there are any.
     """
     later = " These are the first rows of the stream. Later rows may show other groups."
     K, family = fit.n_components, fit.mixture.family
-    warned = False
+    warnings = []
     for kind in kinds:
         parts, others = parts_and_others(family, X.shape[1], kind.takes)
-        if K < 2 or not parts:
+        if K < 2 or not parts or not kind.suits(parts):
             continue
         rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
         numbers = rows[:, [column for _, own in parts for column in own]]
@@ -492,7 +503,15 @@ def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False):
         groups, (best, gain) = max(
             zip(tries, found, strict=True), key=lambda pair: pair[1][1]
         )
-        if gain > DECISIVE:
-            warn_user(groups.complaint(best, K, gain) + later * of_stream)
-            warned = True
-    return warned
+        to_beat = DECISIVE
+        if kind.instead:
+            for other, _, own in warnings:
+                right = isinstance(other, (CorrelatedGroups, ProportionalGroups))
+                to_beat = max(to_beat, (FAR if right else CLEARLY) * own + DECISIVE)
+        if gain > to_beat:
+            warnings = [] if kind.instead else warnings
+            groups.names = names
+            warnings.append((groups, best, gain))
+    for groups, best, gain in warnings:
+        warn_user(groups.complaint(best, K, gain) + later * of_stream)
+    return bool(warnings)

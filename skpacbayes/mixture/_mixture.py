@@ -919,7 +919,7 @@ class TemperedVBMixture(DensityMixin, StreamingEstimator):
         return Learner(
             self._families_with_outliers,
             self._seed,
-            vars(self),
+            vars(self) | self.get_params(deep=False),
             of_stream,
             self._warn_of,
         )

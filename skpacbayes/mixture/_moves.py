@@ -1,6 +1,5 @@
-"""Split-merge moves: an exchange merges two components and splits a third one."""
+"""Moves between numbers of components: a pair is merged, or a component split."""
 
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +15,10 @@ from ._spikes import rows_at_spikes, spike_groups
 MERGE_ROWS = 4000  # rows on which merges are compared
 PAIRS = 6  # pairs of components whose merges are tried
 TURNED = 2.0  # least number of settled rows, and of rows in the window, to separate
-EXCHANGE_SWEEPS = 8  # sweeps between two checks of an exchange
-CUTS = 3  # components whose splits are tried, for each pair
+CUTS = 3  # components whose splits are tried, in an exchange for each pair
 CUT_STEPS = 5  # steps of k-means, which splits a component
 CUT_SWEEPS = 6  # sweeps of a mixture of two, which improves the best splits
-TRIES = 4  # exchanges that are followed for a few sweeps,
-TRY_SWEEPS = 4, 4  # these sweeps, and those after a first check
-EXCHANGE_ROWS = 4000  # rows for these sweeps
-PATIENCE = 20  # an exchange ends if it needs more rises like the last one
+EXCHANGE_ROWS = 4000  # rows on which splits and exchanges are compared
 
 
 class Candidate(NamedTuple):
@@ -62,6 +57,10 @@ class Halves(NamedTuple):
     first: np.ndarray
     second: np.ndarray
     narrow: np.ndarray
+
+    def of(self, k):
+        """Return k, the statistics of the halves of component k, and its `narrow`."""
+        return k, self.first[k], self.second[k], self.narrow[k]
 
 
 def judged(mixture, before, total, candidates):
@@ -198,158 +197,6 @@ def best_split(fit, X, sample_weight, settled=None, *, seed, known=None):
             )
     best = criteria.argmax()
     return begun(mixture, rested[best] if best in rested else state_of(best), rest)
-
-
-def exchange_components(
-    fit, X, sample_weight, settled=None, *, seed, options, known=None
-):
-    """Exchange components as long as a fit has converged and the bound rises.
-
-    An exchange merges a pair that overlaps and splits a third component. The most
-    promising exchanges are run for a few sweeps over some of the rows. The best of them
-    is run over all rows, as long as it may still exceed the fit. The halves of the
-    components are stored in the dictionary `known`, if it is given.
-
-    Returns
-    -------
-    fit : Fit
-        The last fit that was better. To the history of the fit before, it adds the
-        bounds above that fit's. If the bound is not larger (with missing values only
-        the criterion need be), it adds the last bound alone: the history steps down.
-    settled : ndarray or None
-        The statistics of settled rows after the same moves.
-    """
-    n_components = fit.n_components
-    few = scaled_part(X, sample_weight, n_components, seed, most=EXCHANGE_ROWS)
-    enough = fit.mixture.enough(X, sample_weight, options["tol"])
-    for _ in range(n_components):
-        best, rest = best_exchange(fit, few, settled, options, seed, known)
-        if best is None:
-            break
-        best = followed(best, X, sample_weight, rest, options, fit.criterion)
-        gain = best.criterion - fit.criterion
-        if gain <= enough:
-            break
-        rising = [bound for bound in best.history if bound > fit.bound]
-        if best.bound <= fit.bound:
-            rising = best.history[-1:]
-        best = best._replace(history=fit.history + rising)
-        fit, settled = best, rest
-        if gain <= PATIENCE * enough:  # the same maximum, more precisely
-            break
-    return fit, settled
-
-
-def followed(fit, X, sample_weight, settled, options, to_beat):
-    """Return the fit after an ascent, which ends if it can hardly exceed `to_beat`."""
-    brief, history = limited(options), []
-    for _ in range(1 + options["max_iter"] // brief["max_iter"]):
-        fit = fit.mixture.ascend(fit.state, X, sample_weight, settled, **brief)
-        history += fit.history
-        if fit.converged or not hopeful(fit, to_beat):
-            break
-    return fit._replace(history=history)
-
-
-def limited(options, most=EXCHANGE_SWEEPS):
-    """Return the options of an ascent of at most `most` sweeps."""
-    return {**options, "max_iter": min(most, options["max_iter"])}
-
-
-def best_exchange(fit, few, settled, options, seed, known):
-    """Return the best exchange after a few sweeps over `few` rows, if promising."""
-    if not fit.converged:
-        return None, None
-    mixture, tries = fit.mixture, []
-    log_normalizer = mixture.e_step(fit.state, *few)[1]
-    to_beat = mixture.bound(fit.state, log_normalizer, settled)
-    to_beat += mixture.family.missing_gains(fit.state.components).sum()
-    first, later = (limited(options, n) for n in TRY_SWEEPS)
-    for state, rest in exchanges(mixture, fit, *few, settled, seed, known):
-        found = mixture.ascend(state, *few, rest, **first)
-        if hopeful(found, to_beat):
-            found = found.mixture.ascend(found.state, *few, rest, **later)
-            if hopeful(found, to_beat):
-                tries.append((found, rest))
-    return max(tries, key=lambda pair: pair[0].criterion, default=(None, None))
-
-
-def hopeful(fit, to_beat):
-    """Return whether `PATIENCE` rises like the last one would exceed `to_beat`."""
-    return fit.criterion + PATIENCE * (fit.history[-1] - fit.history[-2]) > to_beat
-
-
-def exchanges(mixture, fit, X, sample_weight, settled, seed, known):
-    """Yield the states and the settled statistics after the best exchanges.
-
-    Exchanges are ranked by the bound of their statistics.
-    """
-    state, everyone = fit.state, np.arange(fit.n_components)
-    total = fit.statistics if settled is None else fit.statistics + settled
-    if len(everyone) < (3 if settled is None else 2):
-        return
-    rows = X, sample_weight
-    far, hidden = far_and_hidden(fit, total, rows, settled, seed)
-    to_cut, first, second, narrow = halves_of(fit, total, rows, seed, known, far)
-    turned = [] if settled is None else old_and_new(fit.statistics, settled)
-    candidates, pairs = [], []
-    _, losses = shares_and_losses(mixture, state, X, sample_weight)
-    if settled is not None and settled.any():
-        losses = losses + settled_losses(mixture, state, settled)
-    to_merge = pairs_to_merge(losses, total[:, 0].argmin())
-    if settled is not None:
-        to_merge = with_smallest(to_merge, total[:, 0])
-    for kept, gone in to_merge:
-        together = merged(mixture, state, total, kept, gone)
-        for k in [k for k in to_cut if k not in (kept, gone)][:CUTS]:
-            parts = together.copy()
-            parts[k], parts[gone] = first[k], second[k]
-            source = np.where(everyone == gone, k, everyone)
-            changed = np.array([kept, k, gone])
-            candidates.append(Candidate(parts, source, changed, narrow[k]))
-            pairs.append((kept, gone))
-        for k in [k for k in turned if k not in (kept, gone)]:
-            share = fit.statistics[k, 0] / total[k, 0]
-            for own, born in ((first, second), (second, first)):
-                parts = together.copy()
-                parts[k], parts[gone] = settled[k] + share * own[k], share * born[k]
-                source = np.where(everyone == gone, k, everyone)
-                changed = np.array([kept, k, gone])
-                candidates.append(Candidate(parts, source, changed, narrow[k]))
-                pairs.append((kept, gone))
-            parts = together.copy()
-            parts[k], parts[gone] = settled[k], fit.statistics[k]
-            source = np.where(everyone == gone, k, everyone)
-            candidates.append(Candidate(parts, source, np.array([kept, k, gone])))
-            pairs.append((kept, gone))
-        for others, group, source in hidden:
-            parts = merged(mixture, state, others, kept, gone)
-            parts[gone] = group
-            source = np.where(everyone == gone, source, everyone)
-            candidates.append(Candidate(parts, source, everyone))
-            pairs.append((kept, gone))
-    for gone in turned:
-        for kept in everyone[everyone != gone]:
-            parts = fit.statistics + merged_settled(mixture, state, settled, kept, gone)
-            candidates.append(Candidate(parts, everyone, np.array([kept, gone])))
-            pairs.append((kept, gone))
-    if len(everyone) == 2:
-        halved = [(k, first[k], second[k], narrow[k]) for k in everyone]
-        halved += [(k, second[k], first[k], narrow[k]) for k in everyone]
-        halved += [(k, settled[k], fit.statistics[k], False) for k in turned]
-        for kept, own, born, own_narrow in halved:
-            parts, gone = merged(mixture, state, total, kept, 1 - kept), 1 - kept
-            parts[kept] += own - total[kept]
-            parts[gone] = born
-            source = np.full(2, kept)
-            candidates.append(Candidate(parts, source, everyone, own_narrow))
-            pairs.append((kept, gone))
-    criteria, state_of = judged(mixture, state, total, candidates)
-    for number in np.argsort(-criteria)[:TRIES]:
-        rest = None
-        if settled is not None:
-            rest = merged_settled(mixture, state, settled, *pairs[number])
-        yield state_of(number), rest
 
 
 def far_and_hidden(fit, total, rows, settled, seed):
@@ -527,16 +374,6 @@ def pairs_to_merge(losses, smallest):
     nearest = next(pair for pair in pairs if smallest in pair)
     best = pairs[:PAIRS]
     return best if nearest in best else [*best, nearest]
-
-
-def with_smallest(pairs, counts):
-    """Return the pairs and those among the three components with the fewest rows.
-
-    If one component has nearly all rows of a stream's window, moving few rows to it
-    seems to cost least, and then it cannot be split.
-    """
-    smallest = np.sort(np.argsort(counts, kind="stable")[:3]).tolist()
-    return [*pairs, *(pair for pair in combinations(smallest, 2) if pair not in pairs)]
 
 
 def choice_entropy(first, second):

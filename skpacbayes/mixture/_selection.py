@@ -5,7 +5,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
 from ._ascent import Fit
-from ._moves import best_merge, best_split, exchange_components, followed, limited
+from ._exchanges import exchange_components, followed, limited
+from ._moves import best_merge, best_split
 from ._search import best_fit, in_rounds, other_starts, remembered, start
 
 PATH_TOLERANCE = 10  # multiple of `tol` for the fits of a path

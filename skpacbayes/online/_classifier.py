@@ -12,8 +12,9 @@ from .._kernels.online_predict import predict_probabilities, predict_scores
 from .._kernels.online_softmax import predict_softmax
 from .._stream import CheckedScoreMixin, partial_fit_context
 from ._certificate import certify_linear
+from ._first_state import LOSSES
 from ._labels import LabelStream
-from ._linear import LOSSES, OnlineLinearModel
+from ._linear import OnlineLinearModel
 
 LEAST = 1e-300  # of a probability whose log is taken
 

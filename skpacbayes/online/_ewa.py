@@ -25,7 +25,7 @@ from .._validation import are_small
 from ._certificate import certify_aggregation
 from ._doubts import warn_of_divergence
 from ._expert_choice import FEW_IF_FULL
-from ._linear import LOSSES
+from ._first_state import LOSSES
 from ._mlp import OnlineVIMLPRegressor
 from ._regressor import OnlineVIRegressor
 from ._rows import OnlineEstimator

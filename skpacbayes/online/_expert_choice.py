@@ -61,51 +61,71 @@ SETTLED = 10
 
 def experts_of(model, n_features):
     """Return rate, prior scale and use of Fourier features of the experts."""
+    several = _has_several_scales(model, n_features)
     rates = {"auto": FORGETTING_RATES, "on_label_change": (0.0,)}.get(
         model.forgetting, (model.forgetting,)
     )
-    scales = (model.prior_scale,)
-    if model.prior_scale is None:
-        few = FEW_IF_FULL if has_full_covariance(model, n_features) else FEW_FEATURES
-        several = n_features > few and model.forgetting != "auto"
-        several = several or prior_settles(model, n_features)
-    else:
-        several = model.prior_scale == "auto"
-    if several and model.method == "ngvi":
-        scales = PRIOR_SCALES["numbers" if model.loss in WITH_NOISE else "labels"]
-        if prior_settles(model, n_features):
-            scales = PRIOR_SCALES["labels"]
-        if n_features > SMALL_SCORES and model.loss != "hinge":
-            scales = (n_features**-0.5, *scales)
-    elif model.prior_scale in (None, "auto"):
-        scales = (1.0,)
-    pairs = list(itertools.product(rates, scales))
-    if model.forgetting == "auto":
-        kept = {0.0: scales}
-        for rate in rates[1:]:
-            kept[rate] = scales[-1:] if rate >= FAST_FORGETTING else scales[-2:]
-        pairs = [(rate, scale) for rate, scale in pairs if scale in kept[rate]]
-    if model.forgetting == "on_label_change" and model.method == "ngvi":
-        pairs.append((LABEL_CHANGE_RATE, scales[-1]))
+    pairs = _rates_and_scales(model, rates, _prior_scales(model, n_features, several))
     linear = pairs
     if n_joint_of(model, n_features) > 1:
         wide = (min(JOINT_SCALES[0], n_features**-0.5), *JOINT_SCALES[1:])
         linear = [(0.0, scale) for scale in wide] + pairs
     if model.n_fourier != "auto" or not n_fourier_of(model, n_features):
         return [(*pair, float(model.n_fourier != "auto")) for pair in linear]
+    curved = _curved(model, n_features, pairs, several)
+    return [(*pair, 0.0) for pair in linear] + [(*pair, 1.0) for pair in curved]
+
+
+def _has_several_scales(model, n_features):
+    """Return whether several scales of the prior are averaged."""
+    if model.prior_scale is not None:
+        return model.prior_scale == "auto"
+    few = FEW_IF_FULL if has_full_covariance(model, n_features) else FEW_FEATURES
+    many = n_features > few and model.forgetting != "auto"
+    return many or prior_settles(model, n_features)
+
+
+def _prior_scales(model, n_features, several):
+    """Return the scales of the prior of linear models."""
+    if model.prior_scale not in (None, "auto"):
+        return (model.prior_scale,)
+    if not several or model.method != "ngvi":
+        return (1.0,)
+    numbers = model.loss in WITH_NOISE and not prior_settles(model, n_features)
+    scales = PRIOR_SCALES["numbers" if numbers else "labels"]
+    if n_features > SMALL_SCORES and model.loss != "hinge":
+        return (n_features**-0.5, *scales)
+    return scales
+
+
+def _rates_and_scales(model, rates, scales):
+    """Return the pairs of forgetting rate and scale of linear models, not joint."""
+    if model.forgetting != "auto":
+        pairs = list(itertools.product(rates, scales))
+        if model.forgetting == "on_label_change" and model.method == "ngvi":
+            pairs.append((LABEL_CHANGE_RATE, scales[-1]))
+        return pairs
+    pairs = [(0.0, scale) for scale in scales]
+    for rate in rates[1:]:
+        kept = scales[-1:] if rate >= FAST_FORGETTING else scales[-2:]
+        pairs += [(rate, scale) for scale in kept]
+    return pairs
+
+
+def _curved(model, n_features, pairs, several):
+    """Return the pairs of rate and scale of models with Fourier features."""
     if prior_settles(model, n_features):
-        curved = [(0.0, FOURIER_PRIOR)]
-    else:
-        curved = [(rate, FOURIER_PRIOR * scale) for rate, scale in pairs]
+        return [(0.0, FOURIER_PRIOR)]
+    curved = [(rate, FOURIER_PRIOR * scale) for rate, scale in pairs]
     if model.forgetting == "auto" and has_full_covariance(model, n_features):
         # The slowest rate, and the fastest that remembers more rows than features.
-        last = max(rate for rate in rates if rate * N_FOURIER["full"] < 1.0)
-        curved = [pair for pair in curved if pair[0] in (0.0, last)]
+        slow = [rate for rate, _ in pairs if rate * N_FOURIER["full"] < 1.0]
+        curved = [pair for pair in curved if pair[0] in (0.0, max(slow))]
     if several and not model._regression():
-        widest = max(scale for _, scale in pairs)
-        curved = [pair for pair in curved if pair[1] == FOURIER_PRIOR * widest]
-        curved.insert(0, (rates[0], FOURIER_SCORE * n_features**-0.5))
-    return [(*pair, 0.0) for pair in linear] + [(*pair, 1.0) for pair in curved]
+        widest = max(scale for _, scale in curved)
+        curved = [pair for pair in curved if pair[1] == widest]
+        curved.insert(0, (pairs[0][0], FOURIER_SCORE * n_features**-0.5))
+    return curved
 
 
 def n_joint_of(model, n_features):

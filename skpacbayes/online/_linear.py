@@ -9,8 +9,6 @@ from scipy.special import softmax
 from .._base import as_fitted
 from .._compat import Interval, StrOptions
 from .._kernels import online as kernels
-from .._kernels import online_state as names
-from .._kernels.aggregation import FIXED, NOISE
 from .._kernels.online_counts import learn_counts
 from .._kernels.online_full import learn_full
 from .._kernels.online_labels import learn_labels
@@ -32,22 +30,18 @@ from ._doubts import (
 from ._expert_choice import (
     N_FOURIER,
     WITH_NOISE,
-    experts_of,
     has_full_covariance,
     may_leave_out,
-    n_fourier_of,
     n_joint_of,
     n_rows_until_choice,
     prior_settles,
     superfluous,
     widens_prior,
 )
+from ._first_state import METHODS, first_state
 from ._prior_by_evidence import FEWEST_ROWS, choose_prior_scale
 from ._rows import NO_WEIGHTS, OnlineEstimator
 
-METHODS = ("ngvi", "ngvi_explicit", "sva", "svb", "oga", "oga_el")
-LOSSES = ("squared_error", "absolute_error", "hinge", "log_loss", "poisson")
-COUNT_INTERCEPT_SCALE = 10.0  # prior standard deviation of a log rate
 SHUFFLED = 5000  # rows tell whether their order matters, and are learnt in another
 # Rows of a stream that are remembered, evenly spread over it, and checked when their
 # number has doubled, from FIRST_CHECK on; of rows left out, the model has learnt more.
@@ -55,7 +49,6 @@ REMEMBERED = 512
 REMEMBERED_VALUES = 2**17
 FIRST_CHECK = 128
 ROWS_PER_FEATURE = 10
-FREQUENCY_SCALES = (0.7, 1.4, 2.8)  # over the root of the number of features
 # Mean weight from which the approximate posteriors are worse: with 1e8 the accuracy of
 # labels falls from 0.85 to 0.80.
 MOST_WEIGHT = 1e6
@@ -275,42 +268,12 @@ class OnlineLinearModel(OnlineEstimator):
         return self._state.n_experts
 
     def _begin(self, n_features, n_outputs=1):
-        """Start a stream: check the parameters, and set the prior.
-
-        The experts of an output differ in their forgetting rate, their prior scale, and
-        in whether they have Fourier features.
-        """
+        """Start a stream: check the parameters, and set the prior."""
         self._check_options()
-        experts = experts_of(self, n_features)
         n_joint = n_joint_of(self, n_features)
         full = has_full_covariance(self, n_features)
-        n_waves = n_fourier_of(self, n_features)
-        n_parameters = n_features + n_waves + self.fit_intercept
-        clips, waves = self.clip is not None, n_waves > 0
-        follows = full and self.standardize and not (clips and waves)
-        measures = self.standardize and (clips or waves or not follows)
         self._learner = self._learner_for(full, n_joint)
-        self._state = names.LinearState(
-            n_features,
-            n_parameters,
-            n_outputs,
-            len(experts),
-            full=full,
-            scales=measures,
-            shifts=follows,
-            n_waves=n_waves,
-            joint=self._learner == "softmax",
-            n_labels=self._n_labels(),
-            room=self._room(n_features),
-            counts_errors=self.loss == "squared_error" and self._estimates_noise(),
-            n_joint=n_joint,
-        )
-        if n_waves:
-            self._draw_waves(self._state)
-        self._set_stream(self._state)
-        self._set_models(self._state, np.array(experts * n_outputs, dtype=float))
-        self._state.set_joint_priors()
-        self._set_aggregation(self._state)
+        self._state = first_state(self, n_features, n_outputs)
 
     def _learner_for(self, full, n_joint):
         """Return the name of the kernel that learns rows."""
@@ -321,79 +284,6 @@ class OnlineLinearModel(OnlineEstimator):
         if n_joint:
             return "labels"
         return "natural" if self.method == "ngvi" else "published"
-
-    def _draw_waves(self, state):
-        """Draw random Fourier features of three length scales."""
-        rng = self._generator()
-        n_features, n_waves = state.frequencies.shape
-        scales = np.resize(FREQUENCY_SCALES, n_waves) / math.sqrt(n_features)
-        state.frequencies[:] = scales * rng.normal(size=(n_features, n_waves))
-        state.phases[:] = rng.uniform(0.0, 2.0 * math.pi, n_waves)
-
-    def _set_stream(self, state):
-        """Set the common settings of all models."""
-        state.clip = math.inf if self.clip is None else self.clip
-        if self.loss == "quantile":  # an absolute loss with two slopes
-            state.slopes = self.quantile, 1.0 - self.quantile
-            state.loss_kind = LOSSES.index("absolute_error")
-        else:
-            state.loss_kind = LOSSES.index(self.loss)
-        state.method = METHODS.index(self.method)
-        if self.learning_rate == "auto":
-            state.rate_kind = names.ADAGRAD
-        elif self.learning_rate == "invsqrt":
-            state.rate_kind = names.INVSQRT
-        else:
-            state.learning_rate = self.learning_rate
-        state.mean_bound = self.mean_bound or math.inf
-        state.scale_bound = self.scale_bound or math.inf
-        state.flat_intercept = self._flat()
-        state.averaging = self.average
-
-    def _set_models(self, state, experts):
-        """Set each model to its prior; experts : (n_models, 3), see `_experts`."""
-        rates, scales, bends = experts.T
-        state.forgetting, state.scales_of_prior = rates, scales
-        if self.forgetting == "on_label_change":  # forget only when the label changes
-            state.last_labels = math.nan
-        state.temperatures = self._temperature()
-        shape, n_waves, n_linear = state.means.shape, len(state.phases), state.n_linear
-        padding = -n_linear % names.LANES if state.full else 0
-        state.sizes = np.where(bends > 0.0, state.models.shape[2], n_linear + padding)
-        state.choose_clipping()  # by the models that are linear, which `sizes` tell
-        precisions = np.broadcast_to(scales[:, None] ** -2, shape).copy()
-        bounded = np.minimum(scales, self.scale_bound or math.inf)
-        variances = np.broadcast_to(bounded[:, None] ** 2, shape).copy()
-        if state.shifts:  # the prior follows the spread of the features
-            precisions[:, :n_linear] = variances[:, :n_linear] = 0.0
-            state.set_ranges()
-        if self._flat():
-            precisions[:, 0] = 0.0
-        if self.loss == "poisson" and self.fit_intercept:
-            precisions[:, 0] = COUNT_INTERCEPT_SCALE**-2
-            variances[:, 0] = (
-                min(COUNT_INTERCEPT_SCALE, self.scale_bound or math.inf) ** 2
-            )
-        if n_waves:  # linear experts do not learn their coefficients
-            variances[:, -n_waves:] *= bends[:, None]
-        state.precisions[:] = precisions
-        state.set_variances(variances)
-
-    def _set_aggregation(self, state):
-        """Set the aggregation of the experts: by the noise, or the temperature."""
-        temperature = self._temperature()
-        if temperature > 0.0:
-            state.temperature_kind = FIXED
-        else:
-            state.temperature_kind = NOISE
-            temperature = 0.5 if self.loss == "squared_error" else 1.0
-        state.aggregate_temperature = temperature
-        # Exact posteriors that forget nothing do not extrapolate: they need no limit.
-        exact = state.full and self.forgetting == 0.0 and self.loss == "squared_error"
-        limited = not exact or np.count_nonzero(~state.curved) > 1
-        state.within_range = limited and state.n_experts > 1 and self._regression()
-        state.lowest_target = math.inf
-        state.highest_target = -math.inf
 
     # Parameters.
 

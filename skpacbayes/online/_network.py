@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels import online_network as kernels
 from .._kernels import online_state as names
 from ._doubts import warn_of_change
-from ._linear import LOSSES, METHODS
+from ._first_state import LOSSES, METHODS
 from ._rows import OnlineEstimator
 
 RATES = {"auto": names.ADAGRAD, "invsqrt": names.INVSQRT}

@@ -11,7 +11,12 @@ from .._sentinels import (
     warn_of_far_rows,
     warn_of_sentinels_in_stream,
 )
-from .._stream import StreamingEstimator, checked_weights, has_doubled
+from .._stream import (
+    LEAST_WEIGHT,
+    StreamingEstimator,
+    checked_weights,
+    has_doubled,
+)
 from .._validation import are_small, refuse_large, validate_data, writeable
 from ._changed_units import warn_of_changed_units
 from ._dependent_columns import (
@@ -143,8 +148,13 @@ class OnlineEstimator(StreamingEstimator):
         if sample_weight is None:
             return NO_WEIGHTS
         weights = as_plain_numbers(sample_weight, count)
-        if weights is None or not (weights >= 0.0).all():
+        if weights is None:
             return None
+        least = weights.min()
+        if not least >= 0.0:
+            return None
+        if least < LEAST_WEIGHT and weights[weights < LEAST_WEIGHT].any():
+            return None  # subnormal: these count as zero
         return weights if weights.max() <= HEAVY * self._total_weight() else None
 
     # All other rows.

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, log_expit, softmax
 
+from skpacbayes._chains import run_chains
 from skpacbayes.additive import (
     SparseAdditiveGibbsClassifier,
     SparseAdditiveGibbsPoissonRegressor,
@@ -537,6 +538,28 @@ def test_smooth_effects_are_fitted_as_with_polynomials(monkeypatch):
         model = classifier(max_order=8).fit(X, y)
         assert model.basis_ == "legendre"
         same_fit(model, classifier(max_order=8, basis="legendre").fit(X, y))
+
+
+@pytest.mark.slow
+def test_cosines_that_predict_no_better_end_early(monkeypatch):
+    """After a quarter of their draws; others have as many draws as are asked for."""
+    n_iter = []
+
+    def counted(chains, **parameters):
+        n_iter.append(parameters["n_iter"])
+        run_chains(chains, **parameters)
+
+    monkeypatch.setattr(_classifier, "run_chains", counted)
+    suggest(monkeypatch, gain=3.0, share=0.2)
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(150, 3))
+    parameters = {"max_order": 8, "interactions": None, "n_iter": 50}
+    model = classifier(**parameters).fit(X, drawn(CLASSES, joint("sum", X), rng))
+    assert (model.basis_, n_iter) == ("legendre", [12])
+    n_iter.clear()
+    model = classifier(**parameters).fit(*waves(1000, 0.25, rng))
+    assert (model.basis_, n_iter) == ("cosine", [12, 38])
+    assert model._has_all_draws()
 
 
 @pytest.mark.filterwarnings("ignore:Rows that are neighbors", "ignore:A random forest")

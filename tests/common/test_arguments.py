@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from cases import ESTIMATORS, META, X, cheap, fitted, learn, rows
+from cases import ESTIMATORS, META, X, Y, cheap, fitted, learn, rows
 from cases import METHODS as CASES
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
@@ -392,6 +392,15 @@ def test_weights_of_a_score_count_rows(name):
         found = model.score(X, y, sample_weight=weights)
         np.testing.assert_allclose(found, repeated, rtol=1e-10)
     np.testing.assert_allclose(model.score(X, y, sample_weight=2), model.score(X, y))
+
+
+@pytest.mark.filterwarnings("ignore")  # a rank needs two classes
+@pytest.mark.parametrize("name", [n for n, method in WEIGHTED if method == "score"])
+def test_a_score_of_equal_targets_needs_no_others_of_weight_zero(name):
+    """As in a fold of a cross-validation, where D^2 would divide by zero."""
+    model, present = fitted(name), Y == 1.0
+    found = model.score(X, Y, sample_weight=present.astype(float))
+    np.testing.assert_allclose(found, model.score(X[present], Y[present]), rtol=1e-10)
 
 
 SUMMED = [name for name in ESTIMATORS if "absorb" in METHODS[name]]

@@ -205,13 +205,14 @@ def test_a_mask_is_refused_where_it_hides_something(name, method):
     expected = answers_of_array(name, method)
     for ours, theirs in zip(answers(learnt, nothing_hidden), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    hidden = np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) % 7 == 0)
-    with pytest.raises(ValueError, match="12 masked values"):
-        learn(cheap(name), method, hidden, Y)
-    for question in ("predict", "score_samples", "transform", "inverse_transform"):
-        if hasattr(learnt, question):
-            with pytest.raises(ValueError, match="12 masked values"):
-                getattr(learnt, question)(hidden)
+    table = np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) % 7 == 0)
+    for hidden in table, list(table):
+        with pytest.raises(ValueError, match="12 masked values"):
+            learn(cheap(name), method, hidden, Y)
+        for question in ("predict", "score_samples", "transform", "inverse_transform"):
+            if hasattr(learnt, question):
+                with pytest.raises(ValueError, match="12 masked values"):
+                    getattr(learnt, question)(hidden)
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS)

@@ -253,6 +253,34 @@ def test_a_subclass_with_parameters_of_its_own(name, method):
     assert_same_answers(estimator, fitted(name, method))
 
 
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_a_subclass_whose_parameters_are_properties(name, method):
+    """As those that are checked when they are set, or have an older name."""
+
+    class Mine(ESTIMATORS[name]):
+        pass
+
+    def hold(parameter):
+        hidden = f"_own_{parameter}"
+        return property(
+            lambda self: getattr(self, hidden),
+            lambda self, value: setattr(self, hidden, value),
+        )
+
+    parameters = cheap(name).get_params(deep=False)
+    for parameter in parameters:
+        setattr(Mine, parameter, hold(parameter))
+    estimator = learn(clone(Mine(**parameters)), method, X, Y)
+    others = {
+        key: value
+        for key, value in other_values(fitted(name, method))
+        if key not in ("random_state", *Mine._may_change)
+    }
+    estimator = deepcopy(estimator).set_params(**others)
+    assert all(getattr(estimator, key) is value for key, value in others.items())
+    assert_same_answers(estimator, fitted(name, method))
+
+
 # What a method may be given beside rows; one that needs more is not asked.
 GIVEN = {"X": X, "y": Y, "h": 3, "n_samples": 3, "random_state": 0}
 GIVEN |= {"n_iter": 3, "n_repeats": 2}  # of the evidence of a number of states

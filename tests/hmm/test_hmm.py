@@ -114,6 +114,7 @@ def test_start_of_its_own():
     assert_allclose(stationary.startprob_, laws.mean(axis=0), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:States last too short")  # as they have to
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The order of the rows")  # where 0.5 forbids stays
 @pytest.mark.filterwarnings("ignore:Rows depend on the rows before them")  # as 0.2 does

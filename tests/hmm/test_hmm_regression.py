@@ -14,6 +14,7 @@ from sklearn.linear_model import PoissonRegressor
 from skpacbayes.hmm._dirichlet_process_product_model import ProductUnits
 from skpacbayes.hmm._dirichlet_process_regression import (
     _DECAYS,
+    _log_evidence_of_names,
     _log_student,
     _Response,
     best_regression,
@@ -24,7 +25,7 @@ from skpacbayes.hmm._dirichlet_process_series import units_of
 
 def rows_of(X, kinds, bounds):
     units = units_of(X)
-    if "poisson" in kinds:
+    if {"poisson", "categorical"} & set(kinds):
         units = ProductUnits.of(X, kinds)
     return units.learning_rows(X, bounds)
 
@@ -215,3 +216,53 @@ def test_rows_that_are_observed_at_a_step_are_reported(step, duration):
         model.fit(X, lengths=[120, 120])
     X[60] = 0.0  # one neighbour suffices to tell them apart
     model.fit(X, lengths=[120, 120])
+
+
+def one_by_one(pairs, n_categories):
+    """Log probability of categories after others, with Jeffreys' prior."""
+    seen, total = {}, 0.0
+    for before, code in pairs:
+        counts = seen.setdefault(before, np.full(n_categories, 0.5))
+        total += np.log(counts[code] / counts.sum())
+        counts[code] += 1
+    return total
+
+
+def test_the_evidence_of_categories_is_that_of_predicting_one_by_one():
+    rng = np.random.default_rng(0)
+    codes, firsts = rng.integers(3, size=(60, 1)) * 1.0, (0, 25)
+    codes[[7, 8, 40]] = np.nan
+    times = np.concatenate([np.arange(25), np.arange(35)])
+    known = [(i, int(code)) for i, code in enumerate(codes[:, 0]) if code == code]
+    alone = one_by_one([(None, code) for _, code in known], 3)
+    after = [None if i in firsts else codes[i - 1, 0] for i, _ in known]
+    after = [None if own != own else own for own in after]
+    pairs = zip(after, (code for _, code in known), strict=True)
+    chained = max(alone, one_by_one(pairs, 3)) - np.log(2)
+    assert_allclose(_log_evidence_of_names(codes, times), (alone, chained))
+
+
+def test_no_chain_of_categories_is_better_than_true_states():
+    transitions = np.array([[0.95, 0.05], [0.05, 0.95]])
+    chances = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        states = (rng.random(120) < 0.05).cumsum() % 2
+        codes = (rng.random(120)[:, None] > chances[states].cumsum(axis=1)).sum(axis=1)
+        truth = true_log_likelihood(chances.T[codes], transitions)
+        rows = rows_of(codes[:, None] * 1.0, ("categorical",), np.array([0, 120]))
+        assert best_regression(rows, ("categorical",), truth).gain < CHANCE
+
+
+@short_runs
+@pytest.mark.slow
+@pytest.mark.parametrize("emission", ["categorical", ["categorical", "normal"]])
+def test_what_categories_and_columns_beside_them_depend_on(emission):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(2, size=600), rng.normal(np.arange(600) / 200)])
+    said = "a regression on time"
+    if emission == "categorical":  # five names in a cycle
+        X, said = ((rng.random(400) < 0.9).cumsum() % 5)[:, None], "a Markov chain"
+    model = markov(3, emission=emission, n_atoms=1)
+    with pytest.warns(ConvergenceWarning, match=f"beyond their states: {said}"):
+        model.fit(X)

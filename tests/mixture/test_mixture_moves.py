@@ -13,6 +13,7 @@ from skpacbayes.mixture import (
     TemperedVBGaussianMixture,
     TemperedVBMixture,
     TemperedVBMultinomialMixture,
+    _exchanges,
     _learner,
     _moves,
     _search,
@@ -115,10 +116,10 @@ def test_history_is_whole_where_the_bound_steps_down(monkeypatch):
     ):
         found = iter([(after, None), (None, None)])
         monkeypatch.setattr(
-            _moves, "best_exchange", lambda *_, found=found: next(found)
+            _exchanges, "best_exchange", lambda *_, found=found: next(found)
         )
-        monkeypatch.setattr(_moves, "followed", lambda fit, *_: fit)
-        fit, _ = _moves.exchange_components(
+        monkeypatch.setattr(_exchanges, "followed", lambda fit, *_: fit)
+        fit, _ = _exchanges.exchange_components(
             before, np.zeros((5, 2)), None, seed=0, options={"tol": 1e-5}
         )
         assert fit.history == expected
