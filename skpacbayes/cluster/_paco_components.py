@@ -84,7 +84,7 @@ def _evidence_along(places, weights, labels, merged):
     return completed_evidence(fit, entropy, len(masses), n_rows, 1, 1, 1.0)
 
 
-def fit_groups_of_components(search):
+def fit_groups_of_components(search, n_clusters=1):
     """Fit clusters of one covariance that start from groups of principal components.
 
     Where many columns are correlated, distances between rows do not show groups: a few
@@ -97,6 +97,8 @@ def fit_groups_of_components(search):
     ----------
     search : Search
         Keeps the mixtures.
+    n_clusters : int
+        Number of clusters found so far; larger ones are tried.
     """
     problem, rng = search.problem, np.random.default_rng(0)
     if problem.d < _COLUMNS * _COMPONENTS[0]:
@@ -105,14 +107,16 @@ def fit_groups_of_components(search):
     if math.isinf(kind[2]):
         found = search.solutions.get(("tied", False, STUDENT_DOF), {})
         others = {k: mixture.labels for k, mixture in found.items()}
-        _fit_sizes(search, kind, others.get)
+        _fit_sizes(search, kind, others.get, n_clusters + 1)
     for n_components in _COMPONENTS:
         few = problem.n_rows < _ROWS * n_components
         if few or problem.d < _COLUMNS * n_components:
             break
         rows = WeightedPoints(problem.leading_components(n_components), problem.weights)
-        _fit_sizes(search, kind, partial(_labels, rows, rng))
-    _fit_halves(search, kind)
+        _fit_sizes(search, kind, partial(_labels, rows, rng), n_clusters + 1)
+    _fit_halves(search, kind, search.whole_evidence)
+    if n_clusters > 1:
+        _fit_halves(search, kind, search.value)
 
 
 def n_groups_of_components(problem):
@@ -146,10 +150,10 @@ def n_groups_of_components(problem):
     return n_groups
 
 
-def _fit_sizes(search, kind, labels_of):
-    """Fit mixtures of 2, 3, ... clusters, as long as the evidence increases."""
+def _fit_sizes(search, kind, labels_of, fewest):
+    """Fit mixtures of more and more clusters, as long as the evidence increases."""
     highest = -math.inf
-    for k in range(2, _MOST + 1):
+    for k in range(fewest, _MOST + 1):
         labels = labels_of(k)
         mixture = None if labels is None else fit_groups(search, labels, kind)
         value = -math.inf
@@ -161,9 +165,9 @@ def _fit_sizes(search, kind, labels_of):
         highest = max(value, highest)
 
 
-def _fit_halves(search, kind):
+def _fit_halves(search, kind, value):
     """Fit mixtures with a cluster of the best cut in two, as long as one is better."""
-    problem, value = search.problem, search.whole_evidence
+    problem = search.problem
     best, before = max(search.mixtures, key=value), None
     while best is not before and best.n_clusters > 1:
         before = best

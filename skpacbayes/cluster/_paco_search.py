@@ -213,8 +213,8 @@ class Search(Descents):
             before = {kind: dict(found) for kind, found in self.solutions.items()}
             for mixture in self.ranked(best.kind)[:POLISHED]:
                 self.keep(fit_groups(self, mixture.labels, best.kind))
-            fit_groups_of_components(self)
-            if self.best().n_clusters == best.n_clusters:
+            fit_groups_of_components(self, best.n_clusters)
+            if self.best().n_clusters <= best.n_clusters:
                 self.solutions = before
 
     def fit_few_clusters(self, shapes):
