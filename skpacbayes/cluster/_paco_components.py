@@ -65,9 +65,8 @@ def fit_groups_of_axis(search):
     best = max(evidences, key=evidences.get)
     for k in (best - 1, best, best + 1):
         if k in found:
-            search.keep(
-                fit_groups(search, found[k], ("tied", False, search.best().dof))
-            )
+            kind = "tied", False, search.best().dof
+            search.keep(fit_groups(search, found[k], kind))
 
 
 def _evidence_along(places, weights, labels, merged):
@@ -98,7 +97,7 @@ def fit_groups_of_components(search, n_clusters=1):
     search : Search
         Keeps the mixtures.
     n_clusters : int
-        Number of clusters found so far; larger ones are tried.
+        Number of clusters found before; only larger numbers are tried.
     """
     problem, rng = search.problem, np.random.default_rng(0)
     if problem.d < _COLUMNS * _COMPONENTS[0]:
@@ -151,7 +150,7 @@ def n_groups_of_components(problem):
 
 
 def _fit_sizes(search, kind, labels_of, fewest):
-    """Fit mixtures of more and more clusters, as long as the evidence increases."""
+    """Fit mixtures of `fewest` clusters and more, as long as the evidence increases."""
     highest = -math.inf
     for k in range(fewest, _MOST + 1):
         labels = labels_of(k)

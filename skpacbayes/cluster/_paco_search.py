@@ -202,8 +202,9 @@ class Search(Descents):
     def begin_with_groups(self):
         """Start from groups along one axis, and from groups of principal components.
 
-        Where columns are correlated, a tree of the rows may show none or some of them.
-        If the best of several clusters are not of another number, all mixtures stay.
+        Where columns are correlated, a tree of the rows may show no groups, or not all.
+        Where it shows several, the best mixtures are first fitted to convergence, and
+        all mixtures remain as they were unless more clusters are then the best.
         """
         best = self.best()
         if best.n_clusters == 1:
