@@ -65,7 +65,8 @@ def fit_groups_of_axis(search):
     best = max(evidences, key=evidences.get)
     for k in (best - 1, best, best + 1):
         if k in found:
-            search.keep(_fit(search, found[k], ("tied", False, search.best().dof)))
+            kind = "tied", False, search.best().dof
+            search.keep(fit_groups(search, found[k], kind))
 
 
 def _evidence_along(places, weights, labels, merged):
@@ -82,7 +83,7 @@ def _evidence_along(places, weights, labels, merged):
     return completed_evidence(fit, entropy, len(masses), n_rows, 1, 1, 1.0)
 
 
-def fit_groups_of_components(search):
+def fit_groups_of_components(search, n_clusters=1):
     """Fit clusters of one covariance that start from groups of principal components.
 
     Where many columns are correlated, distances between rows do not show groups: a few
@@ -95,6 +96,8 @@ def fit_groups_of_components(search):
     ----------
     search : Search
         Keeps the mixtures.
+    n_clusters : int
+        Number of clusters found before; only larger numbers are tried.
     """
     problem, rng = search.problem, np.random.default_rng(0)
     if problem.d < _COLUMNS * _COMPONENTS[0]:
@@ -103,14 +106,16 @@ def fit_groups_of_components(search):
     if math.isinf(kind[2]):
         found = search.solutions.get(("tied", False, STUDENT_DOF), {})
         others = {k: mixture.labels for k, mixture in found.items()}
-        _fit_sizes(search, kind, others.get)
+        _fit_sizes(search, kind, others.get, n_clusters + 1)
     for n_components in _COMPONENTS:
         few = problem.n_rows < _ROWS * n_components
         if few or problem.d < _COLUMNS * n_components:
             break
         rows = WeightedPoints(problem.leading_components(n_components), problem.weights)
-        _fit_sizes(search, kind, partial(_labels, rows, rng))
-    _fit_halves(search, kind)
+        _fit_sizes(search, kind, partial(_labels, rows, rng), n_clusters + 1)
+    _fit_halves(search, kind, search.whole_evidence)
+    if n_clusters > 1:
+        _fit_halves(search, kind, search.value)
 
 
 def n_groups_of_components(problem):
@@ -144,12 +149,12 @@ def n_groups_of_components(problem):
     return n_groups
 
 
-def _fit_sizes(search, kind, labels_of):
-    """Fit mixtures of 2, 3, ... clusters, as long as the evidence increases."""
+def _fit_sizes(search, kind, labels_of, fewest):
+    """Fit mixtures of `fewest` clusters and more, as long as the evidence increases."""
     highest = -math.inf
-    for k in range(2, _MOST + 1):
+    for k in range(fewest, _MOST + 1):
         labels = labels_of(k)
-        mixture = None if labels is None else _fit(search, labels, kind)
+        mixture = None if labels is None else fit_groups(search, labels, kind)
         value = -math.inf
         if mixture is not None:
             search.keep(mixture)
@@ -159,14 +164,14 @@ def _fit_sizes(search, kind, labels_of):
         highest = max(value, highest)
 
 
-def _fit_halves(search, kind):
+def _fit_halves(search, kind, value):
     """Fit mixtures with a cluster of the best cut in two, as long as one is better."""
-    problem, value = search.problem, search.whole_evidence
+    problem = search.problem
     best, before = max(search.mixtures, key=value), None
     while best is not before and best.n_clusters > 1:
         before = best
         for start in problem.halved(before, _HALVED):
-            mixture = _fit(search, start.labels, kind)
+            mixture = fit_groups(search, start.labels, kind)
             if mixture is not None:
                 search.keep(mixture)
                 best = max(best, mixture, key=value)
@@ -182,7 +187,7 @@ def _labels(rows, rng, n_clusters):
     return labels
 
 
-def _fit(search, labels, kind):
+def fit_groups(search, labels, kind):
     """Return the mixture of all columns that EM finds from a partition, or None.
 
     EM is slow where clusters overlap: starting again, from the partition that it found,

@@ -7,7 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from ._paco_choice import choose
-from ._paco_components import fit_groups_of_axis, fit_groups_of_components
+from ._paco_components import (
+    fit_groups,
+    fit_groups_of_axis,
+    fit_groups_of_components,
+)
 from ._paco_descents import POLISHED, Descents
 from ._paco_mixture import STUDENT_DOF, evidences_of_shape
 from ._paco_overlap import overlapping_groups
@@ -170,9 +174,8 @@ class Search(Descents):
             self.keep(self.problem.single(shapes[0]))
         look_within_clusters(self)
         self.descend_from_best()
-        if self.best().n_clusters == 1 and "tied" in shapes:
-            fit_groups_of_axis(self)
-            fit_groups_of_components(self)
+        if "tied" in shapes:
+            self.begin_with_groups()
         self.let_clusters_be_skewed()
         if self.skewed.any:
             self.fit_few_clusters(shapes)
@@ -190,12 +193,30 @@ class Search(Descents):
         if not any(self.solutions.values()):
             self.keep(self.problem.single(shapes[0]))
         look_within_clusters(self)
-        if self.best().n_clusters == 1 and kind[0] == "tied":
-            fit_groups_of_axis(self)
-            fit_groups_of_components(self)
+        if kind[0] == "tied":
+            self.begin_with_groups()
         if kind[3]:
             self.let_clusters_be_skewed()
         self.let_clusters_have_cores()
+
+    def begin_with_groups(self):
+        """Start from groups along one axis, and from groups of principal components.
+
+        Where columns are correlated, a tree of the rows may show no groups, or not all.
+        Where it shows several, the best mixtures are first fitted to convergence, and
+        all mixtures remain as they were unless more clusters are then the best.
+        """
+        best = self.best()
+        if best.n_clusters == 1:
+            fit_groups_of_axis(self)
+            fit_groups_of_components(self)
+        elif best.shape == "tied":
+            before = {kind: dict(found) for kind, found in self.solutions.items()}
+            for mixture in self.ranked(best.kind)[:POLISHED]:
+                self.keep(fit_groups(self, mixture.labels, best.kind))
+            fit_groups_of_components(self, best.n_clusters)
+            if self.best().n_clusters <= best.n_clusters:
+                self.solutions = before
 
     def fit_few_clusters(self, shapes):
         """Fit few clusters of the shapes not tried, and keep those that are skewed.

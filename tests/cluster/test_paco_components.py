@@ -61,6 +61,32 @@ def test_groups_of_correlated_columns_are_found(covariance):
     assert not messages
 
 
+def table_of_factors(seed, n_rows=500, d=50, n_factors=4, n_groups=5):
+    """Groups of a few factors, at least seven standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(n_groups, size=n_rows)
+    loadings = rng.normal(size=(n_factors, d))
+    reach, centers = 7 * n_groups ** (1 / n_factors), np.zeros((0, n_factors))
+    while len(centers) < n_groups:
+        center = rng.uniform(-reach, reach, n_factors)
+        if (np.linalg.norm(centers - center, axis=1) > 7).all():
+            centers = np.vstack([centers, center])
+        else:
+            reach *= 1.02
+    factors = centers[labels] + rng.normal(size=(n_rows, n_factors))
+    return factors @ loadings + 1.5 * rng.normal(size=(n_rows, d)), labels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1017, 2017, 3017, 4017])
+def test_several_groups_of_few_factors_are_all_found(seed):
+    """Fits of many columns converge before numbers of clusters are compared."""
+    X, labels = table_of_factors(seed)
+    model, _ = fit(X)
+    assert model.n_clusters_ == 5
+    assert adjusted_rand_score(labels, model.labels_) > 0.98
+
+
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("covariance", ["random", "factors"])
 def test_one_group_of_correlated_columns_stays_whole(covariance, noise):
