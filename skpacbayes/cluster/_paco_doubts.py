@@ -6,21 +6,21 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ._paco_background import EXPECTED_FAR, FEWEST, MOST_FAR, far_points
-from ._paco_cells import metric_of
 from ._paco_choice import POINTS_OF_COLUMN
 from ._paco_components import n_groups_of_components
-from ._paco_constant_columns import (
-    columns_constant_in_clusters,
-    columns_that_cut_groups,
-    values_of_clusters,
-)
 from ._paco_crossing import shares_of_crossing_groups
+from ._paco_doubts_of_clusters import (
+    MOST_NOISE,
+    NAMED,
+    doubts_of_clusters,
+    doubts_of_zeros,
+    labels_and_centers,
+)
 from ._paco_drift import share_of_drift, share_of_steps
 from ._paco_fitting import MixtureProblem
-from ._paco_gaps import n_groups_with_gaps, places_of_clusters
+from ._paco_gaps import n_groups_with_gaps
 from ._paco_mixture import LEAST_GAIN
-from ._paco_rows import FEW_PLACES, only_two_values
-from ._paco_zeros import classes_by_zeros
+from ._paco_rows import only_two_values
 
 # Least number of points of a summary, and number for each cluster found.
 _FEWEST_POINTS, _POINTS_OF_CLUSTER = 10, 3
@@ -29,19 +29,10 @@ _FEWEST_POINTS, _POINTS_OF_CLUSTER = 10, 3
 _LITTLE_WEIGHT = 0.1
 # The same where there is more than one cluster, in rows.
 _FEW_EFFECTIVE = 15.0
-# Largest number of rivals that a warning names.
-_NAMED = 4
-# Weight of a place above which it holds copies of a row.
-_SINGLE = 1.0 + 1e-9
-# Share of the rows up to which a component that covers all clusters may be noise.
-_MOST_NOISE = 0.25
 # Distance of rows near each other, beyond the mean one, in scales; the radius of what
 # is around them, over that distance; most rows there, over the rows near each other;
 # and least number of these.
 _NEAR, _AROUND, _FEW_MORE, _GROUP = 2.0, 2.0, 1.5, 5
-# Most rows per cluster, and width of a cluster over the distance to the next, where
-# clusters may be rows that were copied with small errors.
-_FEW_ROWS, _NARROW = 20, 0.05
 
 
 def doubts_of(problem, n_clusters, visited, rivals):
@@ -61,40 +52,11 @@ def doubts_of(problem, n_clusters, visited, rivals):
         yield from _doubts_of_few_rows(problem, n_clusters)
         return
     bound = most is not None and 1 < most == n_clusters < len(problem.rows.points)
-    if found is not None and bound and found.mixture.n_clusters > most:
-        yield (
-            f"all max_clusters={most} clusters are in use, and about "
-            f"{found.mixture.n_clusters} describe the data best: raise "
-            "max_clusters, or set it to None."
-        )
-    elif found is None and bound and setting.inverse_temperature == "auto":
-        yield (
-            f"all max_clusters={most} clusters are in use: there may be more clusters, "
-            "or groups that are not round may be cut into pieces. Raise max_clusters, "
-            "or divide the columns by their scales if their units differ."
-        )
+    if bound:
+        yield from _doubts_of_limit(problem, most)
     if visited is not None and n_clusters != visited:
-        narrow = "" if math.isinf(setting.prior_scale) else ", or raise prior_scale"
-        yield (
-            f"the mixture that calibrates the quasi-posterior has {n_clusters} "
-            f"clusters, but the chain visits {visited} most: the data do not "
-            f"decide between the two. Set cluster_penalty or shape to decide{narrow}."
-        )
-    two = found is not None and only_two_values(problem.in_columns[0], problem.values)
-    if two and n_clusters > 1:
-        yield (
-            "all columns have two values: a mixture of categories (TemperedVBMixture) "
-            f"describes them better than {n_clusters} clusters about centres."
-        )
-    if rivals:
-        several = " or ".join(map(str, rivals[:_NAMED]))
-        behind = [max(problem.rivals[k], 0) for k in rivals[:_NAMED]]
-        errors = ", ".join(f"{one:.1f}" for one in behind)
-        yield (
-            f"n_clusters_={n_clusters}, but {several} describe the data almost as "
-            f"well: the evidence is {errors} standard errors lower. Set shape, "
-            "cluster_penalty or max_clusters to decide."
-        )
+        yield _of_visits(setting, n_clusters, visited)
+    yield from _doubts_of_rivals(problem, n_clusters, rivals)
     if found is not None and not bound:
         yield from _doubts_of_few_rows(problem, n_clusters)
         yield from _doubts_of_modes(found, n_clusters)
@@ -108,12 +70,57 @@ def doubts_of(problem, n_clusters, visited, rivals):
             yield from _doubts_of_crossing(problem, found)
             yield from _doubts_of_components(problem)
     if setting.calibrated and n_clusters != most:
-        yield from _doubts_of_zeros(problem, n_clusters)
+        yield from doubts_of_zeros(problem, n_clusters)
     automatic = setting.calibrated and setting.scale == "auto"
     if setting.manhattan and automatic and n_clusters != most:
         yield from _doubts_of_mixture(problem, n_clusters)
     if setting.calibrated and not bound and n_clusters > 1:
-        yield from _doubts_of_clusters(problem, n_clusters)
+        yield from doubts_of_clusters(problem, n_clusters)
+
+
+def _doubts_of_limit(problem, most):
+    """Yield a sentence if all clusters that are allowed are in use."""
+    found, setting = problem.found, problem.setting
+    if found is None and setting.inverse_temperature == "auto":
+        yield (
+            f"all max_clusters={most} clusters are in use: there may be more clusters, "
+            "or groups that are not round may be cut into pieces. Raise max_clusters, "
+            "or divide the columns by their scales if their units differ."
+        )
+    elif found is not None and found.mixture.n_clusters > most:
+        yield (
+            f"all max_clusters={most} clusters are in use, and about "
+            f"{found.mixture.n_clusters} describe the data best: raise "
+            "max_clusters, or set it to None."
+        )
+
+
+def _of_visits(setting, n_clusters, visited):
+    narrow = "" if math.isinf(setting.prior_scale) else ", or raise prior_scale"
+    return (
+        f"the mixture that calibrates the quasi-posterior has {n_clusters} "
+        f"clusters, but the chain visits {visited} most: the data do not "
+        f"decide between the two. Set cluster_penalty or shape to decide{narrow}."
+    )
+
+
+def _doubts_of_rivals(problem, n_clusters, rivals):
+    """Yield sentences if categories, or other numbers, describe the rows as well."""
+    several = problem.found is not None and n_clusters > 1
+    if several and only_two_values(problem.in_columns[0], problem.values):
+        yield (
+            "all columns have two values: a mixture of categories (TemperedVBMixture) "
+            f"describes them better than {n_clusters} clusters about centres."
+        )
+    if rivals:
+        others = " or ".join(map(str, rivals[:NAMED]))
+        behind = [max(problem.rivals[k], 0) for k in rivals[:NAMED]]
+        errors = ", ".join(f"{one:.1f}" for one in behind)
+        yield (
+            f"n_clusters_={n_clusters}, but {others} describe the data almost as "
+            f"well: the evidence is {errors} standard errors lower. Set shape, "
+            "cluster_penalty or max_clusters to decide."
+        )
 
 
 def _doubts_of_order(problem, n_clusters):
@@ -121,7 +128,7 @@ def _doubts_of_order(problem, n_clusters):
     rows = problem.rows
     if not (problem.setting.remembers and rows.times.any()):
         return
-    labels, _ = _labels_and_centers(problem, n_clusters)
+    labels, _ = labels_and_centers(problem, n_clusters)
     share = share_of_drift(rows.points, rows.times, labels)
     in_columns = rows if problem.found is None else problem.in_columns[0]
     share = max(share, share_of_steps(in_columns, labels, *problem.steps_of_rows))
@@ -174,17 +181,6 @@ def doubts_of_light_rows(n_clusters, n_points, total):
     """Yield a sentence if rows of a stream weigh too little for a chain to run."""
     if n_points >= _FEW_EFFECTIVE and total < _LITTLE_WEIGHT * n_points:
         yield _of_weights(n_clusters, n_points, total)
-
-
-def _labels_and_centers(problem, n_clusters):
-    """Return the cluster of each point, and the centres."""
-    rows, found = problem.rows, problem.found
-    if found is not None and found.mixture.n_clusters == n_clusters:
-        mixture = found.mixture
-        return mixture.log_densities(rows.points).argmax(axis=1), mixture.centers
-    centers = problem.path.solution(n_clusters)
-    metric = metric_of(problem.setting.manhattan)
-    return cdist(rows.points, centers, metric).argmin(axis=1), centers
 
 
 def _doubts_of_few_rows(problem, n_clusters):
@@ -243,7 +239,7 @@ def n_apart(places, far, scale):
     far = far[:: math.ceil(len(far) / MOST_FAR)]
     reach, most = scale * (math.sqrt(2 * far.shape[1]) + _NEAR), 0
     near = cdist(far, far) <= reach
-    for row in np.argsort(-near.sum(axis=1), kind="stable")[:_NAMED]:
+    for row in np.argsort(-near.sum(axis=1), kind="stable")[:NAMED]:
         inside = far[near[row]]
         gaps = cdist(places, inside.mean(axis=0)[None])
         if (gaps <= _AROUND * reach).sum() <= _FEW_MORE * len(inside):
@@ -278,8 +274,8 @@ def _doubts_of_columns(problem, n_clusters):
     apart = n_groups_with_gaps(points, rows.weights, labels, mixture.centers)
     fewest = min([mixture.n_clusters, *found.rivals, apart])
     if fewest > n_clusters:
-        named = ", ".join(map(str, columns[:_NAMED]))
-        more = ", ..." if len(columns) > _NAMED else ""
+        named = ", ".join(map(str, columns[:NAMED]))
+        more = ", ..." if len(columns) > NAMED else ""
         yield (
             f"n_clusters_={n_clusters}, but the columns of low kurtosis "
             f"({named}{more}) alone have at least {fewest} clusters: the other "
@@ -301,7 +297,7 @@ def _doubts_of_modes(found, n_clusters):
 def _doubts_of_mixture(problem, n_clusters):
     """Yield a sentence if mixtures have another number, where cells gave it."""
     found = problem.mixture_of_all_rows()
-    if found is None or found.mixture.background > _MOST_NOISE:
+    if found is None or found.mixture.background > MOST_NOISE:
         return
     if (best := problem.number_by(found)) != n_clusters:
         yield (
@@ -320,7 +316,7 @@ def _doubts_of_noise(problem, found, n_clusters):
         return
     wide = mixture.covering
     share = mixture.masses[wide].sum() / mixture.masses.sum()
-    if 0 < share < _MOST_NOISE:
+    if 0 < share < MOST_NOISE:
         scale = problem.out(math.sqrt(mixture.scales[wide].max()))
         yield (
             f"n_clusters_={n_clusters}, but the cluster of scale {scale:.3g}, with "
@@ -336,7 +332,7 @@ def _doubts_of_noise(problem, found, n_clusters):
                 f"of {problem.n_rows:.0f} rows are too far from all clusters to belong "
                 "to one: they may be outliers, or a small group (see outlier_scores)."
             )
-    if mixture.background > _MOST_NOISE:
+    if mixture.background > MOST_NOISE:
         yield (
             f"n_clusters_={n_clusters}, but {mixture.background:.0%} of the rows "
             "belong to no cluster (background_share_): they may be groups of other "
@@ -399,104 +395,3 @@ def _doubts_of_components(problem):
             f"find groups of {d} correlated columns. Fit principal components (PCA), "
             "and compare."
         )
-
-
-def _doubts_of_zeros(problem, n_clusters):
-    """Yield a sentence if zeros tell groups apart that clusters do not.
-
-    Of a stream, this needs rows that have not been merged.
-    """
-    rows = problem.rows if problem.in_columns is None else problem.in_columns[0]
-    labels, _ = _labels_and_centers(problem, n_clusters)
-    alone = rows.spreads == 0
-    points, weights = rows.points[alone], rows.weights[alone]
-    if weights.sum() < rows.weights.sum() / 2:
-        return
-    n_groups, columns = classes_by_zeros(points, weights, labels[alone], n_clusters)
-    if n_groups:
-        yield (
-            f"n_clusters_={n_clusters}, which do not tell apart {n_groups} groups of "
-            "rows that differ in which of the columns "
-            f"{_some_columns(problem, columns)} have their least value, such as zero: "
-            "fit a mixture (TemperedVBMixture) to the counts, or to whether values are "
-            "above the least, and compare."
-        )
-
-
-def _doubts_of_clusters(problem, n_clusters):
-    """Yield sentences if clusters are single places, or have no gaps between them."""
-    rows, k = problem.rows, n_clusters
-    labels, centers = _labels_and_centers(problem, k)
-    masses = places_of_clusters(rows.points, rows.weights, labels, centers)
-    copied = int((masses > _SINGLE * rows.row_weight).sum())
-    single = int((masses > 0).sum())
-    if copied > k / 2 and k > FEW_PLACES:
-        yield (
-            f"{copied} of {k} clusters are one row each, repeated: if rows were "
-            "copied, for instance by a bootstrap, fit the distinct rows."
-        )
-    elif _rows_nearly_repeat(rows, labels, centers):
-        yield (
-            f"n_clusters_={k}, but most clusters are a few rows each that are nearly "
-            "equal: if rows were copied or measured several times, fit one row of each."
-        )
-    elif single and not (single == k <= FEW_PLACES):
-        yield (
-            f"n_clusters_={k}, of which {single} are a single row or copies of one: "
-            "they may be outliers, or rows of large weight."
-        )
-    columns = rows.points @ np.linalg.inv(problem.coordinates)
-    values = values_of_clusters(columns, labels, k)
-    constant = columns_constant_in_clusters(columns, labels, values)
-    if constant:
-        yield (
-            f"n_clusters_={k}, and some clusters have one value each in column "
-            f"{_some_columns(problem, constant)}, whose values hardly repeat "
-            "elsewhere: a code for missing values, or a limit, may form a cluster of "
-            "its own."
-        )
-    several = columns_that_cut_groups(columns, values)
-    if several:
-        yield (
-            f"n_clusters_={k}, and several clusters each hold one and the same value "
-            f"of column {_some_columns(problem, several)}: groups may be cut into "
-            "pieces at its values. Fit the other columns alone, and compare."
-        )
-    weights, found = rows.weights, problem.found
-    if found is not None and found.has_modes and found.mixture.n_clusters == k:
-        return
-    if found is not None and found.mixture.background > _MOST_NOISE:  # fills the gaps
-        weights = weights * found.mixture.robust_weights(rows.points, rows.spreads)[1]
-    clusters = rows.points, weights, labels, centers
-    n_groups = n_groups_with_gaps(*clusters)
-    if n_groups <= k / 2:
-        gaps = "there is no gap between them"
-        if n_groups > 1:
-            gaps = f"only {n_groups} groups have gaps between them"
-        yield (
-            f"n_clusters_={k}, and {gaps}: rows are as dense between clusters as at "
-            "their centres. The clusters may be pieces of groups that do not have one "
-            "common shape; compare with HDBSCAN."
-        )
-    elif n_groups < k and (n_groups := n_groups_with_gaps(*clusters, even=True)) < k:
-        yield (
-            f"n_clusters_={k}, but some clusters without a gap between them are spread "
-            f"evenly, like pieces of a bent or branched group: there may be {n_groups} "
-            "groups; compare with HDBSCAN."
-        )
-
-
-def _some_columns(problem, found):
-    """Return the first of the columns that were found, by their numbers in X."""
-    columns = np.flatnonzero(problem.varying)[found]
-    more = ", ..." if len(columns) > _NAMED else ""
-    return ", ".join(map(str, columns[:_NAMED])) + more
-
-
-def _rows_nearly_repeat(rows, labels, centers):
-    """Return whether most clusters are few rows that are nearly equal."""
-    k = len(centers)
-    if k <= FEW_PLACES or len(labels) > _FEW_ROWS * k:
-        return False
-    masses = places_of_clusters(rows.points, rows.weights, labels, centers, _NARROW)
-    return bool(((masses > 0) & (np.bincount(labels, minlength=k) > 1)).sum() > k / 2)
