@@ -213,59 +213,79 @@ class GibbsProblem(Scaled):
         )
 
     def _find_mixture(self):
-        """Fit mixtures, and use the coordinates of the best one.
+        """Fit mixtures, and use the coordinates of the best one."""
+        self.found = self.in_columns = self.of_all_kinds = None
+        self.coordinates = np.eye(self.rows.points.shape[1])
+        varied = np.ptp(self.rows.points, axis=0).any()  # not only by rounding
+        if not (self.setting.mixtures and varied):
+            return
+        if self._tracker is not None:
+            self._find_mixture_of_stream()
+            return
+        found, self.rounding = self._best_mixture()
+        self.in_columns = self.rows, self.rounding
+        self._use(found)
+
+    def _find_mixture_of_stream(self):
+        """Fit mixtures of the kind found before, or of all kinds if that is long ago.
 
         Early in a stream, especially if its rows are not in random order, mixtures are
         used only if clusters are not round: cells find a new round group sooner.
         """
-        rows, tracker, kind, early = self.rows, self._tracker, None, False
-        self.found = self.in_columns = self.of_all_kinds = None
-        self.coordinates = np.eye(rows.points.shape[1])
-        varied = np.ptp(rows.points, axis=0).any()  # not only by rounding
-        if not (self.setting.mixtures and varied):
+        tracker, summary = self._tracker, self._stream.summary
+        copied = self.n_copies > 1
+        n_met = len(self.rows.points) if copied else self.n_rows
+        if n_met < _FIRST_MIXTURE:
             return
-        if tracker is not None:
-            copied, summary = self.n_copies > 1, self._stream.summary
-            n_met = len(rows.points) if copied else self.n_rows
-            if n_met < _FIRST_MIXTURE:
-                return
-            early = n_met <= _FIRST_ROUND
-            in_turn = not summary.exchangeable and not copied  # as copies are
-            early |= n_met <= _LAST_CELLS and in_turn
-            many = summary.n_rows > _FEW_ROWS
-            growth = _GROWTH if many else _GROWTH_OF_FEW
-            if in_turn and n_met > _LAST_CELLS:
-                growth = _GROWTH_IN_TURN
-            since = summary.n_rows - tracker.searched_at
-            since /= max(tracker.searched_weight, 1.0)
-            n_read = self.n_rows * self.n_copies
-            if since < growth - 1 and 2 * n_read > tracker.searched_weight:
-                kind = tracker.kind
-            if early and kind is not None and kind[0] == "round":
-                return
+        in_turn = not summary.exchangeable and not copied  # as copies are
+        early = n_met <= _FIRST_ROUND or (n_met <= _LAST_CELLS and in_turn)
+        kind = self._kind_before(in_turn and n_met > _LAST_CELLS)
+        if early and kind is not None and kind[0] == "round":
+            return
         previous = self._previous_mixture()
         found, self.rounding = self._best_mixture(kind, previous)
-        if kind is not None and many:
+        if kind is not None and summary.n_rows > _FEW_ROWS:
             change = found.mixture.n_clusters / tracker.n_found
             if not 1 / _CHANGE < change < _CHANGE:
                 kind = None
                 found, self.rounding = self._best_mixture(None, previous)
-        self.in_columns = rows, self.rounding
-        mixture = found.mixture
-        if tracker is not None:
-            tracker.kind = found.kind
-            of_points = {"labels": None, "robust": None, "log_joint": None}
-            origin = self.offset[self.varying]
-            tracker.previous = replace(mixture, **of_points), origin, self.exponent
-            if kind is None:
-                tracker.n_found = mixture.n_clusters
-                self.of_all_kinds = found  # in the coordinates of the columns
-                tracker.searched_at = summary.n_rows
-                tracker.searched_weight = n_read
-        if early and mixture.shape == "round":
+        self.in_columns = self.rows, self.rounding
+        self._note(found, kind)
+        if early and found.mixture.shape == "round":
             return
-        if tracker is not None and n_met <= _LAST_CELLS:
-            tracker.follow(rows, self._last_row(), self.setting.largest_prior)
+        if n_met <= _LAST_CELLS:
+            tracker.follow(self.rows, self._last_row(), self.setting.largest_prior)
+        self._use(found)
+
+    def _kind_before(self, in_turn):
+        """Return the kind of the mixture found before; None if all are to be compared.
+
+        `in_turn`: whether rows that are not random are too many for cells.
+        """
+        tracker, summary = self._tracker, self._stream.summary
+        growth = _GROWTH if summary.n_rows > _FEW_ROWS else _GROWTH_OF_FEW
+        if in_turn:
+            growth = _GROWTH_IN_TURN
+        since = summary.n_rows - tracker.searched_at
+        since /= max(tracker.searched_weight, 1.0)
+        kept = 2 * self.n_rows * self.n_copies > tracker.searched_weight
+        return tracker.kind if since < growth - 1 and kept else None
+
+    def _note(self, found, kind):
+        """Note the mixture that was found in a stream, of one kind or of all (None)."""
+        tracker, of_points = self._tracker, ("labels", "robust", "log_joint")
+        tracker.kind = found.kind
+        mixture = replace(found.mixture, **dict.fromkeys(of_points))
+        tracker.previous = mixture, self.offset[self.varying], self.exponent
+        if kind is None:
+            tracker.n_found = mixture.n_clusters
+            self.of_all_kinds = found  # in the coordinates of the columns
+            tracker.searched_at = self._stream.summary.n_rows
+            tracker.searched_weight = self.n_rows * self.n_copies
+
+    def _use(self, found):
+        """Use a mixture, in its coordinates."""
+        rows, mixture = self.rows, found.mixture
         self.found, self.coordinates = found, mixture.coordinates
         if mixture.shape != "round":
             scatter = self.coordinates.T @ rows.scatter @ self.coordinates
