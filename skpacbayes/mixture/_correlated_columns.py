@@ -26,7 +26,7 @@ from scipy.special import (
 from .._sentinels import column_of
 from ._categories import Binomial
 from ._gaussian_families import LOG_2_PI
-from ._merged_groups import DECISIVE, MOST, MOST_COLUMNS, OVER, Groups
+from ._groups import DECISIVE, MOST, MOST_COLUMNS, OVER, Groups
 from ._normal_columns import LogNormal, Normal
 from ._rates import SHAPES, Gamma, Poisson
 

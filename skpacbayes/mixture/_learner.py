@@ -12,7 +12,6 @@ from .._base import warn_user
 from .._sentinels import warn_of_angles, warn_of_sentinels
 from ._ascent import Fit, TemperedMixture
 from ._copied_columns import warn_of_copied_columns, warn_of_copied_counts
-from ._correlated_columns import CorrelatedColumns
 from ._diagnostics import (
     inflation_in,
     times_repeated,
@@ -36,7 +35,7 @@ from ._held_out import (
     prices_of,
     undecided,
 )
-from ._merged_groups import KINDS, warn_of_merged_groups
+from ._merged_groups import warn_of_merged_groups
 from ._moves import best_merge, best_split
 from ._other_families import warn_of_other_families, warn_of_shapes
 from ._outliers import without_outliers
@@ -204,9 +203,9 @@ class Learner:
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
         if self.chooses:
             rows, of_stream = without_outliers(fit, X, weight), self.choice.of_stream
-            kinds = *KINDS, CorrelatedColumns
-            found = warn_of_merged_groups(*rows, kinds, of_stream, self.names)
-            self.found_pieces = found
+            self.found_pieces = warn_of_merged_groups(
+                *rows, of_stream=of_stream, names=self.names
+            )
             if not (self.found_pieces or self.found_atoms):
                 warn_of_merged_groups(*rows, [SkewedGroups], of_stream)
             warn_of_order(fit, X, self.names, alpha == "auto")

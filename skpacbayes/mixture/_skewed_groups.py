@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ._gaussian_families import GaussianFamily
-from ._merged_groups import DECISIVE, MOST_COLUMNS, Groups, normal_log_densities, varies
+from ._groups import DECISIVE, MOST_COLUMNS, Groups, normal_log_densities, varies
 from ._normal_columns import LogNormal, Normal
 from ._student import StudentComponents
 

@@ -14,7 +14,7 @@ from skpacbayes.mixture import (
     TemperedVBMixture,
     TemperedVBMultinomialMixture,
 )
-from skpacbayes.mixture._merged_groups import dirichlet_log_densities
+from skpacbayes.mixture._group_kinds import dirichlet_log_densities
 
 OPTIONS = {"max_components": 10, "n_init": 1, "random_state": 0}
 PRODUCT = [("x", "normal", [0, 1]), ("n", "poisson", [2])]
