@@ -100,6 +100,7 @@ def test_weights_that_are_hardly_numbers_of_rows_are_told_of(kind):
     made(kind).fit(X, y, sample_weight=counts)  # no warning: errors otherwise
 
 
+@pytest.mark.filterwarnings("ignore:feature 0 is missing or has a new category")
 @KINDS
 def test_rows_far_beyond_the_range_are_told_of(kind):
     """Of a variable that is selected, by more than its range; if no range is given."""
