@@ -143,7 +143,7 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     n_clusters = min(mixture.n_clusters, most)
     n_sizes = min(most, max(n_clusters + 4, 1 + n_clusters * 5 // 4, 8))
     weights = np.ones(len(rows.points))
-    starts = [sizes[k].centers for k in sizes if k <= n_sizes]
+    starts, path = [sizes[k].centers for k in sizes if k <= n_sizes], None
     if (mixture.simple and not found.skewed) or scale is not None:
         near = close_sizes(sizes, UNDECIDED, n_clusters, n_sizes)
         path = Path.find(rows.points, rows.weights, n_sizes, False, rng, starts, near)
@@ -162,7 +162,9 @@ def calibrate_by_mixture(rows, found, most, splitting, rng, scale=None):
     centers = mixture.centers
     if len(centers) != n_clusters:
         centers = sizes[n_clusters].centers if n_clusters in sizes else None
-    if centers is None:
+    if centers is None:  # no mixture has so few clusters
+        own = rows.points, rows.weights * weights, n_sizes, False, rng, starts
+        path = path or Path.find(*own, [n_clusters])
         centers = path.centers[n_clusters - 1, :n_clusters]
     near = range(max(1, n_clusters - 3), min(n_clusters + 3, n_sizes) + 1)
     owners = cdist(rows.points, centers, "sqeuclidean").argmin(axis=1)

@@ -303,3 +303,28 @@ def test_few_columns_of_many_tell_the_groups(n_features, n_groups):
     moved = X[:, order] * rng.uniform(0.5, 2.0, n_features) + 10.0
     again = PACOClusterer(random_state=0).fit(moved).labels_
     assert adjusted_rand_score(found, again) > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:all max_clusters", "ignore:the mixture that calib")
+@pytest.mark.parametrize("shape", ["auto", "round", "diagonal", "tied"])
+@pytest.mark.parametrize("scale", ["auto", 1.0])
+def test_fewer_clusters_than_groups_may_be_asked_for(shape, scale):
+    """Of nine sheared groups; no mixture need have been fitted with so few clusters."""
+    rng = np.random.default_rng(1)
+    places = 6 * np.stack(np.mgrid[:3, :3], axis=-1).reshape(9, 2)
+    rows = places[rng.integers(9, size=300)] + rng.normal(size=(300, 2))
+    X = rows @ np.array([[1.0, 0.8], [0.0, 0.4]])
+    for most in (1, 3, 4):
+        model = paco(shape=shape, scale=scale, max_clusters=most)
+        for method in (model.fit, model.partial_fit):
+            method(X)
+            assert 1 <= model.n_clusters_ <= most
+            assert len(model.cluster_centers_) == model.n_clusters_
+
+
+def test_fewer_clusters_than_groups_are_told_of():
+    X, _ = separated()
+    for rows in (X, X @ mapping(10.0, 3, 0)[0]):
+        with pytest.warns(UserWarning, match="all max_clusters=2 clusters are in use"):
+            paco(max_clusters=2).fit(rows)
