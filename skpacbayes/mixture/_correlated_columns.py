@@ -68,7 +68,8 @@ class CorrelatedColumns(Groups):
     def can_read(X):
         """Return whether the groups can be fitted to such columns."""
         few = 2 <= X.shape[1] <= MOST_COLUMNS
-        return few and (np.nanmax(X, axis=0) > np.nanmin(X, axis=0)).all()
+        # Unlike those of `nanmax`, extremes of no values at all are NaN silently.
+        return few and (np.fmax.reduce(X) > np.fmin.reduce(X)).all()
 
     def read(self, X, parts):
         """Keep the rows, those of each family, and which values are missing."""
@@ -272,6 +273,7 @@ def of_gamma(family, X, share, there, component):
     weight = share[:, None] * there
     total = np.maximum(weight.sum(axis=0), 1e-300)
     means, logs = (weight * X).sum(axis=0) / total, np.log(X)
+    means = np.where(means > 0, means, X.mean(axis=0))  # of a group without values
     gaps = np.maximum(np.log(means) - (weight * logs).sum(axis=0) / total, 1e-9)
     shapes = (3 - gaps + np.sqrt((gaps - 3) ** 2 + 24 * gaps)) / (12 * gaps)
     for _ in range(SHAPE_STEPS):

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import gamma, norm, poisson
 
-from skpacbayes.mixture import Binomial, Gamma, TemperedVBMixture
-from skpacbayes.mixture._correlated_columns import log_copula
+from skpacbayes.mixture import (
+    Binomial,
+    Gamma,
+    LogNormal,
+    Poisson,
+    TemperedVBMixture,
+)
+from skpacbayes.mixture._correlated_columns import CorrelatedColumns, log_copula
 
 OPTIONS = {"max_components": 10, "n_init": 1, "random_state": 0}
 FAMILIES = {
@@ -78,6 +84,27 @@ def test_two_of_four_counts_with_a_common_factor_are_named(missing):
     (text,) = [text for text in texts if "correlated within groups" in text]
     assert "column 0 of X with column 1 of X" in text
     assert "1 component with correlations" in text
+
+
+@pytest.mark.parametrize("family", ["gamma", "lognormal", "poisson"])
+def test_groups_may_lack_a_column_and_rows_nearly_all_values_of_one(family):
+    """Warnings of NumPy would be errors here: there is nothing to divide."""
+    rng = np.random.default_rng(58)
+    far = np.arange(400) % 2 == 1
+    X = rng.poisson(20.0, (400, 3)) + rng.integers(1, 4, (400, 1)) * 4.0
+    X = np.where(far[:, None], 1e4, 1.0) * (X + 1.0)
+    X[far, 2] = np.nan
+    groups = groups_of(family, X, np.column_stack([~far, far]) * 1.0)
+    assert groups.can_read(X)
+    assert np.isfinite(groups.best_merge()[1])
+    X[:, 2] = np.nan
+    assert not CorrelatedColumns.can_read(X)
+
+
+def groups_of(name, X, shares):
+    families = {"gamma": Gamma("auto"), "lognormal": LogNormal(), "poisson": Poisson()}
+    parts = [(families[name], list(range(X.shape[1])))]
+    return CorrelatedColumns(X, np.ones(len(X)), parts, shares)
 
 
 @pytest.mark.slow
