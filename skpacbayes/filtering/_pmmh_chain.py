@@ -13,10 +13,9 @@ from ._priors import Priors, naming
 ACCEPTANCE = 0.234  # to which the steps are adapted during the burn-in
 N_STARTS = 10  # number of prior draws, of which the likeliest is the start
 N_SPREAD = 200  # number of prior draws whose spread determines the first steps
-HOPELESS, STUCK = 1e-3, 15  # so many iterations below this acceptance probability:
-SHORTER = (
-    0.25  # factor of the steps then, as the prior is much wider than the posterior
-)
+# After STUCK iterations with acceptance probabilities below HOPELESS, the steps are
+# multiplied by SHORTER: the prior is then much wider than the posterior.
+HOPELESS, STUCK, SHORTER = 1e-3, 15, 0.25
 
 
 class Target:
