@@ -187,6 +187,20 @@ def test_counts_that_vary_less_are_not_called_correlated(n_features, family):
         assert not [text for text in texts if "correlated" in text]
 
 
+@pytest.mark.parametrize("of_rare", ["gamma", "normal", "poisson", "categorical"])
+def test_columns_and_categories_that_few_rows_have(of_rare):
+    """The rows that are looked at may have no value of them: `fit` does not fail."""
+    rng = np.random.default_rng(59)
+    X = rng.gamma(3.0, 1.0, (20_000, 2))
+    X[:, 1] = 1.0 if of_rare == "categorical" else np.nan
+    X[:3, 1] = [2.0, 3.0, 4.0]
+    options = {**OPTIONS, "max_components": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        mixture = TemperedVBMixture(["lognormal", of_rare], "auto", **options).fit(X)
+    assert mixture.n_components_ <= 2
+
+
 @pytest.mark.parametrize("family", ["lognormal", "gamma", "exponential"])
 def test_few_values_say_nothing_of_the_family(family):
     """A density at values that many rows share has no upper bound."""
