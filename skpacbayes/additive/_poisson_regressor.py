@@ -7,6 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, xlogy
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
+from sklearn.utils.validation import check_consistent_length
 
 from .._base import as_fitted, fit_context, warn_user
 from .._compat import StrOptions
@@ -421,6 +422,7 @@ class SparseAdditiveGibbsPoissonRegressor(
             1 - deviance / (deviance of the mean of y); 0 if all targets are equal.
         """
         means, y = self.predict(X), as_numbers("y", y)
+        check_consistent_length(means, y)
         weights = checked_weights(sample_weight, means, some=True)
         present = weights > 0.0
         y, means, weights = y[present], means[present], weights[present]

@@ -66,8 +66,8 @@ class ParticleMarginalMetropolis(ArviZMixin, SeriesEstimator):
     Each chain starts at the likeliest of ten draws from the prior, and makes a random
     walk on the logarithms and logits of bounded parameters. The covariance of its steps
     is adapted to an acceptance rate of 0.234 during `burn_in` [2]_, and then fixed.
-    Steps that can hardly be accepted, as under a very wide prior, are shortened in
-    between.
+    Until then, steps that can hardly be accepted are shortened, as under a prior that
+    is much wider than the posterior.
 
     Choose the number of particles so that the filter's `log_likelihood_std_`, at
     central parameters, is about 1: with fewer particles chains mix slowly.

@@ -96,6 +96,12 @@ def transitions_at(inputs, parameters):
     return parameters.transitions * ratios
 
 
+def stays_at(inputs, parameters):
+    """Return probabilities of staying, into rows given inputs, (n_states, n_rows)."""
+    logs, totals = log_weights(inputs, parameters)
+    return parameters.transitions.diagonal()[:, None] * np.exp(logs - totals)
+
+
 def filtered_rows(densities, steps, rows, parameters):
     """Return the result of `filtered_stages` for rows that may have inputs.
 

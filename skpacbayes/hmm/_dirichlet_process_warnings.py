@@ -11,7 +11,7 @@ from ._dirichlet_process_dependence import (
     strongest_memory,
     strongest_trend,
 )
-from ._dirichlet_process_inputs import transitions_at
+from ._dirichlet_process_inputs import stays_at
 from ._dirichlet_process_regression import best_regression
 from ._dirichlet_process_score import CHANCE, N_ORDERED, UNRELIABLE
 
@@ -154,7 +154,7 @@ def _expected_moves(run):
     stay = np.zeros((len(shares), len(before)))
     some = run.draws[:: -(-len(run.draws) // _N_DRAWS)]
     for draw in some:
-        stay += np.einsum("tii->it", transitions_at(rows.inputs[before + 1], draw))
+        stay += stays_at(rows.inputs[before + 1], draw)
     return ((1.0 - stay / len(some)) * shares[:, before]).sum()
 
 

@@ -68,7 +68,8 @@ class CorrelatedColumns(Groups):
     def can_read(X):
         """Return whether the groups can be fitted to such columns."""
         few = 2 <= X.shape[1] <= MOST_COLUMNS
-        return few and (np.nanmax(X, axis=0) > np.nanmin(X, axis=0)).all()
+        # Unlike those of `nanmax`, extremes of no values at all are NaN silently.
+        return few and (np.fmax.reduce(X) > np.fmin.reduce(X)).all()
 
     def read(self, X, parts):
         """Keep the rows, those of each family, and which values are missing."""
@@ -85,10 +86,11 @@ class CorrelatedColumns(Groups):
 
     def described(self, share, *, component=False):
         """Return log densities of the rows in a group, n_parameters, and its point."""
-        found = self.marginals(share, component)
+        scored = self.correlated and not component
+        found = self.marginals(share, component, scored)
         terms, scores, sizes, coarse, point = found
         log_densities, size = (terms * self.there).sum(axis=1), sizes.sum()
-        if self.correlated and not component:
+        if scored:
             for block, correlations in self.blocks_of(scores, share):
                 log_densities += log_copula(
                     scores[:, block], correlations, share, coarse[block]
@@ -96,10 +98,15 @@ class CorrelatedColumns(Groups):
                 size += len(block) * (len(block) - 1) // 2
         return self.with_others(share, log_densities, size, point)
 
-    def marginals(self, share, component=False):
-        """Return what the columns' functions do, side by side."""
+    def marginals(self, share, component=False, scored=True):
+        """Return what the columns' functions do, side by side.
+
+        Normal scores, which take most of the time, may be zero if not `scored`.
+        """
         found = [
-            marginal_of(family)(family, rows, share, self.there[:, own], component)
+            marginal_of(family)(
+                family, rows, share, self.there[:, own], component, scored
+            )
             for family, own, rows in self.parts
         ]
         return [np.concatenate(each, axis=-1) for each in zip(*found, strict=True)]
@@ -251,7 +258,7 @@ def marginal_of(family):
     return next(function for kind, function in kinds if isinstance(family, kind))
 
 
-def of_normal(family, X, share, there, component):
+def of_normal(family, X, share, there, component, scored):
     """Fit normal columns, or the logarithms of lognormal ones."""
     values = np.log(X) if isinstance(family, LogNormal) else X
     weight = share[:, None] * there
@@ -267,11 +274,12 @@ def of_normal(family, X, share, there, component):
     return terms, scores, np.full(d, 2), np.zeros(d, dtype=bool), point
 
 
-def of_gamma(family, X, share, there, component):
+def of_gamma(family, X, share, there, component, scored):
     """Fit Gamma columns, whose shapes have the largest likelihood."""
     weight = share[:, None] * there
     total = np.maximum(weight.sum(axis=0), 1e-300)
     means, logs = (weight * X).sum(axis=0) / total, np.log(X)
+    means = np.where(means > 0, means, X.mean(axis=0))  # of a group without values
     gaps = np.maximum(np.log(means) - (weight * logs).sum(axis=0) / total, 1e-9)
     shapes = (3 - gaps + np.sqrt((gaps - 3) ** 2 + 24 * gaps)) / (12 * gaps)
     for _ in range(SHAPE_STEPS):
@@ -281,12 +289,12 @@ def of_gamma(family, X, share, there, component):
     rates = shapes / means
     terms = shapes * np.log(rates) - gammaln(shapes) + (shapes - 1) * logs - rates * X
     d, known = len(means), component and family.shape != "auto"
-    scores = np.zeros_like(X) if component else scores_of(gammainc(shapes, rates * X))
+    scores = scores_of(gammainc(shapes, rates * X)) if scored else np.zeros_like(X)
     size = np.full(d, 1 if known else 2)
     return terms, scores, size, np.zeros(d, dtype=bool), np.log(means)
 
 
-def of_poisson(family, X, share, there, component):
+def of_poisson(family, X, share, there, component, scored):
     """Fit Poisson columns, or others if counts vary more or less than Poisson ones."""
     means, ratios, over = moments(X, share, there, np.inf, component)
     base = -gammaln(X + 1)
@@ -296,15 +304,16 @@ def of_poisson(family, X, share, there, component):
     broad = gammaln(sizes + X) - gammaln(sizes) - sizes * np.log1p(means / sizes)
     broad += base + X * (np.log(means) - np.log(means + sizes))
     terms, scores = np.where(over, broad, plain), np.zeros_like(X)
-    if not component:
-        below = betainc(sizes, X + 1, sizes / (sizes + means))
-        below = np.where(over, below, pdtr(X, means))
+    if scored:
+        below = pdtr(X, means)
+        sizes, chances = sizes[over], (sizes / (sizes + means))[over]
+        below[:, over] = betainc(sizes, X[:, over] + 1, chances)
         scores = scores_of(below - 0.5 * np.exp(terms))
     found = terms, scores, 1 + over, np.ones(len(means), dtype=bool), 2 * np.sqrt(means)
     return with_narrow(found, X, means, ratios * means, ratios < UNDER)
 
 
-def of_binomial(family, X, share, there, component):
+def of_binomial(family, X, share, there, component, scored):
     """Fit binomial columns, or others if counts vary more or less than these."""
     n = family.n_trials
     means, ratios, over = moments(X, share, there, n, component)
@@ -317,7 +326,7 @@ def of_binomial(family, X, share, there, component):
     table = np.where(over, broad, plain)
     at = X.astype(np.intp), np.arange(len(means))
     terms, scores = table[at], np.zeros_like(X)
-    if not component:
+    if scored:
         below = np.where(over, np.exp(broad).cumsum(axis=0), bdtr(values, n, means / n))
         scores = scores_of(below[at] - 0.5 * np.exp(terms))
     point = 2 * np.sqrt(n) * np.arcsin(np.sqrt(means / n))

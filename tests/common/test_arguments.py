@@ -394,6 +394,17 @@ def test_weights_of_a_score_count_rows(name):
     np.testing.assert_allclose(model.score(X, y, sample_weight=2), model.score(X, y))
 
 
+@pytest.mark.parametrize("name", [n for n, method in WEIGHTED if method == "score"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_score_refuses_targets_of_another_number(name):
+    """Fewer than the rows, or more, with weights and without, as scikit-learn does."""
+    model, (X, y) = fitted(name), rows(30, seed=1)
+    for weights in (None, np.ones(len(X))):
+        for targets in (y[:-1], np.append(y, y[-1])):
+            with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+                model.score(X, targets, sample_weight=weights)
+
+
 @pytest.mark.filterwarnings("ignore")  # a rank needs two classes
 @pytest.mark.parametrize("name", [n for n, method in WEIGHTED if method == "score"])
 def test_a_score_of_equal_targets_needs_no_others_of_weight_zero(name):

@@ -122,6 +122,12 @@ def test_sampled_states_move_as_inputs_say():
     assert stats.chi2(often.sum()).sf(statistic) > 1e-4
 
 
+def test_probabilities_of_staying_are_those_of_the_transitions():
+    _, parameters, rows, into, _ = driven_point([1, 5, 2])
+    found = _inputs.stays_at(rows.inputs, parameters)
+    np.testing.assert_allclose(found, np.einsum("tii->it", into))
+
+
 def prior_point(model, n_inputs, rng):
     """Transitions and effects from the prior."""
     k, rows = model.n_states, []

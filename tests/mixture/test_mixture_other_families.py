@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import gamma, norm, poisson
 
-from skpacbayes.mixture import Binomial, Gamma, TemperedVBMixture
-from skpacbayes.mixture._correlated_columns import log_copula
+from skpacbayes.mixture import (
+    Binomial,
+    Gamma,
+    LogNormal,
+    Poisson,
+    TemperedVBMixture,
+)
+from skpacbayes.mixture._correlated_columns import CorrelatedColumns, log_copula
 
 OPTIONS = {"max_components": 10, "n_init": 1, "random_state": 0}
 FAMILIES = {
@@ -78,6 +84,27 @@ def test_two_of_four_counts_with_a_common_factor_are_named(missing):
     (text,) = [text for text in texts if "correlated within groups" in text]
     assert "column 0 of X with column 1 of X" in text
     assert "1 component with correlations" in text
+
+
+@pytest.mark.parametrize("family", ["gamma", "lognormal", "poisson"])
+def test_groups_may_lack_a_column_and_rows_nearly_all_values_of_one(family):
+    """Warnings of NumPy would be errors here: there is nothing to divide."""
+    rng = np.random.default_rng(58)
+    far = np.arange(400) % 2 == 1
+    X = rng.poisson(20.0, (400, 3)) + rng.integers(1, 4, (400, 1)) * 4.0
+    X = np.where(far[:, None], 1e4, 1.0) * (X + 1.0)
+    X[far, 2] = np.nan
+    groups = groups_of(family, X, np.column_stack([~far, far]) * 1.0)
+    assert groups.can_read(X)
+    assert np.isfinite(groups.best_merge()[1])
+    X[:, 2] = np.nan
+    assert not CorrelatedColumns.can_read(X)
+
+
+def groups_of(name, X, shares):
+    families = {"gamma": Gamma("auto"), "lognormal": LogNormal(), "poisson": Poisson()}
+    parts = [(families[name], list(range(X.shape[1])))]
+    return CorrelatedColumns(X, np.ones(len(X)), parts, shares)
 
 
 @pytest.mark.slow
@@ -158,6 +185,20 @@ def test_counts_that_vary_less_are_not_called_correlated(n_features, family):
         X = np.clip(np.rint(rng.normal(means, 0.8, (400, n_features))), 1, 5)
         _, texts = said(Binomial(5) if family == "binomial" else family, X)
         assert not [text for text in texts if "correlated" in text]
+
+
+@pytest.mark.parametrize("of_rare", ["gamma", "normal", "poisson", "categorical"])
+def test_columns_and_categories_that_few_rows_have(of_rare):
+    """The rows that are looked at may have no value of them: `fit` does not fail."""
+    rng = np.random.default_rng(59)
+    X = rng.gamma(3.0, 1.0, (20_000, 2))
+    X[:, 1] = 1.0 if of_rare == "categorical" else np.nan
+    X[:3, 1] = [2.0, 3.0, 4.0]
+    options = {**OPTIONS, "max_components": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        mixture = TemperedVBMixture(["lognormal", of_rare], "auto", **options).fit(X)
+    assert mixture.n_components_ <= 2
 
 
 @pytest.mark.parametrize("family", ["lognormal", "gamma", "exponential"])
