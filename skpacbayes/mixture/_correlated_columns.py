@@ -101,7 +101,7 @@ class CorrelatedColumns(Groups):
     def marginals(self, share, component=False, scored=True):
         """Return what the columns' functions do, side by side.
 
-        Normal scores, which take most of the time, may be zero if they are not `scored`.
+        Normal scores, which take most of the time, may be zero if not `scored`.
         """
         found = [
             marginal_of(family)(
