@@ -170,16 +170,11 @@ class OnlineLinearModel(OnlineEstimator):
                 warn_of_level(self.quantile, y[some] - scores[:, 0], own)
             return False
         loss = np.average(self._losses_of(X, y), weights=weights)
-        rng, shuffled = np.random.default_rng(0), 0.0
-        for _ in range(2):  # of few rows, one random order may be a lucky one
-            order = rng.permutation(len(X))[:SHUFFLED]
-            twin = self._draft(forgets=False)
-            twin._begin(self.n_features_in_, scores.shape[1])
-            some = order[: len(sample_weight)]
-            twin._learn_blocks(X[order], y[order], sample_weight[some])
-            losses = twin._losses_of(X, y)
-            shuffled = max(shuffled, np.average(losses, weights=weights))
-        return warn_of_fit(loss, shuffled, len(order))
+        shuffled = max(
+            np.average(twin._losses_of(X, y), weights=weights)
+            for twin in self._shuffled_twins(X, y, sample_weight, scores.shape[1])
+        )
+        return warn_of_fit(loss, shuffled, min(len(X), SHUFFLED))
 
     def _doubt_shape(self, X, y):
         linear = self._regression() and not self._state.curved.any()

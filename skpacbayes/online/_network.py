@@ -62,16 +62,14 @@ class OnlineNetwork(OnlineEstimator):
         if not any(map(depend_on_order, found)):
             return False
         weights = sample_weight if len(sample_weight) else None
-        rng, losses = np.random.default_rng(0), []
-        for seed in range(2):  # of few rows, one random order may be a lucky one
-            order = rng.permutation(len(X))[:SHUFFLED]
-            twin = self._draft(forgets=False)
-            twin.random_state = seed
-            twin._begin(self.n_features_in_, len(self._state.numbers))
-            some = order[: len(sample_weight)]
-            twin._learn_blocks(X[order], y[order], sample_weight[some])
-            losses.append(twin._mean_loss(X, y, weights))
-        return warn_of_fit(self._mean_loss(X, y, weights), max(losses), len(order))
+        shuffled = max(
+            twin._mean_loss(X, y, weights)
+            for twin in self._shuffled_twins(
+                X, y, sample_weight, len(self._state.numbers)
+            )
+        )
+        loss = self._mean_loss(X, y, weights)
+        return warn_of_fit(loss, shuffled, min(len(X), SHUFFLED))
 
     def _mean_loss(self, X, y, weights):
         """Return the weighted mean of the squared errors of rows."""

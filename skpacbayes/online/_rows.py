@@ -26,6 +26,7 @@ from ._dependent_columns import (
 )
 from ._doubts import (
     HEAVY,
+    SHUFFLED,
     order_found,
     warn_of_copies,
     warn_of_heavy_rows,
@@ -287,6 +288,20 @@ class OnlineEstimator(StreamingEstimator):
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit; return whether so."""
+
+    def _shuffled_twins(self, X, y, sample_weight, n_outputs):
+        """Yield two models that have learnt rows, at most SHUFFLED, in random orders.
+
+        Of few rows, one random order may be a lucky one.
+        """
+        rng = np.random.default_rng(0)
+        for seed in range(2):
+            order = rng.permutation(len(X))[:SHUFFLED]
+            twin = self._draft(forgets=False)
+            twin.random_state = seed
+            twin._begin(self.n_features_in_, n_outputs)
+            own = order[: len(sample_weight)]
+            yield twin._learn_blocks(X[order], y[order], sample_weight[own])
 
     def _doubt_shape(self, X, y):
         """Warn if errors are a smooth function of the features."""
