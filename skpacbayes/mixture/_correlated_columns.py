@@ -166,16 +166,23 @@ class CorrelatedColumns(Groups):
             self.groups = list(shares.T), *map(list, zip(*described, strict=True))
 
     def pairs(self):
-        """Return the correlations of pairs of columns, the largest first."""
+        """Return the correlations of pairs of columns, the largest first.
+
+        Absolute values are averaged over the groups, whose signs may differ; the sign
+        is that of the group with the largest part.
+        """
         found = {}
         for share in self.groups[0]:
-            scores = self.marginals(share)[1]
+            mass, scores = share.sum() / self.weight.sum(), self.marginals(share)[1]
             for block, correlations in self.blocks_of(scores, share):
                 for i, j in zip(*np.triu_indices(len(block), 1), strict=True):
-                    pair = block[i], block[j]
-                    mass = share.sum() / self.weight.sum()
-                    found[pair] = found.get(pair, 0.0) + mass * correlations[i, j]
-        return sorted(found.items(), key=lambda own: -abs(own[1]))
+                    own = found.setdefault((block[i], block[j]), [])
+                    own.append(mass * correlations[i, j])
+        means = {
+            pair: float(np.copysign(np.abs(own).sum(), max(own, key=abs)))
+            for pair, own in found.items()
+        }
+        return sorted(means.items(), key=lambda own: -abs(own[1]))
 
     def complaint(self, best, K, gain):
         """Return a warning of columns that are correlated."""

@@ -92,8 +92,8 @@ def warn_of_other_families(fit, fits, X, weight, choice, names):
         for column, family in columns.items()
         if len(np.unique(rows[0][:, column])) >= FEWEST_VALUES
     }
-    empty = np.isnan(rows[0]).all(axis=0).any()  # families refuse such a column
-    if empty or not columns:
+    # Families refuse a column without values.
+    if not columns or np.isnan(rows[0]).all(axis=0).any():
         warn_of_shapes(fit, fits, choice.of)
         return
     gain, best, better = best_other(fit, fits, columns, *rows, choice)

@@ -66,6 +66,19 @@ def test_correlated_columns_are_named_with_the_number(kind, n_groups):
     assert not [text for text in texts if "correlated" in text]
 
 
+@pytest.mark.slow
+def test_correlations_of_opposite_signs_do_not_cancel():
+    """Two groups of Gamma columns, one with the negated correlation of the other."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(2, size=1000)
+    signs = np.where(groups == 0, 0.85, -0.85)
+    first, second = rng.normal(size=(2, 1000))
+    second = signs * first + np.sqrt(1 - signs**2) * second
+    X = gamma.ppf(norm.cdf(np.column_stack([first, second])), 3.0)
+    _, messages = said("gamma", X * np.exp(2.5 * groups)[:, None])
+    assert any("2 components with correlations" in text for text in messages)
+
+
 def test_overdispersed_binomial_columns_with_common_chances_are_told_of():
     mixture, texts = said(Binomial(20), rows("binomial", 1, 0.9, 0))
     assert mixture.n_components_ > 1
