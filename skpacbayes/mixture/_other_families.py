@@ -178,12 +178,8 @@ def choices_of(gains):
 
 def with_families(family, better, n_features):
     """Return a family, not begun, with other families for some columns, by name."""
-    parts = [("columns", family, list(range(n_features)))]
-    if isinstance(family, ProductFamily):
-        parts = family.families
     found = []
-    for name, part, own in parts:
-        own = np.arange(n_features)[own].tolist()
+    for name, part, own in parts_of(family, n_features):
         rest = [column for column in own if column not in better]
         if rest:
             found.append((name, part, rest if len(rest) < len(own) else own))
@@ -196,15 +192,20 @@ def with_families(family, better, n_features):
 
 def positive_columns(family, n_features):
     """Return the families of lognormal and Gamma columns, by their numbers."""
-    parts = [(None, family, list(range(n_features)))]
-    if isinstance(family, ProductFamily):
-        parts = family.families
     return {
         column: part
-        for _, part, own in parts
+        for _, part, own in parts_of(family, n_features)
         if isinstance(part, (LogNormal, Gamma))
-        for column in np.arange(n_features)[own].tolist()
+        for column in own
     }
+
+
+def parts_of(family, n_features):
+    """Return the name, the family and the list of columns of each part of a family."""
+    if not isinstance(family, ProductFamily):
+        return [("columns", family, list(range(n_features)))]
+    columns = np.arange(n_features)
+    return [(name, part, columns[own].tolist()) for name, part, own in family.families]
 
 
 def gains_of_rivals(family, x, weight, shares, alpha):
