@@ -9,6 +9,7 @@ import pytest
 from cases import METHODS, X, Y, cheap, fitted, learn
 from sklearn.utils.validation import has_fit_parameter
 from states import changes, state_of
+from test_surroundings import assert_same_answers
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 STREAMS = [name for name, method in METHODS if method == "partial_fit"]
@@ -139,7 +140,4 @@ def test_subnormal_weights_are_those_of_absent_rows(name):
             estimator.partial_fit(X[part], Y[part], sample_weight=weights[part])
         if hasattr(expected, "n_samples_seen_"):
             assert estimator.n_samples_seen_ == expected.n_samples_seen_
-        for method in ("predict", "score_samples"):
-            if hasattr(expected, method):
-                found = getattr(estimator, method)(X)
-                np.testing.assert_array_equal(found, getattr(expected, method)(X))
+        assert_same_answers(estimator, expected)
