@@ -143,7 +143,7 @@ class CorrelatedColumns(Groups):
         self.improve()
         first = self.groups
         best, gain = super().best_merge()
-        if gain > DECISIVE and self.correlated:
+        if gain > DECISIVE:
             self.correlated, self.groups = False, first
             _, without = super().best_merge()
             self.correlated, self.groups = True, first
