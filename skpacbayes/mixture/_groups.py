@@ -5,6 +5,7 @@ from scipy.special import logsumexp
 
 from ._gaussian_families import LOG_2_PI
 
+LOOKED_AT = 2000  # largest number of rows used
 NEAREST = 6  # pairs of groups that are compared before each merge
 DECISIVE = 3.0  # nats: odds of 20 to 1
 MOST_COLUMNS = 50  # largest number of columns of real numbers
@@ -39,6 +40,11 @@ class Groups:
         described = [self.described(each, component=True) for each in shares.T]
         # Of each group: responsibilities, log densities, n_parameters, and a point.
         self.groups = list(shares.T), *map(list, zip(*described, strict=True))
+
+    @staticmethod
+    def most_rows(parts):
+        """Return the largest number of rows used, given the families."""
+        return LOOKED_AT
 
     @staticmethod
     def can_read(X):

@@ -7,13 +7,14 @@ the groups have such counts, the evidence prefers more components than there are
 Components are merged, pair after pair, into groups with broader distributions, and BIC
 compares these groups with the components. The same is done for real numbers that are
 correlated within groups: components without covariances divide a group along its
-longest axis. It is also done for shares that add to one, whose distributions are skewed
-towards the boundary of the simplex. All other columns keep their family, with one
-distribution for each group.
+longest axis. It is also done for categories that depend on each other within groups,
+and for shares that add to one, whose distributions are skewed towards the boundary of
+the simplex. All other columns keep their family, with one distribution for each group.
 """
 
 from .._base import warn_user
 from ._correlated_columns import CorrelatedColumns
+from ._dependent_categories import DependentCategories
 from ._group_kinds import (
     BinomialGroups,
     CorrelatedGroups,
@@ -26,7 +27,6 @@ from ._moves import shares_and_losses
 from ._product import ProductFamily
 from ._search import scaled_part
 
-LOOKED_AT = 2000  # largest number of rows used
 CLEARLY = 1.2  # ratio of the gains of groups that are named instead of others,
 FAR = 3.0  # and of others that say that columns are correlated
 
@@ -48,6 +48,7 @@ KINDS = (
     CorrelatedGroups,
     ShareGroups,
     CorrelatedColumns,
+    DependentCategories,
 )
 TOGETHER = {PoissonGroups: ProportionalGroups}  # if columns rise and fall together
 
@@ -65,7 +66,7 @@ def warn_of_merged_groups(fit, X, weight, kinds=KINDS, of_stream=False, names=()
         parts, others = parts_and_others(family, X.shape[1], kind.takes)
         if K < 2 or not parts or not kind.suits(parts):
             continue
-        rows, w = scaled_part(X, weight, 1, 0, most=LOOKED_AT)
+        rows, w = scaled_part(X, weight, 1, 0, most=kind.most_rows(parts))
         numbers = rows[:, [column for _, own in parts for column in own]]
         if not kind.can_read(numbers):
             continue
