@@ -32,6 +32,7 @@ ROWS_OF_CODES = 30  # rows from which categories of one row each seem to be numb
 FEWEST_COUNTED = 0.1  # mean weight below which weights seem to be shares
 HEAVIEST = 30.0  # ratio of the two largest weights from which there is a warning
 SHARES = 1.0, 100.0, 1e4, 1e6  # sums of shares: per cent, per ten thousand, per million
+SAME_UNIT = 1e-6  # largest relative rounding error of frequencies
 OVERCOUNTED = 1.5  # inflation from which there is a warning
 
 
@@ -428,6 +429,29 @@ def warn_of_heavy_row(weight):
             f"{100 * first / weight.sum():.2g} % of all, and no other row more than "
             f"{second:g}: it counts as so many equal rows, and decides over the "
             "components. Check the weight, or reduce it.",
+        )
+
+
+def warn_of_unequal_weights(weight, inverse_temperature):
+    """Warn of weights that are worth fewer rows than their sum, if "auto" counts them.
+
+    Frequencies, of any unit, and equal weights are multiples of the smallest weight.
+    The effective number of rows is that of L. Kish (1965), Survey Sampling.
+    """
+    if weight is None or (weight > 0).sum() < FEWEST:
+        return
+    weight = weight[weight > 0]
+    times = weight / weight.min()
+    if (np.abs(times - np.rint(times)) <= SAME_UNIT * times).all():
+        return
+    total = weight.sum()
+    n_rows = total**2 / (weight**2).sum()
+    if total / n_rows * inverse_temperature > OVERCOUNTED:
+        warn_user(
+            f"The sample_weight are unequal and sum to {total:.4g}, as so many rows "
+            f"count, but they are worth {n_rows:.4g} rows (Kish's effective number) if "
+            "they are survey or importance weights. n_components='auto' may then find "
+            f"too many components: multiply the weights by {n_rows / total:.3g}.",
         )
 
 

@@ -25,6 +25,7 @@ from ._diagnostics import (
     warn_of_shares,
     warn_of_small_weights,
     warn_of_underflow,
+    warn_of_unequal_weights,
 )
 from ._dual import in_dual_form, lifted
 from ._exchanges import exchange_components, limited
@@ -201,6 +202,7 @@ class Learner:
         self.found_atoms = self.warn_of_values(fit, X, weight)
         if self.chooses and alpha != "auto":
             warn_of_inflation(inflation_in(fits, X, weight), alpha)
+            warn_of_unequal_weights(weight, alpha)
         if self.chooses:
             rows, of_stream = without_outliers(fit, X, weight), self.choice.of_stream
             self.found_pieces = warn_of_merged_groups(
