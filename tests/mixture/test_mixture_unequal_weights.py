@@ -24,7 +24,6 @@ FREQUENCIES = {
     "mean one": lambda rng, n: (lambda c: c / c.mean())(rng.geometric(0.2, n) - 1),
     "halves": lambda rng, n: rng.integers(1, 20, n) / 2,
     "millions": lambda rng, n: 1e6 * rng.integers(1, 20, n),
-    "huge": lambda rng, n: np.full(n, 1e90),
     "decay": lambda rng, n: 0.99 ** np.arange(n),
     "nearly equal": lambda rng, n: rng.uniform(0.8, 1.2, n),
 }
