@@ -30,8 +30,11 @@ class Watch:
     memory; `kernels.watch` compares their log densities of about the last 100 rows, and
     chooses the slowest rate that no other rate beats clearly. If rows come in runs of
     one cluster, the forecasts expect the cluster of the row before, and the patience
-    with a cluster without rows is that of its runs. All lengths are in the unit of the
-    summary, in the coordinates of its metric. `early`: whether a refresh may be early.
+    with a cluster without rows is that of its runs. If consecutive rows of a cluster
+    are correlated about a centre that stays, the forecasts expect the row near its
+    predecessor, so that the correlation is no reason to forget. All lengths are in the
+    unit of the summary, in the coordinates of its metric. `early`: whether a refresh
+    may be early.
     """
 
     def __init__(self, n_features):
@@ -75,6 +78,11 @@ class Watch:
     def in_runs(self):
         """Whether rows come in runs of one cluster."""
         return bool(self.order[kernels.STAY] > 0)
+
+    @property
+    def correlation(self):
+        """Correlation of consecutive rows of a cluster; 0 if it may be chance."""
+        return float(self.order[kernels.ALIKE])
 
     @staticmethod
     def nearest_rate(rate):
