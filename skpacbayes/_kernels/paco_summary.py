@@ -57,14 +57,21 @@ _DOF = 5.0
 # it is 0.
 _RECENT_KEPT, _RUNS_KEPT, _REPEATED = 1 - 1 / 30, 1 - 1 / 1000, 0.5
 _IN_RUNS, _MOST_EVIDENCE = 14.0, 30.0
+# Whether consecutive rows of a cluster are correlated: memory of the sums that estimate
+# it, standard errors from which the correlation is not chance, and from which it was
+# none, and the largest one.
+_LAGS_KEPT, _LEAST_ERRORS, _FEW_ERRORS, _MOST_ALIKE = 1 - 1 / 300, 4.0, 2.0, 0.95
 # Entries of `order`: the cluster of the row before (-1: none), the log likelihood
 # ratio, the numbers of pairs of consecutive rows and of changes of the cluster, and the
-# probability of no change, 0 in random order.
-BEFORE, EVIDENCE, PAIRS, CHANGES, STAY = range(5)
-N_ORDER = 5
-# Rows of `visits`: recent rows of each cluster, number of its runs, rows these took.
-RECENT, RUNS, SPANS = range(3)
-N_VISITS = 3
+# probability of no change, 0 in random order. Then the correlation of consecutive rows
+# of a cluster, 0 if it may be chance, and of their steps the number, the mean square
+# and the mean product with the step before, in sums.
+BEFORE, EVIDENCE, PAIRS, CHANGES, STAY, ALIKE, LAGS, SQUARES, PRODUCTS = range(9)
+N_ORDER = 9
+# Rows of `visits`: recent rows of each cluster, number of its runs, rows these took,
+# and how many of its last rows, up to 2, are in `latest`.
+RECENT, RUNS, SPANS, KNOWN = range(4)
+N_VISITS = 4
 # Excess of far rows over the expected number at which a refresh is due. Without
 # forecasts that forget: so many rows, fewer than the least cluster has, and standard
 # deviations of their number.
@@ -114,6 +121,45 @@ def _follow_order(cluster, at, counted, last, scores, order, visits):
     order[BEFORE] = cluster
 
 
+@part
+def _follow_steps(
+    row, n_features, cluster, counted, variances, scores, order, visits, latest
+):
+    """Estimate the correlation of consecutive rows of a cluster.
+
+    The product of two consecutive steps is on average -(1 - r) / 2 times their square,
+    where r is the correlation of consecutive rows about a fixed centre: a centre that
+    moves slowly hardly changes the steps. In random order, the standard error of r is
+    the root of 2 over the number of steps and of features. The `scores` start again
+    where the correlation is found.
+    """
+    known = visits[KNOWN, cluster]
+    square, product = 0.0, 0.0
+    for f in range(n_features):
+        step = row[f] - latest[0, cluster, f]
+        square += step * step
+        product += step * latest[1, cluster, f]
+        latest[0, cluster, f] = row[f]
+        latest[1, cluster, f] = step
+    if known >= 2.0:
+        kept = _LAGS_KEPT**counted
+        order[LAGS] = kept * order[LAGS] + counted
+        order[SQUARES] = kept * order[SQUARES] + counted * square / variances[cluster]
+        product *= counted / variances[cluster]
+        order[PRODUCTS] = kept * order[PRODUCTS] + product
+    visits[KNOWN, cluster] = min(known + 1.0, 2.0)
+    alike = 0.0
+    if order[SQUARES] > 0.0:
+        alike = 1.0 + 2.0 * order[PRODUCTS] / order[SQUARES]
+        error = math.sqrt(2.0 / (n_features * order[LAGS]))
+        least = _FEW_ERRORS if order[ALIKE] > 0.0 else _LEAST_ERRORS
+        alike = min(alike, _MOST_ALIKE) if alike > least * error else 0.0
+    if alike > 0.0 and order[ALIKE] == 0.0:
+        for r in range(scores.shape[0]):
+            scores[r] = 0.0
+    order[ALIKE] = alike
+
+
 @kernel
 def watch(row, n_features, weight, counted, watched, clock):
     """Update the forecasts of several rates of forgetting; choose the rate.
@@ -126,14 +172,17 @@ def watch(row, n_features, weight, counted, watched, clock):
     `variances` (n_clusters,); `last` (n_clusters,), the position of the last row that
     each cluster explains, within `limit` (1,) squared distances in units of the
     variance; `patience` (n_clusters,), the longest gap without a row of a cluster
-    before a refresh is due; `order` (5,) and `visits` (3, n_clusters), runs of rows of
-    one cluster, which the forecasts know of; `parts` (n_clusters,), a work space.
+    before a refresh is due; `order` (9,) and `visits` (4, n_clusters), runs of rows of
+    one cluster and the correlation of its consecutive rows, which the forecasts know
+    of; `latest` (2, n_clusters, n_features), its last row and last step; `parts`
+    (n_clusters,), a work space.
     """
     rates, means, masses, scores, variances, last, patience, limit = watched[:8]
-    order, visits, parts = watched[8:]
-    before, stay = int(order[BEFORE]), order[STAY]
+    order, visits, latest, parts = watched[8:]
+    before, stay, alike = int(order[BEFORE]), order[STAY], order[ALIKE]
     n_clusters = variances.shape[0]
     chosen, cluster, far, scored = 0, 0, False, counted
+    margin = _MARGIN * (1.0 + alike) / (1.0 - alike)
     for r in range(rates.shape[0]):
         kept = (1.0 - rates[r]) ** weight
         total = 0.0
@@ -149,11 +198,20 @@ def watch(row, n_features, weight, counted, watched, clock):
             ratio /= variances[j]
             if ratio < least:
                 nearest, least = j, ratio
+            variance = variances[j]
+            if alike > 0.0 and visits[KNOWN, j] > 0.0:
+                ratio = 0.0
+                for f in range(n_features):
+                    gap = row[f] - means[r, j, f]
+                    gap -= alike * (latest[0, j, f] - means[r, j, f])
+                    ratio += gap * gap
+                variance *= 1.0 - alike * alike
+                ratio /= variance
             share = (masses[r, j] + 0.5) / (total + 0.5 * n_clusters)
             if before >= 0 and stay > 0.0:
                 share = (1.0 - stay) * share + (stay if j == before else 0.0)
             height = math.log(share)
-            height -= 0.5 * n_features * math.log(variances[j])
+            height -= 0.5 * n_features * math.log(variance)
             height -= 0.5 * (_DOF + n_features) * math.log(1.0 + ratio / _DOF)
             parts[j] = height
             if height > highest:
@@ -171,7 +229,7 @@ def watch(row, n_features, weight, counted, watched, clock):
             for f in range(n_features):
                 gap = row[f] - means[r, owner, f]
                 means[r, owner, f] += weight / masses[r, owner] * gap
-        if scores[r] > scores[chosen] + (_MARGIN if r > 0 else 0.0):
+        if scores[r] > scores[chosen] + (margin if r > 0 else 0.0):
             chosen = r
     now = clock[SEEN] + weight
     if far:
@@ -180,8 +238,13 @@ def watch(row, n_features, weight, counted, watched, clock):
     else:
         if counted > 0.0:
             _follow_order(cluster, now, counted, last, scores, order, visits)
+            _follow_steps(
+                row, n_features, cluster, counted, variances, scores, order, visits,
+                latest,
+            )  # fmt: skip
         last[cluster] = now
-    if stay == 0.0 and order[STAY] > 0.0:
+    begins = alike == 0.0 and order[ALIKE] > 0.0
+    if begins or (stay == 0.0 and order[STAY] > 0.0):
         chosen = 0
     clock[KEPT] = 1.0 - rates[chosen]
     late = clock[FAR] > _MOST_FAR + clock[EXPECTED] * (now - clock[REFRESHED])

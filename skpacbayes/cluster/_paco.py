@@ -145,8 +145,9 @@ class PACOClusterer(
         earlier rows by ``1 - forgetting``, a memory of about ``1 / forgetting`` rows. A
         cluster whose rows are all forgotten is removed, and its label is free. "auto"
         chooses among the rates 0, 1/400, 1/100 and 1/30 by the log density that
-        mixtures with these memories gave the last 100 rows in advance, and removes a
-        cluster that has had no row for so long that the probability is 1e-6: for rows
+        mixtures with these memories gave the last 100 rows in advance, which take
+        account of a correlation of consecutive rows of a cluster, and removes a cluster
+        that has had no row for so long that the probability is 1e-6: for rows
         in random order, or, if rows come in runs of one cluster, for its runs. `fit`
         does not forget. Needs `calibration="clusters"`.
     random_state : int, RandomState instance or None, default=None
@@ -508,8 +509,9 @@ class PACOClusterer(
             again, if the number of clusters is not the one last checked. When the
             number of rows passes 20, 40 or 80: if other numbers of clusters may
             describe few rows better. At each of these: if `summary_size` is too small
-            to show clusters and, unless `forgetting` is given, if clusters move along
-            the stream.
+            to show clusters; unless `forgetting` is given, if clusters move along the
+            stream; with `forgetting="auto"`, if consecutive rows of a cluster are
+            correlated.
         UserWarning
             As in `fit`, each time the number of rows has doubled.
         """

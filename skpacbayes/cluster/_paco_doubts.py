@@ -33,6 +33,9 @@ _FEW_EFFECTIVE = 15.0
 # is around them, over that distance; most rows there, over the rows near each other;
 # and least number of these.
 _NEAR, _AROUND, _FEW_MORE, _GROUP = 2.0, 2.0, 1.5, 5
+# Correlation of consecutive rows of a cluster that may cut clusters into pieces, and
+# correlation of the rows that remain if rows are left out.
+_CORRELATED, _LITTLE_CORRELATED = 0.6, 0.1
 
 
 def doubts_of(problem, n_clusters, visited, rivals):
@@ -124,8 +127,17 @@ def _doubts_of_rivals(problem, n_clusters, rivals):
 
 
 def _doubts_of_order(problem, n_clusters):
-    """Yield a sentence if the clusters of a stream move, and nothing is forgotten."""
-    rows = problem.rows
+    """Yield a sentence if rows are correlated, or clusters move and all rows count."""
+    rows, r = problem.rows, problem.correlation
+    if r >= _CORRELATED:
+        every = math.ceil(math.log(_LITTLE_CORRELATED) / math.log(r))
+        yield (
+            f"n_clusters_={n_clusters}, but consecutive rows of a cluster have a "
+            f"correlation of {r:.2f}: {problem.n_rows:.0f} rows count as about "
+            f"{problem.n_rows * (1 - r) / (1 + r):.0f} in random order, and slow "
+            "changes within a cluster may be taken for clusters. Learn one row in "
+            f"{every}, or more rows."
+        )
     if not (problem.setting.remembers and rows.times.any()):
         return
     labels, _ = labels_and_centers(problem, n_clusters)

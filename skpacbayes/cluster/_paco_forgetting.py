@@ -30,8 +30,11 @@ class Watch:
     memory; `kernels.watch` compares their log densities of about the last 100 rows, and
     chooses the slowest rate that no other rate beats clearly. If rows come in runs of
     one cluster, the forecasts expect the cluster of the row before, and the patience
-    with a cluster without rows is that of its runs. All lengths are in the unit of the
-    summary, in the coordinates of its metric. `early`: whether a refresh may be early.
+    with a cluster without rows is that of its runs. If consecutive rows of a cluster
+    are correlated about a centre that stays, the forecasts expect the row near its
+    predecessor, so that the correlation is no reason to forget. All lengths are in the
+    unit of the summary, in the coordinates of its metric. `early`: whether a refresh
+    may be early.
     """
 
     def __init__(self, n_features):
@@ -46,6 +49,7 @@ class Watch:
         self.order = np.zeros(kernels.N_ORDER)
         self.order[kernels.BEFORE] = -1.0
         self.visits = np.empty((kernels.N_VISITS, 0))
+        self.latest = np.empty((2, 0, n_features))
         self.copies = 1.0  # of a row, on average
         self.matrix, self.anchor = np.eye(n_features), np.zeros(n_features)
         self.limit = np.full(1, chi2.isf(_OUTSIDE, n_features))
@@ -66,6 +70,7 @@ class Watch:
             self.limit,
             self.order,
             self.visits,
+            self.latest,
             np.empty(len(self.labels)),
         )
 
@@ -73,6 +78,11 @@ class Watch:
     def in_runs(self):
         """Whether rows come in runs of one cluster."""
         return bool(self.order[kernels.STAY] > 0)
+
+    @property
+    def correlation(self):
+        """Correlation of consecutive rows of a cluster; 0 if it may be chance."""
+        return float(self.order[kernels.ALIKE])
 
     @staticmethod
     def nearest_rate(rate):
@@ -83,6 +93,7 @@ class Watch:
         """Multiply the unit of all lengths by 2^-step."""
         self.means, self.anchor = scaled(self.means, step), scaled(self.anchor, step)
         self.variances = scaled(self.variances, 2 * step)
+        self.latest = scaled(self.latest, step)
 
     def gone(self, now):
         """Return labels of clusters without a row for too long, if others had one."""
@@ -96,7 +107,8 @@ class Watch:
         known = dict(zip(self.labels, range(len(self.labels)), strict=True))
         before = np.array([known.get(label, -1) for label in labels], dtype=int)
         now, since = summary.n_rows, float(summary.refreshed)
-        former = self.means @ np.linalg.inv(self.matrix) + self.anchor
+        inverse, anchor = np.linalg.inv(self.matrix), self.anchor
+        former = self.means @ inverse + anchor
         if summary.metric is not None:
             _, self.matrix, self.anchor, _ = summary.metric
         places = (centers - self.anchor) @ self.matrix
@@ -120,8 +132,16 @@ class Watch:
             if 1 / _REGROUPED < ratio < _REGROUPED and not lost:
                 means[:, new] = followed
                 masses[:, new] = np.minimum(self.masses[:, old], _LONGER * sizes[new])
+            else:
+                visits[kernels.KNOWN, new] = 0.0
             if not visited[new]:
                 shares[new] = self.shares[old]
+        change, moved = inverse @ self.matrix, (anchor - self.anchor) @ self.matrix
+        latest = np.zeros((2, *places.shape))
+        kept = visits[kernels.KNOWN] > 0
+        latest[:, kept] = self.latest[:, before[kept]] @ change
+        latest[0, kept] += moved
+        self.latest = latest
         self.labels, self.means, self.masses = labels, means, masses
         self.variances, self.shares, self.last = variances, shares, last
         at = np.flatnonzero((before >= 0) & (before == self.order[kernels.BEFORE]))
@@ -146,7 +166,7 @@ class Watch:
         self.patience = math.log(_SILENCE) / np.log1p(-np.clip(self.shares, 1e-9, 0.5))
         self.patience *= self.copies
         if self.in_runs:
-            _, n_runs, spans = self.visits
+            n_runs, spans = self.visits[[kernels.RUNS, kernels.SPANS]]
             ratios = -math.log(_SILENCE) / np.maximum(n_runs, 1.0)
             gaps = np.maximum(spans, 1.0) * np.expm1(ratios)
             self.patience = np.maximum(self.patience, gaps)

@@ -351,6 +351,12 @@ class GibbsProblem(Scaled):
         step, unit = 2 * (summary.exponent - self.exponent), float(summary.unit)
         return scaled(float(summary.steps) / unit, step), float(summary.n_steps) / unit
 
+    @property
+    def correlation(self):
+        """Correlation of consecutive rows of a cluster with `forgetting="auto"`."""
+        watch = None if self._stream is None else self._stream.summary.watch
+        return 0.0 if watch is None else watch.correlation
+
     def mixture_of_stream(self):
         """Return the mixture of largest evidence where cells gave the number, or None.
 

@@ -355,12 +355,17 @@ class Forecast:
     def __init__(self, rate, means, masses):
         self.rate, self.means, self.masses, self.score = rate, means, masses, 0.0
 
-    def meet(self, row, weight, counted, variances, before, stay, far):
+    def meet(self, row, weight, counted, variances, before, stay, far, steps):
         self.masses = self.masses * (1 - self.rate) ** weight
         shares = (self.masses + 0.5) / (self.masses + 0.5).sum()
         if before >= 0:
             shares = (1 - stay) * shares + stay * (np.arange(3) == before)
         ratios = ((row - self.means) ** 2).sum(axis=1) / variances
+        if steps.alike > 0:
+            expected = self.means + steps.alike * (steps.rows - self.means)
+            expected[steps.known == 0] = self.means[steps.known == 0]
+            variances = variances * (1 - steps.alike**2 * (steps.known > 0))
+            ratios = ((row - expected) ** 2).sum(axis=1) / variances
         heights = np.log(shares) - np.log(variances) - 3.5 * np.log1p(ratios / 5)
         self.score = 0.99**counted * self.score + counted * logsumexp(heights)
         j = np.argmax(heights)
@@ -402,12 +407,49 @@ class Order:
         return began
 
 
+class Steps:
+    """What `watch` counts of the steps between consecutive rows of a cluster."""
+
+    def __init__(self):
+        self.rows, self.steps, self.known = (
+            np.zeros((3, 2)),
+            np.zeros((3, 2)),
+            np.zeros(3),
+        )
+        self.n, self.squares, self.products, self.alike = 0.0, 0.0, 0.0, 0.0
+
+    def meet(self, row, cluster, counted, variances):
+        step, kept = row - self.rows[cluster], (1 - 1 / 300) ** counted
+        if self.known[cluster] == 2:
+            unit = counted / variances[cluster]
+            self.n = kept * self.n + counted
+            self.squares = kept * self.squares + unit * (step @ step)
+            product = unit * (step @ self.steps[cluster])
+            self.products = kept * self.products + product
+        self.rows[cluster], self.steps[cluster] = row, step
+        self.known[cluster] = min(self.known[cluster] + 1, 2)
+        before, self.alike = self.alike, 0.0
+        if self.squares > 0:
+            found = 1 + 2 * self.products / self.squares
+            errors = 2 if before else 4
+            if found > errors * np.sqrt(2 / (2 * self.n)):
+                self.alike = min(found, 0.95)
+        return before == 0 and self.alike > 0
+
+    @property
+    def sums(self):
+        return [self.alike, self.n, self.squares, self.products]
+
+
 @pytest.mark.parametrize("weight", [1.0, 0.5])
-@pytest.mark.parametrize("order", ["random", "runs", "runs at first"])
+@pytest.mark.parametrize("order", ["random", "runs", "runs at first", "correlated"])
 @twin_of(summary.watch)
 def test_watch(kernel, order, weight):
     rng = np.random.default_rng(0)
     rows = 3.0 * rng.normal(size=(80, 2))
+    if order == "correlated":
+        for i in range(1, 80):
+            rows[i] = 0.97 * rows[i - 1] + 0.08 * rows[i]
     if order == "runs":
         rows = np.repeat(rows[:8], 10, axis=0) + 0.1 * rng.normal(size=(80, 2))
     stay = 0.4 if order == "runs at first" else 0.0
@@ -418,13 +460,14 @@ def test_watch(kernel, order, weight):
     ]
     last, patience, limit = np.zeros(3), np.full(3, 15.0), np.array([4.0])
     scores = np.zeros(3)
-    runs, visits = Order(stay), np.zeros((3, 3))
-    noted = np.array([-1, runs.evidence, 0, 0, stay])
+    runs, visits = Order(stay), np.zeros((4, 3))
+    noted, steps = np.array([-1, runs.evidence, 0, 0, stay, 0, 0, 0, 0]), Steps()
+    latest = np.zeros((2, 3, 2))
     watched = (rates, means, masses.copy(), scores, variances, last, patience, limit)
-    watched += (noted, visits, np.empty(3))
+    watched += (noted, visits, latest, np.empty(3))
     clock = new_clock()
     clock[point_kernels.EXPECTED] = 0.3
-    n_far, late, chosen, stays = 0.0, None, set(), set()
+    n_far, late, chosen, stays, correlated = 0.0, None, set(), set(), set()
     for t, row in enumerate(rows):
         now = (t + 1) * weight
         counted = 0.0 if t % 7 == 3 else weight  # 0: a copy
@@ -434,14 +477,17 @@ def test_watch(kernel, order, weight):
         stay, began = runs.stay, False
         scored = 0.0 if stay and not near else counted  # a far row is of no cluster
         for twin in twins:
-            twin.meet(row, weight, scored, variances, runs.before, stay, not near)
-        best = twins[0]
+            order_known = runs.before, stay, not near, steps
+            twin.meet(row, weight, scored, variances, *order_known)
+        best, margin = twins[0], 3.0 * (1 + steps.alike) / (1 - steps.alike)
         for twin in twins[1:]:
-            best = twin if twin.score > best.score + 3.0 else best
+            best = twin if twin.score > best.score + margin else best
         if near:
             cluster = np.argmin(ratios)
             assert last[cluster] == now
             began = runs.meet(cluster, now, counted) if counted else False
+            if counted:
+                began |= steps.meet(row, cluster, counted, variances)
             runs.last[cluster] = now
         else:
             runs.before = -1
@@ -450,9 +496,12 @@ def test_watch(kernel, order, weight):
             for twin in twins:
                 twin.score = 0.0
         stays.add(runs.stay > 0)
+        correlated.add(steps.alike > 0)
         found = [runs.before, runs.evidence, runs.pairs, runs.changes, runs.stay]
-        assert_allclose(noted, found, rtol=1e-10)
-        assert_allclose(visits, [runs.recent, runs.runs, runs.spans], rtol=1e-10)
+        assert_allclose(noted, found + steps.sums, rtol=1e-10, atol=1e-12)
+        known = [runs.recent, runs.runs, runs.spans, steps.known]
+        assert_allclose(visits, known, rtol=1e-10)
+        assert_allclose(latest, [steps.rows, steps.steps])
         n_far += counted * (ratios.min() > 4.0)
         assert clock[point_kernels.FAR] == n_far
         chosen.add(best.rate)
@@ -463,7 +512,8 @@ def test_watch(kernel, order, weight):
         clock[point_kernels.SEEN] = now
     assert late
     assert len(chosen) > 1 or order != "random"
-    assert (order == "random") == (stays == {False}) or weight < 1.0
+    assert (True in correlated) == (order == "correlated") or weight < 1.0
+    assert (order in ("random", "correlated")) == (stays == {False}) or weight < 1.0
     for r, twin in enumerate(twins):
         assert_allclose(means[r], twin.means, rtol=1e-10)
         assert_allclose(watched[2][r], twin.masses, rtol=1e-10)
