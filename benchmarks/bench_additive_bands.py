@@ -22,14 +22,15 @@ EFFECTS = {
     "x^2": lambda x: x**2 / 1.4,
     "exp(x)": lambda x: np.exp(x) / 2.16,
     "sin(2 x)": lambda x: 1.4 * np.sin(2 * x),
+    "sin(3 x)": lambda x: 1.4 * np.sin(3 * x),
     "|x|, a kink": lambda x: 1.66 * np.abs(x),
     "a step": lambda x: 2.0 * (x > 0),
 }
 
 
-def ours(basis):
+def ours(**options):
     def effect(X, y):
-        model = SparseAdditiveGibbsRegressor(basis=basis, random_state=0).fit(X, y)
+        model = SparseAdditiveGibbsRegressor(random_state=0, **options).fit(X, y)
         return model.partial_effects(X, 1)
 
     return effect
@@ -42,7 +43,12 @@ def splines(X, y):
     return effect, (limits[:, 1] - limits[:, 0]) / (2 * 1.645)
 
 
-METHODS = {f'basis="{basis}"': ours(basis) for basis in ("legendre", "spline", "auto")}
+METHODS = {
+    'basis="legendre"': ours(basis="legendre"),
+    "the same, max_order=16": ours(basis="legendre", max_order=16),
+    'basis="spline"': ours(basis="spline"),
+    'basis="auto"': ours(basis="auto"),
+}
 if pygam is not None:
     METHODS["LinearGAM"] = splines
 

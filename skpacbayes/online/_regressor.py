@@ -25,6 +25,7 @@ from .._stream import CheckedScoreMixin, partial_fit_context
 from ._certificate import certify_linear
 from ._doubts import LIGHT, warn_of_extrapolation, warn_of_growing_errors
 from ._linear import OnlineLinearModel
+from ._rough_rates import warn_of_rough_rates
 
 LOOKED_AT = 1000  # largest number of new rows that are compared with the range
 
@@ -580,6 +581,17 @@ class OnlineVIRegressor(CheckedScoreMixin, RegressorMixin, OnlineLinearModel):
             rate = state.forgetting_rates[best]
             warn_of_growing_errors(growth, state.n_steps, rate, size)
         return found
+
+    def _doubt_fit(self, X, y, sample_weight):
+        """Warn also of rates that are rougher than the noise of the counts."""
+        if super()._doubt_fit(X, y, sample_weight):
+            return True
+        if self.loss != "poisson" or self._state.full or not self._doubts_fit():
+            return False
+        scores = np.empty((len(X), 1))
+        predict_scores(X, *self._state.arguments, scores)
+        weights = sample_weight if len(sample_weight) else np.ones(len(X))
+        return warn_of_rough_rates(X, y, scores[:, 0], weights)
 
     def _responses(self, y):
         """Return the targets; with a loss of absolute errors, which are large ones."""
