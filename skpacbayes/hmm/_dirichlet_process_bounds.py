@@ -33,7 +33,7 @@ def update_bounded(row, alphas, least, place, onward, rng):
     probability to stay again are drawn given the rest, so that the step is reversible.
     """
     others = np.arange(len(row)) != place
-    stay, shares = row[place], row[others] / row[others].sum()
+    shares = row[others] / row[others].sum()
     parameters = alphas[others].sum() + onward, alphas[place]
 
     def leaving():

@@ -179,7 +179,8 @@ def test_atoms_are_drawn_from_their_law(name):
 
 
 @pytest.mark.slow
-def test_a_row_of_transitions_is_truncated_dirichlet():
+@pytest.mark.parametrize("step", [_bounds.slice_pairs, _bounds.bounded_row])
+def test_a_row_of_transitions_is_truncated_dirichlet(step):
     """Two states: a beta law between bounds; the slices that stand in for rejection."""
     law, least = stats.beta(2.5, 40.0), 0.1
     between = law.cdf([least, 1 - least])
@@ -187,7 +188,7 @@ def test_a_row_of_transitions_is_truncated_dirichlet():
     alphas = np.array([2.5, 40.0])
     draws = []
     for _ in range(4000):
-        row = _bounds.slice_pairs(row, alphas, least, rng)
+        row = step(row, alphas, least, rng)
         draws.append(row[0])
     # every fourth is as good as independent: eight slice steps on one coordinate each
     uniform = (law.cdf(draws[::4]) - between[0]) / np.diff(between)
@@ -248,7 +249,11 @@ def test_transitions_given_states(firsts, min_transition):
 
 def draws_of_bounded_row(step, n_states, onward, alphas, least):
     """Steps of a row in turn, from equal shares."""
-    rng, row, draws = np.random.default_rng(n_states), np.full(n_states, 1 / n_states), []
+    rng, row, draws = (
+        np.random.default_rng(n_states),
+        np.full(n_states, 1 / n_states),
+        [],
+    )
     pulls = np.linspace(0.0, 4.0, n_states) if step == "pulls" else np.zeros(n_states)
     for _ in range(1000):
         if step == "stages":
@@ -301,4 +306,3 @@ def test_a_bound_far_from_the_likely_rows(onward):
         assert least * (1 - 1e-12) <= row[:2].min() <= row[:2].max() < 0.02
         drawn = _bounds.bounded_row(row, alphas, least, rng)
         assert least <= drawn[:2].min() <= drawn[:2].max() < 0.02
-

@@ -186,9 +186,7 @@ def test_sweeps_leave_the_prior(draws, monkeypatch):
             _transitions, "draw_dirichlet", lambda alphas, *_: 0.0 * alphas
         )
     if draws == "slices":
-        monkeypatch.setattr(
-            _bounds, "draw_bounded", lambda alphas, *_: np.nan * alphas
-        )
+        monkeypatch.setattr(_bounds, "draw_bounded", lambda alphas, *_: np.nan * alphas)
     rng, bounds = np.random.default_rng(0), np.array([0, 3, n_rows])
     rows = Rows(np.zeros((n_rows, 1)), bounds)
     rows.inputs = rng.normal(size=(n_rows, 2)) * [1.0, 2.0]
