@@ -7,8 +7,9 @@ entry below the bound when they are drawn without it.
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
-from ._dirichlet_process_random import draw_bounded
+from ._dirichlet_process_random import draw_bounded, draw_dirichlet
 
+_N_FREE = 16  # draws without the bound, if they are likely to satisfy it
 _N_TRIES = 64  # tries of rejection sampling of a row, before slice sampling
 _N_SLICES = 4  # slice-sampling steps per state
 
@@ -19,9 +20,17 @@ def bounded_row(row, alphas, least, rng, rates=None, pulls=None):
     By rejection sampling or, if that fails, by slice-sampling steps from `row`. With
     `rates`, a row of normalised gamma variables; `pulls` as in `slice_pairs`.
     """
-    drawn = draw_bounded(
-        alphas[None], least, _N_TRIES, rng, None if rates is None else rates[None]
-    )[0]
+    rates = None if rates is None else rates[None]
+    if alphas.min() >= 1.0:  # most draws suffice, and compile no other kernel
+        free = draw_dirichlet(
+            alphas[None].repeat(_N_FREE, axis=0),
+            rng,
+            None if rates is None else rates.repeat(_N_FREE, axis=0),
+        )
+        legal = free[free.min(axis=1) >= least]
+        if len(legal):
+            return legal[0]
+    drawn = draw_bounded(alphas[None], least, _N_TRIES, rng, rates)[0]
     return slice_pairs(row, alphas, least, rng, pulls) if np.isnan(drawn[0]) else drawn
 
 
