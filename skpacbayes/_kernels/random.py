@@ -81,3 +81,62 @@ def draw_gammas(shapes, log_rates, state, normalized, drawn):
                 total += drawn[i, j]
             for j in range(shapes.shape[1]):
                 drawn[i, j] /= total
+
+
+@kernel
+def gamma_above(shape, bound, state):
+    """Draw a gamma variable given that it is at least `bound`.
+
+    By rejection: of gamma variables if most are; else from an exponential distribution
+    above `bound` or 1, and from a power distribution between `bound` and 1.
+    """
+    if shape >= 1.0 and bound <= shape:
+        drawn = gamma(shape, state)
+        while drawn < bound:
+            drawn = gamma(shape, state)
+        return drawn
+    start, more = max(bound, 1.0), max(shape - 1.0, 0.0)
+    area = 0.0 if bound >= 1.0 else -math.expm1(shape * math.log(bound)) / shape
+    while True:
+        place = uniform(state) * (area + math.exp(-1.0))
+        if place < area:
+            drawn = (1.0 - shape * place) ** (1.0 / shape)
+            log_height = -drawn
+        else:
+            away = -math.log(1.0 - uniform(state)) / (1.0 - more / start)
+            drawn = start + away
+            log_height = (shape - 1.0) * math.log(drawn / start) - more * away / start
+        if math.log(1.0 - uniform(state)) < log_height:
+            return drawn
+
+
+@kernel
+def draw_bounded_shares(alphas, rates, least, n_tries, state, rows):
+    """Fill in rows of normalised gamma variables given that no share is too small.
+
+    A row of gamma variables with rate 1, divided by their sum, does not depend on this
+    sum. So it has the same distribution given that the sum is at least its mean; then
+    no gamma variable is below a bound. Rows of gamma variables with these bounds are
+    drawn until sum and shares are as required, at most `n_tries` times; then they are
+    NaN. `least` (n_rows,); `alphas`, `rates`, `rows` (n_rows, n).
+    """
+    n = alphas.shape[1]
+    for i in range(alphas.shape[0]):
+        mean, highest = 0.0, 0.0
+        for j in range(n):
+            mean += alphas[i, j]
+            highest = max(highest, rates[i, j])
+        for _ in range(n_tries):
+            drawn, total, lowest = 0.0, 0.0, math.inf
+            for j in range(n):
+                bound = least[i] * mean * rates[i, j] / highest
+                variable = gamma_above(alphas[i, j], bound, state)
+                drawn += variable
+                rows[i, j] = variable / rates[i, j]
+                total += rows[i, j]
+                lowest = min(lowest, rows[i, j])
+            if drawn >= mean and lowest >= least[i] * total:
+                break
+            total = math.nan
+        for j in range(n):
+            rows[i, j] /= total

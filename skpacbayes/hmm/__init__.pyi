@@ -17,7 +17,7 @@ class DirichletProcessHMM(DensityMixin, BaseEstimator):  # type: ignore[misc]
     emission: Literal["auto", "translated", "per_state", "poisson", "categorical"] | list[str]
     n_atoms: int
     concentration: float
-    transition_prior: float
+    transition_prior: Literal["auto"] | float
     min_transition: float
     startprob: Literal["stationary", "dirichlet"]
     duration: Literal["geometric", "negative_binomial"]
@@ -48,7 +48,7 @@ class DirichletProcessHMM(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_samples_seen_: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, n_states: Literal["auto"] | int = ..., *, emission: Literal["auto", "translated", "per_state", "poisson", "categorical"] | list[str] = ..., n_atoms: int = ..., concentration: float = ..., transition_prior: float = ..., min_transition: float = ..., startprob: Literal["stationary", "dirichlet"] = ..., duration: Literal["geometric", "negative_binomial"] = ..., covariance_type: Literal["auto", "diag", "full"] = ..., n_iter: Literal["auto"] | int = ..., burn_in: int = ..., thin: int = ..., n_chains: int = ..., window: int | None = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, n_states: Literal["auto"] | int = ..., *, emission: Literal["auto", "translated", "per_state", "poisson", "categorical"] | list[str] = ..., n_atoms: int = ..., concentration: float = ..., transition_prior: Literal["auto"] | float = ..., min_transition: float = ..., startprob: Literal["stationary", "dirichlet"] = ..., duration: Literal["geometric", "negative_binomial"] = ..., covariance_type: Literal["auto", "diag", "full"] = ..., n_iter: Literal["auto"] | int = ..., burn_in: int = ..., thin: int = ..., n_chains: int = ..., window: int | None = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: None = ..., lengths: ArrayLike | None = ..., groups: ArrayLike | None = ..., *, inputs: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: None = ...) -> Self: ...
     def predict(self, X: ArrayLike, lengths: ArrayLike | None = ..., groups: ArrayLike | None = ..., *, inputs: ArrayLike | None = ...) -> NDArray[Any]: ...

@@ -98,8 +98,10 @@ class DirichletProcessHMM(
         truncation level of the Dirichlet process.
     concentration : float, default=1.0
         Concentration of the Dirichlet process. A larger value uses more atoms.
-    transition_prior : float, default=1.0
-        Parameter a of the Dirichlet prior of the rows of the transition matrix.
+    transition_prior : "auto" or float, default="auto"
+        Parameter a of the Dirichlet prior of the rows of the transition matrix. It acts
+        like a moves from each state into each other one. "auto" is one move from each
+        state in all, ``1 / (n_states - 1)``.
     min_transition : float, default=1e-3
         Smallest probability of a transition, at most 1 / `n_states`. The theorem of
         [1]_ does not hold for 0.
@@ -420,7 +422,10 @@ class DirichletProcessHMM(
         ],
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "concentration": [Interval(Real, 0, None, closed="neither")],
-        "transition_prior": [Interval(Real, 0, None, closed="neither")],
+        "transition_prior": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
         "min_transition": [Interval(Real, 0, 1, closed="both")],
         "startprob": [StrOptions({"stationary", "dirichlet"})],
         "duration": [StrOptions({"geometric", "negative_binomial"})],
@@ -442,7 +447,7 @@ class DirichletProcessHMM(
         emission="auto",
         n_atoms=10,
         concentration=1.0,
-        transition_prior=1.0,
+        transition_prior="auto",
         min_transition=1e-3,
         startprob="stationary",
         duration="geometric",

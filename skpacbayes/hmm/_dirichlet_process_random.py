@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.random import draw_gammas
+from .._kernels.random import draw_bounded_shares, draw_gammas
 
 _NO_RATES = np.empty((0, 0))
 
@@ -25,6 +25,15 @@ def draw_dirichlet(alphas, rng, rates=None):
     """
     log_rates = _NO_RATES if rates is None else np.log(rates)
     return _drawn(alphas, log_rates, True, rng)
+
+
+def draw_bounded(alphas, least, n_tries, rng, rates=None):
+    """Draw rows as `draw_dirichlet` given a least entry; NaN if all tries fail."""
+    rows = np.empty(alphas.shape)
+    rates = np.ones(alphas.shape) if rates is None else rates
+    least = np.broadcast_to(least, len(rows)).astype(float)
+    draw_bounded_shares(alphas, rates, least, n_tries, state_of(rng), rows)
+    return rows
 
 
 def _drawn(shapes, log_rates, normalized, rng):

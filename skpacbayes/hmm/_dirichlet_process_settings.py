@@ -199,9 +199,12 @@ class Models:
 
     def _priors(self, n_states):
         staged = self.estimator.duration == "negative_binomial"
+        prior = self.estimator.transition_prior
+        if prior == "auto":
+            prior = 1.0 / max(n_states - 1, 1)
         return {
             "concentration": float(self.estimator.concentration),
-            "transition_prior": float(self.estimator.transition_prior),
+            "transition_prior": float(prior),
             "min_transition": float(self.estimator.min_transition),
             "stationary": self.stationary,
             "staged": staged and n_states > 1,

@@ -4,11 +4,10 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from .._kernels.hmm import accept_transitions
+from ._dirichlet_process_bounds import bounded_row, update_bounded
 from ._dirichlet_process_durations import stationary_of
 from ._dirichlet_process_random import draw_dirichlet
 
-_N_TRIES = 16  # tries of rejection sampling of a row, before slice sampling
-_N_SLICES = 4  # slice-sampling steps per state
 _N_COMPARED = 50  # number of draws that compare distributions of the first states
 
 
@@ -78,41 +77,36 @@ def mean_transitions(moves, model):
 def _propose(transitions, moved, model, rng):
     """Draw rows given the moves, with entries of at least `min_transition`.
 
-    By rejection sampling or, if that fails, by reversible slice-sampling steps from the
-    current row.
+    A row that is drawn without the bound is kept if it satisfies it. A row that does
+    not is drawn anew with the bound, or updated by a reversible step.
     """
     alphas, least = moved.moves + model.transition_prior, model.min_transition
     onward, rates = moved.onward, moved.rates
     if model.staged:
-        proposed = draw_rows(alphas, np.arange(len(alphas)), onward, rng, rates)
+        proposed = draw_rows(alphas, np.arange(len(alphas)), onward, rng)
     else:
         proposed = draw_dirichlet(alphas, rng, rates)
     if np.minimum.reduce(proposed, axis=None) >= least:
         return proposed
     for i in np.flatnonzero(proposed.min(axis=1) < least):
-        tries = np.full(_N_TRIES, i)
-        divisors = None if rates is None else rates[tries]
-        drawn = draw_rows(alphas[tries], tries, onward[tries], rng, divisors)
-        legal = drawn[drawn.min(axis=1) >= least]
-        if len(legal):
-            proposed[i] = legal[0]
-        else:
-            pulls = None if rates is None else moved.pulls[i]
-            proposed[i] = slice_pairs(
-                transitions[i], alphas[i], least, rng, i, onward[i], pulls
+        if model.staged:
+            proposed[i] = update_bounded(
+                transitions[i], alphas[i], least, i, onward[i], rng
             )
+        else:
+            of_row = (None, None) if rates is None else (rates[i], moved.pulls[i])
+            proposed[i] = bounded_row(transitions[i], alphas[i], least, rng, *of_row)
     return proposed
 
 
-def draw_rows(alphas, places, onward, rng, rates=None):
+def draw_rows(alphas, places, onward, rng):
     """Draw rows of transitions without the restriction of their entries.
 
     Row i has the density of a Dirichlet distribution times the probability of leaving
     state ``places[i]``, to the power of ``onward[i]``, for transitions to the next
-    stage. With `rates`, of the shape of `alphas`, it is that of normalised gamma
-    variables.
+    stage.
     """
-    rows = draw_dirichlet(alphas, rng, rates)
+    rows = draw_dirichlet(alphas, rng)
     if np.logical_or.reduce(onward):
         away = np.arange(alphas.shape[1]) != places[:, None]
         others = alphas[away].reshape(len(alphas), -1)
@@ -120,37 +114,3 @@ def draw_rows(alphas, places, onward, rng, rates=None):
         rows[away] = ((1.0 - stay)[:, None] * draw_dirichlet(others, rng)).ravel()
         rows[~away] = stay
     return rows
-
-
-def slice_pairs(row, alphas, least, rng, place=0, onward=0.0, pulls=None):
-    """Update pairs of entries with a fixed sum, by slice sampling.
-
-    `row` has entries of at least `least`, and so has the result. `place` and `onward`
-    as in `draw_rows`; the log density falls linearly with `pulls`, if any. Pairs of one
-    random order have no entry in common, and are updated together.
-    """
-    row, n_pairs = row.copy(), len(row) // 2
-    pulls = np.zeros(len(row)) if pulls is None else pulls
-    for _ in range(_N_SLICES * len(row) // n_pairs if n_pairs else 0):
-        i, j = rng.permutation(len(row))[: 2 * n_pairs].reshape(2, n_pairs)
-        x, total = row[i], row[i] + row[j]
-
-        def log_density(x, i=i, j=j, total=total):
-            logs = (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
-            logs -= (pulls[i] - pulls[j]) * x
-            stay = np.where(i == place, x, np.where(j == place, total - x, 0.0))
-            return logs + (onward * np.log1p(-stay) if onward else 0.0)
-
-        low, high = np.full(n_pairs, least), total - least
-        height = log_density(x) - rng.standard_exponential(n_pairs)
-        remaining = high > low
-        while remaining.any():
-            drawn = np.where(remaining, rng.uniform(low, np.maximum(low, high)), x)
-            found = log_density(drawn) >= height
-            below = drawn < x
-            low = np.where(~found & below, drawn, low)
-            high = np.where(found | below, high, drawn)
-            x = np.where(found, drawn, x)
-            remaining &= ~found & (high > low)
-        row[i], row[j] = x, total - x
-    return row

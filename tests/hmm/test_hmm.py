@@ -140,6 +140,36 @@ def test_concentration_spreads_the_weights():
     assert effective[1] > 2.5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("duration", ["geometric", "negative_binomial"])
+@pytest.mark.parametrize("n_states", [2, 3, 6])
+def test_the_prior_is_of_one_move_from_each_state(n_states, duration):
+    """States that rows show: their transitions are Dirichlet given their moves.
+
+    Probabilities to leave are compared with their exact mean, by five standard errors
+    of 400 draws. With stages, of which one each is likely here, they are as large.
+    """
+    rng = np.random.default_rng(n_states)
+    moves = (rng.random(400) < 0.05) * rng.integers(1, n_states, 400)
+    states = np.cumsum(moves) % n_states
+    model = markov(n_states, n_atoms=1, n_iter=400, min_transition=1e-7)
+    model.set_params(duration=duration).fit(rng.normal(9.0 * states)[:, None])
+    names = agreement(
+        states, model.predict(rng.normal(9.0 * states)[:, None]), n_states
+    )
+    assert names[0] == 1.0
+    counts = np.zeros((n_states, n_states))
+    np.add.at(counts, (names[1][states[:-1]], names[1][states[1:]]), 1)
+    alphas = counts + 1 / (n_states - 1)
+    stay, total = alphas.diagonal(), alphas.sum(axis=1)
+    expected, variance = 1 - stay / total, stay * (total - stay) / total**3
+    found = 1 - model.transmat_samples_.diagonal(axis1=1, axis2=2).mean(axis=0)
+    if duration == "geometric":
+        assert np.all(np.abs(found - expected) < 5 * np.sqrt(variance / 400) + 2e-3)
+    else:
+        assert 0.7 < found.mean() / expected.mean() < 1.8
+
+
 @pytest.mark.filterwarnings("ignore:Rows depend")  # states that must not last
 @pytest.mark.filterwarnings(
     "ignore:The order of the rows"

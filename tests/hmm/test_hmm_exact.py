@@ -20,6 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skpacbayes._kernels.hmm import draw_states, smooth, viterbi
+from skpacbayes.hmm import _dirichlet_process_bounds as _bounds
 from skpacbayes.hmm import _dirichlet_process_transitions as _transitions
 from skpacbayes.hmm._dirichlet_process_durations import (
     Moved,
@@ -178,7 +179,8 @@ def test_atoms_are_drawn_from_their_law(name):
 
 
 @pytest.mark.slow
-def test_a_row_of_transitions_is_truncated_dirichlet():
+@pytest.mark.parametrize("step", [_bounds.slice_pairs, _bounds.bounded_row])
+def test_a_row_of_transitions_is_truncated_dirichlet(step):
     """Two states: a beta law between bounds; the slices that stand in for rejection."""
     law, least = stats.beta(2.5, 40.0), 0.1
     between = law.cdf([least, 1 - least])
@@ -186,7 +188,7 @@ def test_a_row_of_transitions_is_truncated_dirichlet():
     alphas = np.array([2.5, 40.0])
     draws = []
     for _ in range(4000):
-        row = _transitions.slice_pairs(row, alphas, least, rng)
+        row = step(row, alphas, least, rng)
         draws.append(row[0])
     # every fourth is as good as independent: eight slice steps on one coordinate each
     uniform = (law.cdf(draws[::4]) - between[0]) / np.diff(between)
@@ -245,27 +247,62 @@ def test_transitions_given_states(firsts, min_transition):
     assert np.abs(scores).max() < largest_score(18, FALSE_ALARM, n_batches=50)
 
 
+def draws_of_bounded_row(step, n_states, onward, alphas, least):
+    """Steps of a row in turn, from equal shares."""
+    rng, row, draws = (
+        np.random.default_rng(n_states),
+        np.full(n_states, 1 / n_states),
+        [],
+    )
+    pulls = np.linspace(0.0, 4.0, n_states) if step == "pulls" else np.zeros(n_states)
+    for _ in range(1000):
+        if step == "stages":
+            row = _bounds.update_bounded(row, alphas, least, 1, onward, rng)
+        elif step == "drawn":
+            row = _bounds.bounded_row(row, alphas, least, rng)
+        else:
+            row = _bounds.slice_pairs(row, alphas, least, rng, pulls)
+        assert row.min() >= least * (1 - 1e-12)
+        assert_allclose(row.sum(), 1.0)
+        draws.append(row)
+    return np.array(draws), pulls
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_states", "onward"), [(3, 0.0), (4, 6.0), (5, 6.0)])
-def test_slices_of_several_pairs_keep_the_law(n_states, onward):
-    """Against importance sampling: even and odd numbers of entries, with pulls."""
-    rng, least, place = np.random.default_rng(n_states), 0.03, 1
-    alphas = np.linspace(0.6, 5.0, n_states)
-    pulls = np.linspace(0.0, 4.0, n_states)
+@pytest.mark.parametrize("prior", [0.15, 0.6])
+@pytest.mark.parametrize("n_states", [2, 3, 4, 5])
+@pytest.mark.parametrize(
+    ("step", "onward"),
+    [("slices", 0.0), ("pulls", 0.0), ("drawn", 0.0), ("stages", 0.0), ("stages", 6.0)],
+)
+def test_updates_of_bounded_rows_keep_the_law(step, onward, n_states, prior):
+    """Against importance sampling: even and odd numbers of entries, pulls, stages."""
+    rng, least = np.random.default_rng(10 + n_states), 0.03
+    alphas = np.linspace(prior, 5.0, n_states)
+    draws, pulls = draws_of_bounded_row(step, n_states, onward, alphas, least)
     share = 1 - n_states * least
-    grid = least + share * rng.dirichlet(np.ones(n_states), 100_000)
+    grid = least + share * rng.dirichlet(np.full(n_states, 0.5), 100_000)
     logs = ((alphas - 1) * np.log(grid)).sum(axis=1) - grid @ pulls
-    logs += onward * np.log1p(-grid[:, place])
+    logs += onward * np.log1p(-grid[:, 1]) + 0.5 * np.log(grid - least).sum(axis=1)
     weights = np.exp(logs - logs.max())
     expected = weights @ grid / weights.sum()
     errors = weights**2 @ (grid - expected) ** 2 / weights.sum() ** 2
-    row, draws = np.full(n_states, 1 / n_states), []
-    for _ in range(1000):
-        row = _transitions.slice_pairs(row, alphas, least, rng, place, onward, pulls)
-        draws.append(row)
-    batches = np.array(draws).reshape(40, 25, n_states).mean(axis=1)
+    batches = draws.reshape(40, 25, n_states).mean(axis=1)
     errors += batches.var(axis=0, ddof=1) / 40
     scores = (batches.mean(axis=0) - expected) / np.sqrt(errors)
     # Student's with 39 degrees of freedom, of `n_states` entries
     least_pvalue = n_states * 2 * stats.t.sf(np.abs(scores).max(), 39)
     assert least_pvalue > FALSE_ALARM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("onward", [0.0, 3.0])
+def test_a_bound_far_from_the_likely_rows(onward):
+    """Rows without a move into a state: all entries are close to the least one."""
+    rng, least = np.random.default_rng(0), 0.01
+    alphas, row = np.array([0.1, 0.1, 20_000.0]), np.array([0.01, 0.01, 0.98])
+    for _ in range(50):
+        row = _bounds.update_bounded(row, alphas, least, 2, onward, rng)
+        assert least * (1 - 1e-12) <= row[:2].min() <= row[:2].max() < 0.02
+        drawn = _bounds.bounded_row(row, alphas, least, rng)
+        assert least <= drawn[:2].min() <= drawn[:2].max() < 0.02

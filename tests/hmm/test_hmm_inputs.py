@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skpacbayes._kernels.hmm import draw_states
 from skpacbayes._sentinels import ends_of, warn_of_far_rows
+from skpacbayes.hmm import _dirichlet_process_bounds as _bounds
 from skpacbayes.hmm import _dirichlet_process_inputs as _inputs
 from skpacbayes.hmm import _dirichlet_process_posterior as _posterior
 from skpacbayes.hmm import _dirichlet_process_transitions as _transitions
@@ -171,17 +172,21 @@ def states_of(into, bounds, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("only_slices", [False, True], ids=["gamma", "slices"])
-def test_sweeps_leave_the_prior(only_slices, monkeypatch):
+@pytest.mark.parametrize("draws", ["free", "bounded", "slices"])
+def test_sweeps_leave_the_prior(draws, monkeypatch):
     """What begins with the prior keeps it: states given the rest, it given these.
 
     By chance the test fails once in 10,000 seeds.
     """
-    n_copies, n_sweeps = (800, 2) if only_slices else (800, 3)
+    n_copies, n_sweeps = (800, 2) if draws == "slices" else (800, 3)
     n_rows, k = 12, 2
     model = model_of(k, stationary=False, min_transition=0.1, transition_prior=1.0)
-    if only_slices:
-        monkeypatch.setattr(_transitions, "draw_rows", lambda *given: 0.0 * given[0])
+    if draws != "free":
+        monkeypatch.setattr(
+            _transitions, "draw_dirichlet", lambda alphas, *_: 0.0 * alphas
+        )
+    if draws == "slices":
+        monkeypatch.setattr(_bounds, "draw_bounded", lambda alphas, *_: np.nan * alphas)
     rng, bounds = np.random.default_rng(0), np.array([0, 3, n_rows])
     rows = Rows(np.zeros((n_rows, 1)), bounds)
     rows.inputs = rng.normal(size=(n_rows, 2)) * [1.0, 2.0]

@@ -51,7 +51,7 @@ def test_few_moves_between_many_states(emission, with_inputs):
             emission
         ]
     kinds = ["normal", "poisson"] if emission == "mixed" else emission
-    model = markov(N_STATES, emission=kinds, n_atoms=2)
+    model = markov(N_STATES, emission=kinds, n_atoms=2, transition_prior=1.0)
     given = {"inputs": rng.normal(size=(len(X), 1))} if with_inputs else {}
     assert advice_for(model, X, **given)["transition_prior"] < 0.5
 
@@ -61,13 +61,23 @@ def test_the_advice_makes_the_durations_right():
     states, rng = visits()
     X = rng.normal(6.0 * states)[:, None]
     lasts = []
-    advice = {}
+    advice = {"transition_prior": 1.0}
     for _ in range(2):
         model = markov(N_STATES, n_atoms=1, **advice)
         advice = advice_for(model, X)
         lasts.append(1 / (1 - model.transmat_.diagonal()).mean())
     assert lasts[0] < 0.5 * N_ROWS < 0.6 * N_ROWS < lasts[1] < 1.5 * N_ROWS
     assert advice is None
+
+
+@pytest.mark.slow
+def test_states_that_are_visited_once():
+    """Fewer moves than states: the default prior, of one move from each, weighs."""
+    states = np.repeat(np.arange(N_STATES), 60)
+    X = np.random.default_rng(0).normal(6.0 * states)[:, None]
+    advice = advice_for(markov(N_STATES, n_atoms=1), X)
+    assert advice["transition_prior"] < 1 / (N_STATES - 1)
+    assert advice_for(markov(N_STATES, n_atoms=1, **advice), X) is None
 
 
 @pytest.mark.slow
@@ -83,7 +93,7 @@ def test_a_bound_of_the_transitions_that_the_rows_contradict():
 def test_a_stream_is_checked():
     states, rng = visits()
     X = rng.normal(6.0 * states)[:, None]
-    model = markov(N_STATES, n_atoms=1, window=len(X))
+    model = markov(N_STATES, n_atoms=1, window=len(X), transition_prior=1.0)
     with pytest.warns(ConvergenceWarning, match=TOO_SHORT):
         model.partial_fit(X).predict(X)
 

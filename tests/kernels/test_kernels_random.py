@@ -82,3 +82,40 @@ def test_draw_shares(kernel, small):
     for j in range(3):
         law = stats.beta(alphas[1, j], alphas[1].sum() - alphas[1, j])
         assert fits(drawn[:, 1, j], law)
+
+
+@pytest.mark.parametrize(
+    ("shape", "bound"),
+    [
+        *((0.14, 1e-4), (1e-6, 1e-3), (0.5, 0.9), (0.5, 4.0), (1.0, 0.7), (3.0, 2.0)),
+        *((0.2, 60.0), (3.0, 9.0), (40.0, 41.0), (40.0, 90.0)),
+    ],
+)
+@twin_of(random.gamma_above)
+def test_gamma_above(kernel, shape, bound):
+    """By the survival function of the gamma distribution, also far in its tail."""
+    state, law = state_of(11), stats.gamma(shape)
+    drawn = np.array([kernel(shape, bound, state) for _ in range(2000)])
+    assert drawn.min() >= bound
+    shares = np.exp(law.logsf(drawn) - law.logsf(bound))
+    assert stats.kstest(shares, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("driven", [False, True])
+@twin_of(random.draw_bounded_shares)
+def test_draw_bounded_shares(kernel, driven):
+    """Against rejection sampling; NaN after too many tries."""
+    rng, least, n = np.random.default_rng(2), 0.02, 4000
+    alphas, rates = np.array([0.3, 2.0, 0.6]), np.array([1.0, 4.0, 0.5])
+    rates = rates if driven else np.ones(3)
+    free = rng.gamma(alphas, 1.0 / rates, (100_000, 3))
+    free /= free.sum(axis=1, keepdims=True)
+    expected, rows = free[free.min(axis=1) >= least], np.empty((n, 3))
+    given = np.tile(alphas, (n, 1)), np.tile(rates, (n, 1)), np.full(n, least)
+    kernel(*given, 99, state_of(5), rows)
+    assert_allclose(rows.sum(axis=1), 1.0)
+    assert rows.min() >= least
+    for found, law in zip(rows.T, expected.T, strict=True):
+        assert stats.ks_2samp(found, law).pvalue > 1e-4
+    kernel(given[0], given[1], np.full(n, 0.332), 1, state_of(5), rows)
+    assert np.isnan(rows).mean() > 0.9

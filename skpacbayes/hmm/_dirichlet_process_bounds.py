@@ -1,0 +1,93 @@
+"""Draws of rows of transitions whose entries have a lower bound.
+
+If the prior is of less than one move, most rows with a move that is not made have an
+entry below the bound when they are drawn without it.
+"""
+
+import numpy as np
+from scipy.special import betainc, betaincc, betainccinv, betaincinv
+
+from ._dirichlet_process_random import draw_bounded, draw_dirichlet
+
+_N_FREE = 16  # draws without the bound, if they are likely to satisfy it
+_N_TRIES = 64  # tries of rejection sampling of a row, before slice sampling
+_N_SLICES = 4  # slice-sampling steps per state
+
+
+def bounded_row(row, alphas, least, rng, rates=None, pulls=None):
+    """Draw a row from a Dirichlet distribution given that no entry is below `least`.
+
+    By rejection sampling or, if that fails, by slice-sampling steps from `row`. With
+    `rates`, a row of normalised gamma variables; `pulls` as in `slice_pairs`.
+    """
+    rates = None if rates is None else rates[None]
+    if alphas.min() >= 1.0:  # most draws suffice, and compile no other kernel
+        free = draw_dirichlet(
+            alphas[None].repeat(_N_FREE, axis=0),
+            rng,
+            None if rates is None else rates.repeat(_N_FREE, axis=0),
+        )
+        legal = free[free.min(axis=1) >= least]
+        if len(legal):
+            return legal[0]
+    drawn = draw_bounded(alphas[None], least, _N_TRIES, rng, rates)[0]
+    return slice_pairs(row, alphas, least, rng, pulls) if np.isnan(drawn[0]) else drawn
+
+
+def update_bounded(row, alphas, least, place, onward, rng):
+    """Update a row of a state whose transitions to the next stage are given.
+
+    Its density is that of `bounded_row` times the probability of leaving ``place``, to
+    the power of ``onward``. The probability to stay, the shares of the others, and the
+    probability to stay again are drawn given the rest, so that the step is reversible.
+    """
+    others = np.arange(len(row)) != place
+    shares = row[others] / row[others].sum()
+    parameters = alphas[others].sum() + onward, alphas[place]
+
+    def leaving():
+        """Draw the probability to leave, given the shares of the others."""
+        bounds = np.array([least / shares.min(), 1.0 - least])
+        rare = bounds[0] > parameters[0] / sum(parameters)  # where 1 - cdf is exact
+        cdf, inverse = (betaincc, betainccinv) if rare else (betainc, betaincinv)
+        drawn = inverse(*parameters, rng.uniform(*sorted(cdf(*parameters, bounds))))
+        return np.clip(drawn, *bounds)
+
+    leave = leaving()
+    shares = bounded_row(shares, alphas[others], least / leave, rng)
+    leave = leaving()
+    row = row.copy()
+    row[others], row[place] = leave * shares, 1.0 - leave
+    return row
+
+
+def slice_pairs(row, alphas, least, rng, pulls=None):
+    """Update pairs of entries with a fixed sum, by slice sampling.
+
+    `row` has entries of at least `least`, and so has the result. The log density falls
+    linearly with `pulls`, if any. Pairs of one random order have no entry in common,
+    and are updated together.
+    """
+    row, n_pairs = row.copy(), len(row) // 2
+    pulls = np.zeros(len(row)) if pulls is None else pulls
+    for _ in range(_N_SLICES * len(row) // n_pairs if n_pairs else 0):
+        i, j = rng.permutation(len(row))[: 2 * n_pairs].reshape(2, n_pairs)
+        x, total = row[i], row[i] + row[j]
+
+        def log_density(x, i=i, j=j, total=total):
+            logs = (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
+            return logs - (pulls[i] - pulls[j]) * x
+
+        low, high = np.full(n_pairs, least), total - least
+        height = log_density(x) - rng.standard_exponential(n_pairs)
+        remaining = high > low
+        while remaining.any():
+            drawn = np.where(remaining, rng.uniform(low, np.maximum(low, high)), x)
+            found = log_density(drawn) >= height
+            below = drawn < x
+            low = np.where(~found & below, drawn, low)
+            high = np.where(found | below, high, drawn)
+            x = np.where(found, drawn, x)
+            remaining &= ~found & (high > low)
+        row[i], row[j] = x, total - x
+    return row
