@@ -68,12 +68,14 @@ class Numbers:
         Draws given each set of rows, and estimates for each number.
     seed : int
         Seed of all random numbers.
+    uniform : bool
+        Whether the prior of the transitions is uniform, instead of that of the fit.
     """
 
-    def __init__(self, series, settings, found, n_iter, n_repeats, seed):
+    def __init__(self, series, settings, found, n_iter, n_repeats, seed, uniform):
         self.series, self.settings, self.found = series, settings, found
         self.n_iter, self.seed = n_iter, seed
-        self.n_repeats = n_repeats
+        self.n_repeats, self.uniform = n_repeats, uniform
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(series))
         given = *self._fitted(found.model.n_states), order
@@ -87,7 +89,8 @@ class Numbers:
         fitted, models = self.found.model, self.settings.models(n_states)
         alike = [model for model in models if model.full == fitted.full] or models
         same = [model for model in alike if model.emission == fitted.emission]
-        return (same or alike)[-1]
+        model = (same or alike)[-1]
+        return model._replace(transition_prior=1.0) if self.uniform else model
 
     def _fitted(self, n_states):
         """Return rows in the form of a model, the model, and parameters of a chain."""
@@ -96,7 +99,7 @@ class Numbers:
         rng = np.random.default_rng((self.seed, n_states))
         tried = CandidatesOf(self.series, rng)
         learnt = tried.learnt(model)
-        if model != found.model:
+        if model != found.model._replace(transition_prior=model.transition_prior):
             return learnt, model, tried[model].chain.parameters
         start = found.chains.states[0][0]
         return learnt, model, start.follow(found.units, learnt.units)

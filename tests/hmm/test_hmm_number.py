@@ -137,9 +137,10 @@ def test_evidence_of_categories(n_states, n_given):
     rows = np.array([0, 0, 0, 1, 1, 1, 0.0])
     model = DirichletProcessHMM(n_states, emission="categorical", **FREE)
     found, _ = estimates(model, rows[:, None], n_given)
-    exact = evidence_of_paths(rows, n_states, 1.0, of_categories)
+    prior = 1.0 / max(n_states - 1, 1)
+    exact = evidence_of_paths(rows, n_states, prior, of_categories)
     if n_given:
-        exact -= evidence_of_paths(rows[:n_given], n_states, 1.0, of_categories)
+        exact -= evidence_of_paths(rows[:n_given], n_states, prior, of_categories)
     assert_close(found, exact)
 
 
@@ -233,6 +234,24 @@ def test_posterior(fitted):
     assert_array_equal(fitted.n_states_posterior([3], n_iter=10).log_evidence, third)
     other = fitted.n_states_posterior([1], n_iter=10, random_state=1)
     assert other.log_evidence[0] != again.log_evidence[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("given", "prior"), [("auto", 1.0), (0.2, 0.2)])
+def test_prior_of_the_transitions(given, prior):
+    """It is uniform for all numbers, unless it is given."""
+    rows = np.array([0, 0, 0, 1, 1, 1, 0.0])
+    model = DirichletProcessHMM(
+        3, emission="categorical", transition_prior=given, random_state=0, **FREE
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rows[:, None])
+        found = model.n_states_posterior([2, 3], n_iter=40, n_repeats=N_REPEATS)
+    assert not len(found.isolated_rows)
+    exact = [evidence_of_paths(rows, k, prior, of_categories) for k in (2, 3)]
+    gap = np.diff(found.log_evidence)[0] - np.diff(exact)[0]
+    assert abs(gap) < BOUND * found.log_evidence_std.max() < 0.4
 
 
 def test_parameters_set_after_the_fit_are_not_used(fitted):
