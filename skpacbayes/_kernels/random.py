@@ -88,7 +88,8 @@ def gamma_above(shape, bound, state):
     """Draw a gamma variable given that it is at least `bound`.
 
     By rejection: of gamma variables if most are; else from an exponential distribution
-    above `bound` or 1, and from a power distribution between `bound` and 1.
+    above `bound` or 1, and from a power distribution between `bound` and 1. NaN if an
+    argument is.
     """
     if shape >= 1.0 and bound <= shape:
         drawn = gamma(shape, state)
@@ -106,7 +107,7 @@ def gamma_above(shape, bound, state):
             away = -math.log(1.0 - uniform(state)) / (1.0 - more / start)
             drawn = start + away
             log_height = (shape - 1.0) * math.log(drawn / start) - more * away / start
-        if math.log(1.0 - uniform(state)) < log_height:
+        if not math.log(1.0 - uniform(state)) >= log_height:  # also if it is NaN
             return drawn
 
 

@@ -39,6 +39,7 @@ from ._dirichlet_process_durations import filtered_stages
 _PRECISION_SHAPE, _PRECISION_RATE = 2.0, 2.0
 _SLICE_RATE = 0.25  # share of sweeps with slice sampling, which is more expensive
 _TINY = np.finfo(float).tiny
+_LEAST_TOTAL = 1e-250  # of gamma variables: shares need the ratios of finite rates
 
 
 class InputUnits(NamedTuple):
@@ -231,4 +232,4 @@ def draw_divisors(moves, effects, prior, rng):
     waits = one_hot(moves.before, k) * (rng.standard_exponential(len(sums)) / sums)
     pulls = waits @ np.divide(weights, moves.base, out=weights).T
     totals = rng.standard_gamma(prior * k, (k, 1))  # of the gamma variables before
-    return 1.0 + pulls / np.maximum(totals, _TINY), pulls
+    return 1.0 + pulls / np.maximum(totals, _LEAST_TOTAL), pulls

@@ -213,6 +213,20 @@ def test_sweeps_leave_the_prior(draws, monkeypatch):
     assert np.abs(scores).max() < largest_score(gaps.shape[1], 1e-4)
 
 
+@pytest.mark.parametrize("prior", [1e-5, 1e-2, 1e3])
+def test_extreme_priors_of_the_transitions(prior):
+    """Sums of gamma variables underflow where the prior is of hardly any move."""
+    rng = np.random.default_rng(0)
+    states = np.arange(200) // 10 % 4
+    X, inputs = rng.normal(6.0 * states)[:, None], rng.normal(size=(200, 2))
+    model = markov(4, transition_prior=prior, n_atoms=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, inputs=inputs)
+    assert np.isfinite(model.transmat_).all()
+    assert agreement(states, model.predict(X, inputs=inputs), 4)[0] > 0.9
+
+
 def test_inputs_of_zero_change_nothing():
     """The posterior is that without inputs: every step is, whatever the effects."""
     model, parameters, rows, _, logs = driven_point([1, 5, 2])

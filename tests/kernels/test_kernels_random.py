@@ -101,6 +101,13 @@ def test_gamma_above(kernel, shape, bound):
     assert stats.kstest(shares, "uniform").pvalue > 1e-4
 
 
+@pytest.mark.parametrize("shape", [0.1, 3.0, np.nan])
+@twin_of(random.gamma_above)
+def test_gamma_above_comes_to_an_end(kernel, shape):
+    assert np.isnan(kernel(shape, np.nan, state_of(3))) or shape >= 1.0
+    assert np.isnan(kernel(np.nan, 0.5, state_of(3)))
+
+
 @pytest.mark.parametrize("driven", [False, True])
 @twin_of(random.draw_bounded_shares)
 def test_draw_bounded_shares(kernel, driven):
