@@ -835,7 +835,7 @@ class DirichletProcessHMM(
         the kind of the fit. With ``transition_prior="auto"``, the prior of each row of
         transitions is uniform, too: under that of the fit, numbers whose additional
         states have no rows would be nearly as probable. With the defaults, the time is
-        that of 8 to 44 fits of 600 rows with ``n_states="auto"`` (see Notes of the
+        that of 5 to 44 fits of 600 rows with ``n_states="auto"`` (see Notes of the
         class).
 
         Parameters
