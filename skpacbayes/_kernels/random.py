@@ -141,3 +141,30 @@ def draw_bounded_shares(alphas, rates, least, n_tries, state, rows):
             total = math.nan
         for j in range(n):
             rows[i, j] /= total
+
+
+@kernel
+def slice_pairs_of(row, alphas, pulls, least, n_pairs, state):
+    """Update random pairs of entries with a fixed sum by slice sampling, in place.
+
+    The density of `row` is proportional to the product of ``x ** (alpha - 1) *
+    exp(-pull * x)`` over its entries, which stay at least `least`.
+    """
+    n = row.shape[0]
+    for _ in range(n_pairs):
+        i, j = int(n * uniform(state)), int((n - 1) * uniform(state))
+        j += j >= i
+        x, total, log_ratio = row[i], row[i] + row[j], math.log(1.0 - uniform(state))
+        low, high, pull = least, total - least, pulls[i] - pulls[j]
+        while high > low:
+            drawn = low + (high - low) * uniform(state)
+            gain = (alphas[i] - 1.0) * math.log(drawn / row[i])
+            gain += (alphas[j] - 1.0) * math.log((total - drawn) / row[j])
+            if gain - pull * (drawn - row[i]) >= log_ratio:
+                x = drawn
+                break
+            if drawn < x:
+                low = drawn
+            else:
+                high = drawn
+        row[i], row[j] = x, total - x

@@ -7,10 +7,12 @@ entry below the bound when they are drawn without it.
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
-from ._dirichlet_process_random import draw_bounded, draw_dirichlet
+from .._kernels.random import slice_pairs_of
+from ._dirichlet_process_random import draw_bounded, draw_dirichlet, state_of
 
 _N_FREE = 16  # draws without the bound, if they are likely to satisfy it
 _N_TRIES = 64  # tries of rejection sampling of a row, before slice sampling
+_MOST_STATES = 20  # largest number for which rejection is tried: it fails with more
 _N_SLICES = 4  # slice-sampling steps per state
 
 
@@ -30,8 +32,11 @@ def bounded_row(row, alphas, least, rng, rates=None, pulls=None):
         legal = free[free.min(axis=1) >= least]
         if len(legal):
             return legal[0]
-    drawn = draw_bounded(alphas[None], least, _N_TRIES, rng, rates)[0]
-    return slice_pairs(row, alphas, least, rng, pulls) if np.isnan(drawn[0]) else drawn
+    if len(alphas) <= _MOST_STATES:
+        drawn = draw_bounded(alphas[None], least, _N_TRIES, rng, rates)[0]
+        if not np.isnan(drawn[0]):
+            return drawn
+    return slice_pairs(row, alphas, least, rng, pulls)
 
 
 def update_bounded(row, alphas, least, place, onward, rng):
@@ -62,32 +67,14 @@ def update_bounded(row, alphas, least, place, onward, rng):
 
 
 def slice_pairs(row, alphas, least, rng, pulls=None):
-    """Update pairs of entries with a fixed sum, by slice sampling.
+    """Update random pairs of entries with a fixed sum, by slice sampling.
 
     `row` has entries of at least `least`, and so has the result. The log density falls
-    linearly with `pulls`, if any. Pairs of one random order have no entry in common,
-    and are updated together.
+    linearly with `pulls`, if any.
     """
-    row, n_pairs = row.copy(), len(row) // 2
-    pulls = np.zeros(len(row)) if pulls is None else pulls
-    for _ in range(_N_SLICES * len(row) // n_pairs if n_pairs else 0):
-        i, j = rng.permutation(len(row))[: 2 * n_pairs].reshape(2, n_pairs)
-        x, total = row[i], row[i] + row[j]
-
-        def log_density(x, i=i, j=j, total=total):
-            logs = (alphas[i] - 1) * np.log(x) + (alphas[j] - 1) * np.log(total - x)
-            return logs - (pulls[i] - pulls[j]) * x
-
-        low, high = np.full(n_pairs, least), total - least
-        height = log_density(x) - rng.standard_exponential(n_pairs)
-        remaining = high > low
-        while remaining.any():
-            drawn = np.where(remaining, rng.uniform(low, np.maximum(low, high)), x)
-            found = log_density(drawn) >= height
-            below = drawn < x
-            low = np.where(~found & below, drawn, low)
-            high = np.where(found | below, high, drawn)
-            x = np.where(found, drawn, x)
-            remaining &= ~found & (high > low)
-        row[i], row[j] = x, total - x
+    row = row.copy()
+    if len(row) > 1:
+        pulls = np.zeros(len(row)) if pulls is None else pulls
+        n_pairs = _N_SLICES * len(row)
+        slice_pairs_of(row, alphas, pulls, least, n_pairs, state_of(rng))
     return row

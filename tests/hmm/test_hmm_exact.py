@@ -296,6 +296,27 @@ def test_updates_of_bounded_rows_keep_the_law(step, onward, n_states, prior):
 
 
 @pytest.mark.slow
+def test_rows_of_many_states_keep_the_law():
+    """With more states than rejection is tried for, against rejection."""
+    rng, least, n = np.random.default_rng(4), 2e-4, 24
+    alphas, row, draws = np.full(n, 0.3), np.full(n, 1 / n), []
+    assert n > _bounds._MOST_STATES
+    for _ in range(4000):
+        row = _bounds.bounded_row(row, alphas, least, rng)
+        draws.append([row.max(), (row**2).sum(), np.log(row).sum(), row[0]])
+    free = rng.dirichlet(alphas, 100_000)
+    free = free[free.min(axis=1) >= least]
+    expected = np.column_stack(
+        [free.max(axis=1), (free**2).sum(axis=1), np.log(free).sum(axis=1), free[:, 0]]
+    )
+    assert len(expected) > 500
+    batches = np.reshape(draws, (40, 100, 4)).mean(axis=1)
+    errors = batches.var(axis=0, ddof=1) / 40 + expected.var(axis=0) / len(expected)
+    scores = (batches.mean(axis=0) - expected.mean(axis=0)) / np.sqrt(errors)
+    assert 4 * 2 * stats.t.sf(np.abs(scores).max(), 39) > FALSE_ALARM
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("onward", [0.0, 3.0])
 def test_a_bound_far_from_the_likely_rows(onward):
     """Rows without a move into a state: all entries are close to the least one."""

@@ -126,3 +126,22 @@ def test_draw_bounded_shares(kernel, driven):
         assert stats.ks_2samp(found, law).pvalue > 1e-4
     kernel(given[0], given[1], np.full(n, 0.332), 1, state_of(5), rows)
     assert np.isnan(rows).mean() > 0.9
+
+
+@twin_of(random.slice_pairs_of)
+def test_slice_pairs_of(kernel):
+    """Two entries with a pull, against the density on a grid; the law of others."""
+    alphas, pulls, least = np.array([0.4, 2.5]), np.array([3.0, 0.0]), 0.02
+    state, row, draws = state_of(3), np.array([0.5, 0.5]), np.empty(2000)
+    for number in range(len(draws)):
+        kernel(row, alphas, pulls, least, 8, state)
+        draws[number] = row[0]
+        assert row.min() >= least * (1 - 1e-12)
+    assert_allclose(row.sum(), 1.0)
+    grid = np.linspace(least, 1 - least, 4001)
+    density = grid**-0.6 * (1 - grid) ** 1.5 * np.exp(-3.0 * grid)
+    law = np.cumsum(density) / density.sum()
+    assert stats.kstest(np.interp(draws, grid, law), "uniform").pvalue > 1e-4
+    row = np.array([0.3, 0.3, 0.4])
+    kernel(row, np.ones(3), np.zeros(3), 0.3, 1, state)
+    assert sorted(row != [0.3, 0.3, 0.4]) in ([False] * 3, [False, True, True])
