@@ -101,7 +101,7 @@ def gamma_above(shape, bound, state):
     while True:
         place = uniform(state) * (area + math.exp(-1.0))
         if place < area:
-            drawn = (1.0 - shape * place) ** (1.0 / shape)
+            drawn = math.exp(math.log1p(-shape * place) / shape)
             log_height = -drawn
         else:
             away = -math.log(1.0 - uniform(state)) / (1.0 - more / start)

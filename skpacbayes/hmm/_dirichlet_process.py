@@ -101,7 +101,8 @@ class DirichletProcessHMM(
     transition_prior : "auto" or float, default="auto"
         Parameter a of the Dirichlet prior of the rows of the transition matrix. It acts
         like a moves from each state into each other one. "auto" is one move from each
-        state in all, ``1 / (n_states - 1)``.
+        state in all, ``1 / (n_states - 1)``. With ``startprob="dirichlet"`` it is also
+        that of the distribution of the first state.
     min_transition : float, default=1e-3
         Smallest probability of a transition, at most 1 / `n_states`. The theorem of
         [1]_ does not hold for 0.

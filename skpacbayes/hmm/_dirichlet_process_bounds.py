@@ -43,8 +43,8 @@ def update_bounded(row, alphas, least, place, onward, rng):
     """Update a row of a state whose transitions to the next stage are given.
 
     Its density is that of `bounded_row` times the probability of leaving ``place``, to
-    the power of ``onward``. The probability to stay, the shares of the others, and the
-    probability to stay again are drawn given the rest, so that the step is reversible.
+    the power of ``onward``. The probability to leave, the shares of the others, and the
+    probability to leave again are drawn given the rest, so that the step is reversible.
     """
     others = np.arange(len(row)) != place
     shares = row[others] / row[others].sum()
@@ -55,8 +55,13 @@ def update_bounded(row, alphas, least, place, onward, rng):
         bounds = np.array([least / shares.min(), 1.0 - least])
         rare = bounds[0] > parameters[0] / sum(parameters)  # where 1 - cdf is exact
         cdf, inverse = (betaincc, betainccinv) if rare else (betainc, betaincinv)
-        drawn = inverse(*parameters, rng.uniform(*sorted(cdf(*parameters, bounds))))
-        return np.clip(drawn, *bounds)
+        ends = np.sort(cdf(*parameters, bounds))
+        if ends[1] > ends[0]:
+            return np.clip(inverse(*parameters, rng.uniform(*ends)), *bounds)
+        # Both underflow: the density falls from the bound near the mode exponentially.
+        bound, (first, second) = bounds[0 if rare else 1], parameters
+        slope = (first - 1) / bound - (second - 1) / (1 - bound)
+        return np.clip(bound - rng.standard_exponential() / slope, *bounds)
 
     leave = leaving()
     shares = bounded_row(shares, alphas[others], least / leave, rng)

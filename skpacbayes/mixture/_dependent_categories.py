@@ -63,7 +63,8 @@ class DependentCategories(Groups):
         """Return whether the groups can be fitted to such columns."""
         if not FEWEST_COLUMNS <= X.shape[1] <= MOST_COLUMNS:
             return False
-        return sum(len(values_of(x)) for x in X.T) <= MOST_VALUES
+        n_values = [len(values_of(x)) for x in X.T]
+        return min(n_values) > 0 and sum(n_values) <= MOST_VALUES
 
     def read(self, X, parts):
         """Keep the indicators of the categories, zero where a value is missing."""

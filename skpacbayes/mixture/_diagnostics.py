@@ -32,7 +32,8 @@ ROWS_OF_CODES = 30  # rows from which categories of one row each seem to be numb
 FEWEST_COUNTED = 0.1  # mean weight below which weights seem to be shares
 HEAVIEST = 30.0  # ratio of the two largest weights from which there is a warning
 SHARES = 1.0, 100.0, 1e4, 1e6  # sums of shares: per cent, per ten thousand, per million
-SAME_UNIT = 1e-6  # largest relative rounding error of frequencies
+SAME_UNIT = 1e-6  # largest relative rounding error of frequencies,
+SAME_SHARE = 1e-3  # and largest rounding error
 OVERCOUNTED = 1.5  # inflation from which there is a warning
 
 
@@ -435,15 +436,19 @@ def warn_of_heavy_row(weight):
 def warn_of_unequal_weights(weight, inverse_temperature):
     """Warn of weights that are worth fewer rows than their sum, if "auto" counts them.
 
-    Frequencies, of any unit, and equal weights are multiples of the smallest weight.
-    The effective number of rows is that of L. Kish (1965), Survey Sampling.
+    Whole numbers are frequencies, and so are multiples of the smallest weight, which
+    have another unit; equal weights are such multiples. The effective number of rows is
+    that of L. Kish (1965), Survey Sampling.
     """
     if weight is None or (weight > 0).sum() < FEWEST:
         return
     weight = weight[weight > 0]
-    times = weight / weight.min()
-    if (np.abs(times - np.rint(times)) <= SAME_UNIT * times).all():
-        return
+    for unit in (1.0, weight.min()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            times = weight / unit
+            off = np.abs(times - np.rint(times))
+        if (off <= np.minimum(SAME_UNIT * times, SAME_SHARE)).all():
+            return
     total = weight.sum()
     n_rows = total**2 / (weight**2).sum()
     if total / n_rows * inverse_temperature > OVERCOUNTED:

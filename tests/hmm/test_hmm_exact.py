@@ -316,14 +316,22 @@ def test_rows_of_many_states_keep_the_law():
     assert 4 * 2 * stats.t.sf(np.abs(scores).max(), 39) > FALSE_ALARM
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("stays", [20_000.0, 2e5, 2e6])
 @pytest.mark.parametrize("onward", [0.0, 3.0])
-def test_a_bound_far_from_the_likely_rows(onward):
+def test_a_bound_far_from_the_likely_rows(onward, stays):
     """Rows without a move into a state: all entries are close to the least one."""
     rng, least = np.random.default_rng(0), 0.01
-    alphas, row = np.array([0.1, 0.1, 20_000.0]), np.array([0.01, 0.01, 0.98])
-    for _ in range(50):
+    alphas, row = np.array([0.1, 0.1, stays]), np.array([0.01, 0.01, 0.98])
+    for _ in range(20):
         row = _bounds.update_bounded(row, alphas, least, 2, onward, rng)
         assert least * (1 - 1e-12) <= row[:2].min() <= row[:2].max() < 0.02
         drawn = _bounds.bounded_row(row, alphas, least, rng)
         assert least <= drawn[:2].min() <= drawn[:2].max() < 0.02
+
+
+def test_few_stays_far_below_many_moves_to_the_next_stage():
+    """Then the probability to leave is close to the largest one."""
+    rng, row = np.random.default_rng(0), np.array([0.4, 0.5, 0.1])
+    for _ in range(20):
+        row = _bounds.update_bounded(row, np.array([1.0, 1.0, 0.5]), 0.1, 2, 9e3, rng)
+        assert 0.1 <= row[2] < 0.102

@@ -15,12 +15,14 @@ TEXT = "they are worth"
 DRAWS = {
     "exponential": lambda rng, n: rng.exponential(size=n),
     "lognormal": lambda rng, n: rng.lognormal(0.0, 1.0, n),
+    "one of nearly zero": lambda rng, n: np.r_[rng.lognormal(0.0, 1.0, n - 1), 1e-9],
     "population": lambda rng, n: rng.uniform(1.0, 900.0, n),
 }
 FREQUENCIES = {
     "none": lambda rng, n: None,
     "equal": lambda rng, n: np.full(n, 1.7),
     "counts": lambda rng, n: rng.geometric(0.2, n) - 1,
+    "counts from two": lambda rng, n: 1 + rng.geometric(0.02, n),
     "mean one": lambda rng, n: (lambda c: c / c.mean())(rng.geometric(0.2, n) - 1),
     "halves": lambda rng, n: rng.integers(1, 20, n) / 2,
     "millions": lambda rng, n: 1e6 * rng.integers(1, 20, n),
