@@ -112,35 +112,32 @@ def gamma_above(shape, bound, state):
 
 
 @kernel
-def draw_bounded_shares(alphas, rates, least, n_tries, state, rows):
-    """Fill in rows of normalised gamma variables given that no share is too small.
+def draw_bounded_shares(alphas, rates, least, n_tries, state, row):
+    """Fill in a row of normalised gamma variables given that no share is too small.
 
-    A row of gamma variables with rate 1, divided by their sum, does not depend on this
-    sum. So it has the same distribution given that the sum is at least its mean; then
-    no gamma variable is below a bound. Rows of gamma variables with these bounds are
-    drawn until sum and shares are as required, at most `n_tries` times; then they are
-    NaN. `least` (n_rows,); `alphas`, `rates`, `rows` (n_rows, n).
+    Gamma variables with rate 1, divided by their sum, do not depend on this sum. So
+    they have the same distribution given that the sum is at least its mean; then no
+    gamma variable is below a bound. Gamma variables with these bounds are drawn until
+    sum and shares are as required, at most `n_tries` times; then the row is NaN.
     """
-    n = alphas.shape[1]
-    for i in range(alphas.shape[0]):
-        mean, highest = 0.0, 0.0
-        for j in range(n):
-            mean += alphas[i, j]
-            highest = max(highest, rates[i, j])
-        for _ in range(n_tries):
-            drawn, total, lowest = 0.0, 0.0, math.inf
-            for j in range(n):
-                bound = least[i] * mean * rates[i, j] / highest
-                variable = gamma_above(alphas[i, j], bound, state)
-                drawn += variable
-                rows[i, j] = variable / rates[i, j]
-                total += rows[i, j]
-                lowest = min(lowest, rows[i, j])
-            if drawn >= mean and lowest >= least[i] * total:
-                break
-            total = math.nan
-        for j in range(n):
-            rows[i, j] /= total
+    mean, highest, total = 0.0, 0.0, math.nan
+    for j in range(row.shape[0]):
+        mean += alphas[j]
+        highest = max(highest, rates[j])
+    for _ in range(n_tries):
+        drawn, total, lowest = 0.0, 0.0, math.inf
+        for j in range(row.shape[0]):
+            bound = least * mean * rates[j] / highest
+            variable = gamma_above(alphas[j], bound, state)
+            drawn += variable
+            row[j] = variable / rates[j]
+            total += row[j]
+            lowest = min(lowest, row[j])
+        if drawn >= mean and lowest >= least * total:
+            break
+        total = math.nan
+    for j in range(row.shape[0]):
+        row[j] /= total
 
 
 @kernel

@@ -22,18 +22,17 @@ def bounded_row(row, alphas, least, rng, rates=None, pulls=None):
     By rejection sampling or, if that fails, by slice-sampling steps from `row`. With
     `rates`, a row of normalised gamma variables; `pulls` as in `slice_pairs`.
     """
-    rates = None if rates is None else rates[None]
     if alphas.min() >= 1.0:  # most draws suffice, and compile no other kernel
         free = draw_dirichlet(
-            alphas[None].repeat(_N_FREE, axis=0),
+            np.tile(alphas, (_N_FREE, 1)),
             rng,
-            None if rates is None else rates.repeat(_N_FREE, axis=0),
+            None if rates is None else np.tile(rates, (_N_FREE, 1)),
         )
         legal = free[free.min(axis=1) >= least]
         if len(legal):
             return legal[0]
     if len(alphas) <= _MOST_STATES:
-        drawn = draw_bounded(alphas[None], least, _N_TRIES, rng, rates)[0]
+        drawn = draw_bounded(alphas, least, _N_TRIES, rng, rates)
         if not np.isnan(drawn[0]):
             return drawn
     return slice_pairs(row, alphas, least, rng, pulls)

@@ -28,12 +28,11 @@ def draw_dirichlet(alphas, rng, rates=None):
 
 
 def draw_bounded(alphas, least, n_tries, rng, rates=None):
-    """Draw rows as `draw_dirichlet` given a least entry; NaN if all tries fail."""
-    rows = np.empty(alphas.shape)
-    rates = np.ones(alphas.shape) if rates is None else rates
-    least = np.broadcast_to(least, len(rows)).astype(float)
-    draw_bounded_shares(alphas, rates, least, n_tries, state_of(rng), rows)
-    return rows
+    """Draw a row as `draw_dirichlet` given a least entry; NaN if all tries fail."""
+    row = np.empty(len(alphas))
+    rates = np.ones(len(alphas)) if rates is None else rates
+    draw_bounded_shares(alphas, rates, float(least), n_tries, state_of(rng), row)
+    return row
 
 
 def _drawn(shapes, log_rates, normalized, rng):

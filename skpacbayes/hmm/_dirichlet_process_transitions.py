@@ -83,7 +83,7 @@ def _propose(transitions, moved, model, rng):
     alphas, least = moved.moves + model.transition_prior, model.min_transition
     onward, rates = moved.onward, moved.rates
     if model.staged:
-        proposed = draw_rows(alphas, np.arange(len(alphas)), onward, rng)
+        proposed = draw_rows(alphas, onward, rng)
     else:
         proposed = draw_dirichlet(alphas, rng, rates)
     if np.minimum.reduce(proposed, axis=None) >= least:
@@ -99,16 +99,15 @@ def _propose(transitions, moved, model, rng):
     return proposed
 
 
-def draw_rows(alphas, places, onward, rng):
+def draw_rows(alphas, onward, rng):
     """Draw rows of transitions without the restriction of their entries.
 
     Row i has the density of a Dirichlet distribution times the probability of leaving
-    state ``places[i]``, to the power of ``onward[i]``, for transitions to the next
-    stage.
+    state i, to the power of ``onward[i]``, for transitions to the next stage.
     """
     rows = draw_dirichlet(alphas, rng)
     if np.logical_or.reduce(onward):
-        away = np.arange(alphas.shape[1]) != places[:, None]
+        away = ~np.eye(len(alphas), dtype=bool)
         others = alphas[away].reshape(len(alphas), -1)
         stay = rng.beta(alphas[~away], others.sum(axis=1) + onward)
         rows[away] = ((1.0 - stay)[:, None] * draw_dirichlet(others, rng)).ravel()

@@ -118,13 +118,15 @@ def test_draw_bounded_shares(kernel, driven):
     free = rng.gamma(alphas, 1.0 / rates, (100_000, 3))
     free /= free.sum(axis=1, keepdims=True)
     expected, rows = free[free.min(axis=1) >= least], np.empty((n, 3))
-    given = np.tile(alphas, (n, 1)), np.tile(rates, (n, 1)), np.full(n, least)
-    kernel(*given, 99, state_of(5), rows)
+    state = state_of(5)
+    for row in rows:
+        kernel(alphas, rates, least, 99, state, row)
     assert_allclose(rows.sum(axis=1), 1.0)
     assert rows.min() >= least
     for found, law in zip(rows.T, expected.T, strict=True):
         assert stats.ks_2samp(found, law).pvalue > 1e-4
-    kernel(given[0], given[1], np.full(n, 0.332), 1, state_of(5), rows)
+    for row in rows:
+        kernel(alphas, rates, 0.332, 1, state, row)
     assert np.isnan(rows).mean() > 0.9
 
 
