@@ -52,6 +52,8 @@ def update_bounded(row, alphas, least, place, onward, rng):
     def leaving():
         """Draw the probability to leave, given the shares of the others."""
         bounds = np.array([least / shares.min(), 1.0 - least])
+        if bounds[0] >= bounds[1]:  # all entries are the least one
+            return bounds[1]
         rare = bounds[0] > parameters[0] / sum(parameters)  # where 1 - cdf is exact
         cdf, inverse = (betaincc, betainccinv) if rare else (betainc, betaincinv)
         ends = np.sort(cdf(*parameters, bounds))

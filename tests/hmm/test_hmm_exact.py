@@ -335,3 +335,13 @@ def test_few_stays_far_below_many_moves_to_the_next_stage():
     for _ in range(20):
         row = _bounds.update_bounded(row, np.array([1.0, 1.0, 0.5]), 0.1, 2, 9e3, rng)
         assert 0.1 <= row[2] < 0.102
+
+
+@pytest.mark.parametrize("n_states", [2, 3, 7])
+def test_a_bound_that_leaves_one_row(n_states):
+    rng, row = np.random.default_rng(0), np.full(n_states, 1 / n_states)
+    for place in range(n_states):
+        alphas = rng.uniform(0.1, 50.0, n_states)
+        found = _bounds.update_bounded(row, alphas, 1 / n_states, place, 3.0, rng)
+        assert_allclose(found, row)
+        assert_allclose(_bounds.bounded_row(row, alphas, 1 / n_states, rng), row)
