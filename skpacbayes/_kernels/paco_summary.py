@@ -64,10 +64,11 @@ _LAGS_KEPT, _LEAST_ERRORS, _FEW_ERRORS, _MOST_ALIKE = 1 - 1 / 300, 4.0, 2.0, 0.9
 # Entries of `order`: the cluster of the row before (-1: none), the log likelihood
 # ratio, the numbers of pairs of consecutive rows and of changes of the cluster, and the
 # probability of no change, 0 in random order. Then the correlation of consecutive rows
-# of a cluster, 0 if it may be chance, and of their steps the number, the mean square
-# and the mean product with the step before, in sums.
-BEFORE, EVIDENCE, PAIRS, CHANGES, STAY, ALIKE, LAGS, SQUARES, PRODUCTS = range(9)
-N_ORDER = 9
+# of a cluster, 0 if it may be chance, of their steps the number, the mean square and
+# the mean product with the step before, in sums, and the number of independent features
+# whose sum of squares varies as that of all.
+BEFORE, EVIDENCE, PAIRS, CHANGES, STAY, ALIKE, LAGS, SQUARES, PRODUCTS, FREE = range(10)
+N_ORDER = 10
 # Rows of `visits`: recent rows of each cluster, number of its runs, rows these took,
 # and how many of its last rows, up to 2, are in `latest`.
 RECENT, RUNS, SPANS, KNOWN = range(4)
@@ -128,10 +129,12 @@ def _follow_steps(
     """Estimate the correlation of consecutive rows of a cluster.
 
     The product of two consecutive steps is on average -(1 - r) / 2 times their square,
-    where r is the correlation of consecutive rows about a fixed centre: a centre that
-    moves slowly hardly changes the steps. In random order, the standard error of r is
-    the root of 2 over the number of steps and of features. The `scores` start again
-    where the correlation is found.
+    where r is the correlation of consecutive rows of an autoregression about a fixed
+    centre: a centre that moves slowly hardly changes the steps. A moving average has a
+    product nearer to 0, so that r is at most what the length of the steps says, which
+    is 2 (1 - r) variances on average. In random order, the standard error of the first
+    estimate is the root of 2 over the number of steps and of independent features. The
+    `scores` start again where the correlation is found.
     """
     known = visits[KNOWN, cluster]
     square, product = 0.0, 0.0
@@ -151,7 +154,8 @@ def _follow_steps(
     alike = 0.0
     if order[SQUARES] > 0.0:
         alike = 1.0 + 2.0 * order[PRODUCTS] / order[SQUARES]
-        error = math.sqrt(2.0 / (n_features * order[LAGS]))
+        alike = min(alike, 1.0 - 0.5 * order[SQUARES] / (n_features * order[LAGS]))
+        error = math.sqrt(2.0 / (order[FREE] * order[LAGS]))
         least = _FEW_ERRORS if order[ALIKE] > 0.0 else _LEAST_ERRORS
         alike = min(alike, _MOST_ALIKE) if alike > least * error else 0.0
     if alike > 0.0 and order[ALIKE] == 0.0:
@@ -172,7 +176,7 @@ def watch(row, n_features, weight, counted, watched, clock):
     `variances` (n_clusters,); `last` (n_clusters,), the position of the last row that
     each cluster explains, within `limit` (1,) squared distances in units of the
     variance; `patience` (n_clusters,), the longest gap without a row of a cluster
-    before a refresh is due; `order` (9,) and `visits` (4, n_clusters), runs of rows of
+    before a refresh is due; `order` (10,) and `visits` (4, n_clusters), runs of rows of
     one cluster and the correlation of its consecutive rows, which the forecasts know
     of; `latest` (2, n_clusters, n_features), its last row and last step; `parts`
     (n_clusters,), a work space.

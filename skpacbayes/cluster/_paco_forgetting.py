@@ -47,7 +47,7 @@ class Watch:
         self.last, self.patience = np.empty(0), np.empty(0)
         self.shares = np.empty(0)
         self.order = np.zeros(kernels.N_ORDER)
-        self.order[kernels.BEFORE] = -1.0
+        self.order[[kernels.BEFORE, kernels.FREE]] = -1.0, n_features
         self.visits = np.empty((kernels.N_VISITS, 0))
         self.latest = np.empty((2, 0, n_features))
         self.copies = 1.0  # of a row, on average
@@ -112,7 +112,7 @@ class Watch:
         if summary.metric is not None:
             _, self.matrix, self.anchor, _ = summary.metric
         places = (centers - self.anchor) @ self.matrix
-        sizes, variances = self._cells(rows, places)
+        sizes, variances, self.order[kernels.FREE] = self._cells(rows, places)
         shares = sizes / sizes.sum()
         means = np.tile(places, (len(RATES), 1, 1))
         most = 1 / np.maximum(RATES, 1 / (_LONGER * sizes.sum()))
@@ -172,7 +172,11 @@ class Watch:
             self.patience = np.maximum(self.patience, gaps)
 
     def _cells(self, rows, places):
-        """Return the weight and the variance of the rows nearest to each centre."""
+        """Return the weight and the variance of the rows nearest to each centre.
+
+        And the number of independent features: the squared trace of the covariance
+        about the centres over the trace of its square.
+        """
         points = (rows.points - self.anchor) @ self.matrix
         losses = cdist(points, places, "sqeuclidean")
         owners, d = losses.argmin(axis=1), points.shape[1]
@@ -182,4 +186,8 @@ class Watch:
         sizes = np.bincount(owners, rows.weights, minlength=len(places))
         sums = np.bincount(owners, squares, minlength=len(places))
         common = max(squares.sum() / rows.weights.sum(), 1e-300)
-        return np.maximum(sizes, 1e-9), (sums + 2 * common) / (d * (sizes + 2))
+        gaps = (points - places[owners]) * np.sqrt(rows.weights)[:, None]
+        total = gaps.T @ gaps + self.matrix.T @ rows.scatter @ self.matrix
+        free = np.trace(total) ** 2 / max((total**2).sum(), 1e-300)
+        variances = (sums + 2 * common) / (d * (sizes + 2))
+        return np.maximum(sizes, 1e-9), variances, max(free, 1.0)

@@ -97,6 +97,31 @@ def test_correlation_of_steps():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n_terms", [2, 5])
+def test_correlation_of_a_moving_average(n_terms):
+    """Means of consecutive numbers: .5 and .8; by the products alone .99 and .95."""
+    steps = np.random.default_rng(n_terms).normal(size=(2, 1200 + n_terms - 1))
+    rows = np.stack([np.convolve(one, np.ones(n_terms), "valid") for one in steps], 1)
+    model, _, named = follow(rows, refresh=200, max_clusters=1)
+    found = model._stream.summary.watch.correlation
+    assert found == pytest.approx(1 - 1 / n_terms, abs=0.15)
+    assert bool(named) == (n_terms == 5)
+
+
+@pytest.mark.slow
+def test_correlated_features_are_no_correlated_rows():
+    """Ten copies of a feature in random order tell no more of the order than one."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        groups = 40 * rng.normal(size=(3, 10))[rng.integers(3, size=600)]
+        X = groups + np.repeat(rng.normal(size=(600, 1)), 10, axis=1)
+        for n_rows in (300, 600):
+            model, _, named = follow(X[:n_rows], refresh=25)
+            assert not named
+            assert model._stream.summary.watch.correlation == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1.0, 2.0**300])
 def test_the_correlation_does_not_depend_on_the_cut_and_the_unit(unit):
     X, _ = correlated(0.8, 0, 300, 1)
