@@ -26,6 +26,7 @@ from ._abc_choice import Grid, held_out, held_out_pairs, validated
 from ._abc_settings import Settings
 from ._abc_support import Support, shares_beyond, warn_beyond
 from ._abc_table import Table, refuse_counts, warn_of_impossible, within_reach
+from ._abc_tails import FEWEST, MOST_AS_FAR, as_far, on_one_side, warn_of_tails
 from ._abc_unrelated import MOST_PAIRS, related_summaries, warn_of_unrelated
 from ._simulate import SimulationTable
 
@@ -851,11 +852,17 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
         least, most = self._support.unknown_range(table)
         width = table.most - table.least
         beyond = np.zeros((2, len(X), 2, self.n_outputs_))
+        n_as_far = np.full(len(X), MOST_AS_FAR + 1)
+        judged = ~far & (table.n_rows >= FEWEST)
 
         def answer(rows, k):
             found = settings.around(table, observations[rows], k + 1, algorithm)
             answers = []
             for row, nearest in zip(rows, found, strict=True):
+                if judged[row] and on_one_side(nearest[1]):
+                    n_as_far[row] = as_far(
+                        table, settings.neighbors, nearest[0], nearest[2], algorithm
+                    )
                 posterior = settings.posterior(table, nearest, choices[row])
                 beyond[0, row] = shares_beyond(posterior, least, most)
                 beyond[1, row] = shares_beyond(posterior, least - width, most + width)
@@ -870,7 +877,8 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
             if len(part)
         ]
         answers = in_threads(jobs, [(answer, *part) for part in parts])
-        beyond[:, far] = 0.0  # a warning was given already
+        warn_of_tails(n_as_far, table)
+        beyond[:, far | (n_as_far <= MOST_AS_FAR)] = 0.0  # a warning was given already
         warn_beyond(*beyond, table)
         results = dict(
             pair

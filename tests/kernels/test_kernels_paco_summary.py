@@ -410,7 +410,8 @@ class Order:
 class Steps:
     """What `watch` counts of the steps between consecutive rows of a cluster."""
 
-    def __init__(self):
+    def __init__(self, n_independent):
+        self.n_independent = n_independent
         self.rows, self.steps, self.known = (
             np.zeros((3, 2)),
             np.zeros((3, 2)),
@@ -431,14 +432,15 @@ class Steps:
         before, self.alike = self.alike, 0.0
         if self.squares > 0:
             found = 1 + 2 * self.products / self.squares
+            found = min(found, 1 - self.squares / (2 * 2 * self.n))
             errors = 2 if before else 4
-            if found > errors * np.sqrt(2 / (2 * self.n)):
+            if found > errors * np.sqrt(2 / (self.n_independent * self.n)):
                 self.alike = min(found, 0.95)
         return before == 0 and self.alike > 0
 
     @property
     def sums(self):
-        return [self.alike, self.n, self.squares, self.products]
+        return [self.alike, self.n, self.squares, self.products, self.n_independent]
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.5])
@@ -461,7 +463,8 @@ def test_watch(kernel, order, weight):
     last, patience, limit = np.zeros(3), np.full(3, 15.0), np.array([4.0])
     scores = np.zeros(3)
     runs, visits = Order(stay), np.zeros((4, 3))
-    noted, steps = np.array([-1, runs.evidence, 0, 0, stay, 0, 0, 0, 0]), Steps()
+    steps = Steps(n_independent=1.9)
+    noted = np.array([-1, runs.evidence, 0, 0, stay, *steps.sums])
     latest = np.zeros((2, 3, 2))
     watched = (rates, means, masses.copy(), scores, variances, last, patience, limit)
     watched += (noted, visits, latest, np.empty(3))

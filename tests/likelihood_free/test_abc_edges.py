@@ -117,6 +117,7 @@ def test_amid_the_simulations_no_neighbors_are_left_out():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*in the tails")  # one of the four
 def test_answers_at_the_edge_keep_to_units_and_whole_weights():
     X, y = simulated(0, 2000)
     observed = np.sort(X, axis=0)[[0, 2, -3, -1]] * 1.001
