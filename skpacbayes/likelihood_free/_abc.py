@@ -167,7 +167,9 @@ class ABCPosteriorKDE(MultiOutputMixin, RegressorMixin, StreamingEstimator):
     75 of them (or all, if there are fewer) by three. `fit` warns if the smallest or the
     largest bandwidth is best and one beyond it would be better. It also warns if pairs
     are clearly more probable without the summaries that show no relation to the
-    parameters.
+    parameters. Posteriors warn if the observation is farther from its ten nearest
+    simulations than all but two or fewer simulations from theirs, and all of its
+    neighbors lie on one side of it: they may then be far from the exact one.
 
     `score` is the mean log density, so that a grid search minimises the expected
     Kullback-Leibler divergence of the posterior; for R2 pass the result of `predict` to
