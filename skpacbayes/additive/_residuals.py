@@ -16,6 +16,7 @@ from scipy.stats import spearmanr
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT
+from ._further_functions import Further, further_functions
 from ._missing_effects import (
     FEWEST_ROWS,
     N_NEIGHBORS,
@@ -50,6 +51,7 @@ def warn_of_residuals(
     additive=True,
     classes=False,
     basis=None,
+    beta=0.5,
 ):
     """Warn of residuals that are not independent noise; at most once.
 
@@ -81,6 +83,8 @@ def warn_of_residuals(
         Whether y are indicators of classes.
     basis : str, default=None
         Another basis, for rougher effects. None: there is none to try.
+    beta : float, default=0.5
+        Factor of the prior for each function.
 
     Returns
     -------
@@ -92,15 +96,58 @@ def warn_of_residuals(
     if found.r_hat <= R_HAT_LIMIT:
         part = X[::step], y[::step], weights[::step]
         rows = Tested.of(*part, predict, classes)
-        tested = rows is not None
-        if tested and warn_of_missing(rows, found, categorical, additive, basis):
-            return True
+        if rows is not None:
+            further = Further()
+            if not classes:
+                how = {"noise": noise, "variances": variances, "beta": beta}
+                further = needed_functions(rows, found, categorical, **how)
+            if warn_of_missing(rows, found, categorical, additive, basis, further):
+                return True
     part = X[:MOST_ROWS], y[:MOST_ROWS], weights[:MOST_ROWS]
     rows = Tested.of(*part, predict, classes)
     if rows is not None:
         share = min(1.0, MOST_ROWS / len(X))
         warn_of_noise(rows, found, categorical, share, noise, variances, classes)
     return False
+
+
+def needed_functions(
+    rows, found, categorical, *, noise, variances=None, beta, least=SELECTED
+):
+    """Return the variables that need more functions; none if residuals are not noise.
+
+    Counts are replaced by the targets of a step of Newton's method. If the noise has
+    heavy tails, rows have the expected precisions of Student's t distribution.
+
+    Parameters
+    ----------
+    rows : Tested
+        The rows.
+    found, categorical, noise, variances, beta
+        See :func:`warn_of_residuals`.
+    least : float, default=1/2
+        See :func:`further_functions`.
+    """
+    X, y, weights, means = rows
+    residuals = (y - means)[:, 0]
+    if variances is None and np.square(residuals).mean() <= NOISELESS * y.var():
+        return Further()  # residuals are errors of approximation
+    precisions, weight = weights, weights.sum()
+    if variances is not None:
+        scales = np.maximum(variances(means)[:, 0], SMALLEST)
+        residuals, precisions = residuals / scales, weights * scales
+    elif np.isfinite(found.freedom):
+        ratios = np.square(residuals) / noise
+        precisions = weights * (found.freedom + 1) / (found.freedom + ratios)
+    targets = found.decision(X) + residuals
+    ridge = noise / found.slab_scale**2
+    return further_functions(
+        *(X, targets - targets.mean(), precisions, found, categorical),
+        weight=weight,
+        ridge=ridge,
+        beta=beta,
+        least=least,
+    )
 
 
 # Noise that rows share, or that is larger in rows of large influence.

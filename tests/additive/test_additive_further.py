@@ -1,0 +1,104 @@
+"""Effects that need more functions than the fit has: evidence, warnings, trials."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_t
+
+from skpacbayes.additive import (
+    SparseAdditiveGibbsPoissonRegressor,
+    SparseAdditiveGibbsRegressor,
+)
+from skpacbayes.additive._further_functions import log_weights
+
+KINDS = pytest.mark.parametrize(
+    "kind",
+    [SparseAdditiveGibbsRegressor, SparseAdditiveGibbsPoissonRegressor],
+    ids=lambda kind: kind.__name__,
+)
+
+
+def rows(kind, n=1000, seed=0, wave=3.0):
+    """The second of four normal variables has an effect of several waves."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    scores = X[:, 0] + 1.4 * np.sin(wave * X[:, 1])
+    if kind is SparseAdditiveGibbsRegressor:
+        return X, scores + rng.normal(size=n)
+    return X, rng.poisson(np.exp(0.5 * scores)).astype(float)
+
+
+def told(kind, X, y, **options):
+    """Return the features and the numbers of functions of the warnings of a fit."""
+    few = {"n_iter": 300, "burn_in": 200, "random_state": 0, "interactions": None}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kind(**few, **options).fit(X, y)
+    found = " ".join(str(each.message) for each in caught)
+    return re.findall(r"features? (.*) needs? more .* Use max_order=(\d+)", found)
+
+
+def test_log_weights_are_those_of_the_joint_distribution_of_the_targets():
+    """Student's t with the intercept projected out: differences of orders."""
+    rng = np.random.default_rng(0)
+    n, ridge, beta = 40, 0.3, 0.4
+    others = np.vstack([np.ones(n), rng.normal(size=(2, n))])
+    own, targets = rng.normal(size=(5, n)), rng.normal(size=n)
+    found = log_weights(others, own, targets, n, ridge, beta)
+    contrasts = np.linalg.svd(np.ones((1, n)))[2][1:]
+    expected = []
+    for order in range(1, 6):
+        design = contrasts @ np.vstack([others[1:], own[:order]]).T
+        shape = np.eye(n - 1) + design @ design.T / ridge
+        # The limit of few degrees of freedom is the prior 1 / s^2 of the variance.
+        law = multivariate_t(shape=shape, df=1e-9)
+        expected.append(law.logpdf(contrasts @ targets) + order * np.log(beta))
+    np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-5)
+
+
+@pytest.mark.slow
+@KINDS
+def test_effects_that_need_more_functions_are_told_of(kind):
+    """In any unit, with copies and missing values; not with enough functions."""
+    X, y = rows(kind)
+    assert told(kind, X, y) == [("1", "16")]
+    assert told(kind, 1e3 * X + 1e4, y) == [("1", "16")]
+    assert told(kind, np.r_[X, X], np.r_[y, y]) == [("1", "16")]
+    assert told(kind, X, y, max_order=16) == []
+    X[::9, 1] = np.nan
+    assert [feature for feature, _ in told(kind, X, y)] == ["1"]
+
+
+@pytest.mark.slow
+@KINDS
+def test_effects_of_the_functions_of_the_fit_are_not_told_of(kind):
+    """Draws of polynomials of degree up to 8, of three kinds of variables."""
+    for seed in range(24 if kind is SparseAdditiveGibbsRegressor else 6):
+        rng = np.random.default_rng(seed)
+        draw = (rng.normal, rng.uniform, rng.exponential)[seed % 3]
+        X = draw(size=(150, 4))
+        low, high = X.min(axis=0), X.max(axis=0)
+        places, degree = (2 * X - low - high) / (high - low), 1 + seed % 8
+        coefficients = rng.normal(size=degree) / np.arange(1, degree + 1)
+        scores = np.polynomial.legendre.legval(places[:, 0], [0, *coefficients])
+        scores = X[:, 1] + 1.5 * scores / scores.std()
+        y = scores + rng.normal(size=150)
+        if kind is SparseAdditiveGibbsPoissonRegressor:
+            y = rng.poisson(np.exp(0.4 * scores)).astype(float)
+        assert told(kind, X, y) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"noise_variance": 1.0}, {"max_order": 1}, {"basis": "fourier"}],
+    ids=["given noise", "lines", "waves"],
+)
+def test_nothing_is_told_where_scales_or_functions_are_chosen(options):
+    assert (
+        told(
+            SparseAdditiveGibbsRegressor, *rows(SparseAdditiveGibbsRegressor), **options
+        )
+        == []
+    )
