@@ -131,7 +131,7 @@ def _warn_of_further(further, order):
     names = " and ".join(map(str, further.features))
     warn_user(
         f"The effect{'s' * several} of feature{'s' * several} {names} "
-        f"need{'s' * (not several)} more than max_order={order} functions, and bands "
+        f"need{'s' * (not several)} more than {order} functions, and bands "
         "and standard deviations leave out what the others would add. Use "
         f"max_order={further.max_order}."
     )

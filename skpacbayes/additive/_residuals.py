@@ -92,10 +92,8 @@ def warn_of_residuals(
         Whether there was a warning of effects that are missing.
     """
     y = np.atleast_2d(y).T.astype(float)
-    step = -(-len(X) // MOST_ROWS)
     if found.r_hat <= R_HAT_LIMIT:
-        part = X[::step], y[::step], weights[::step]
-        rows = Tested.of(*part, predict, classes)
+        rows = spread_rows(X, y, weights, predict, classes)
         if rows is not None:
             further = Further()
             if not classes:
@@ -109,6 +107,18 @@ def warn_of_residuals(
         share = min(1.0, MOST_ROWS / len(X))
         warn_of_noise(rows, found, categorical, share, noise, variances, classes)
     return False
+
+
+def spread_rows(X, y, weights, predict, classes):
+    """Return rows spread over the table, at most `MOST_ROWS`; None if not to be tested.
+
+    Parameters
+    ----------
+    X, y, weights, predict, classes
+        See :meth:`Tested.of`.
+    """
+    step = -(-len(X) // MOST_ROWS)
+    return Tested.of(X[::step], y[::step], weights[::step], predict, classes)
 
 
 def needed_functions(

@@ -1,5 +1,6 @@
 """Effects that need more functions than the fit has: evidence, warnings, trials."""
 
+import pickle
 import re
 import warnings
 
@@ -102,3 +103,60 @@ def test_nothing_is_told_where_scales_or_functions_are_chosen(options):
         )
         == []
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1000, 1500])
+def test_more_functions_are_kept_where_they_hold_the_truth(n):
+    """The stream goes on with them; rows of a sum and of a table alike."""
+    kind = SparseAdditiveGibbsRegressor
+    X, y = rows(kind, n, seed=0 if n == 1000 else 1)
+    truth = 1.4 * np.sin(3 * X[:, 1])
+    held = []
+    for basis in ("legendre", "auto"):
+        model = kind(basis=basis, interactions=None, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        effect, deviation = model.partial_effects(X, 1)
+        gaps = abs(effect - effect.mean() - truth + truth.mean())
+        held.append((gaps < 1.645 * deviation).mean())
+    assert held[1] > held[0] + 0.2
+    width = model.coefficients_.shape[1]
+    assert width in (16, 32)
+    assert pickle.loads(pickle.dumps(model)).partial_fit(X, y).predict(X).shape == (n,)
+    sums = model.sufficient_statistics(X, y)
+    assert len(sums) == 2 + 4 * width
+    assert model.absorb(sums).coefficients_.shape == (4, width)
+    assert model.partial_fit(X, y).coefficients_.shape == (4, width)
+    line = X[:, 0] + np.random.default_rng(0).normal(size=n)
+    assert model.fit(X, line).coefficients_.shape == (4, 8)  # begins anew
+
+
+def test_nothing_changes_where_no_variable_needs_more():
+    """Fits with "auto" are those of the basis it chooses, bit for bit."""
+    kind = SparseAdditiveGibbsRegressor
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (100, 3))
+    y = X[:, 0] + np.exp(X[:, 1]) + 0.5 * rng.normal(size=100)
+    few = {"n_iter": 200, "burn_in": 100, "interactions": None, "random_state": 0}
+    model = kind(basis="auto", **few).fit(X, y)
+    other = kind(basis=model.basis_, **few).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), other.predict(X))
+
+
+@pytest.mark.slow
+def test_more_functions_are_dropped_where_left_out_rows_lose(monkeypatch):
+    """The fit is then that without them, and the stream has its functions."""
+    kind = SparseAdditiveGibbsRegressor
+    X, y = rows(kind, 1000)
+    few = {"n_iter": 200, "burn_in": 100, "interactions": None, "random_state": 0}
+    losses = iter([np.zeros(1), np.ones(1)])
+    monkeypatch.setattr(kind, "_left_out_squares", lambda self, rows: next(losses))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = kind(basis="auto", **few).fit(X, y)
+        assert next(losses, None) is None  # more were tried
+        other = kind(basis=model.basis_, **few).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), other.predict(X))
+    assert len(model.sufficient_statistics(X, y)) == 2 + 4 * 8
