@@ -16,6 +16,7 @@ from ._posterior import SELECTED
 TIMES = 2  # as many functions as before, in each comparison
 MOST_TIMES = 4  # as many functions as the fit has, at most
 FEWEST_FREE = 10  # least rows minus number of functions
+N_SIGNS = 99  # random signs of residuals, that give less evidence each
 SMALLEST = 1e-12  # of penalized squares and of a ridge, as shares
 
 
@@ -39,7 +40,11 @@ def further_functions(
     on: a factor `beta` for each function, and a normal coefficient of the k-th function
     of standard deviation proportional to 1 / k. The noise variance is integrated out.
     The variable needs more functions if orders above those of the fit have a
-    probability of `least` or more.
+    probability of `least` or more, and a larger one than with random signs of the
+    residuals.
+
+    The signs show what noise of unequal variance does, and products that the model
+    lacks: a posterior of equal variances takes few large residuals for an effect.
 
     A test of the next functions alone, given all before, has less power: where few
     functions do not follow an effect, the posterior of the fit has small orders, and
@@ -56,7 +61,7 @@ def further_functions(
     categorical : sequence of int
         Categorical variables, which are not compared.
     weight : float
-        Number of rows, or of those that they stand for.
+        Number of observations, whose squared errors tell the noise variance.
     ridge : float
         Precision of the coefficients over that of the noise.
     beta : float
@@ -83,7 +88,8 @@ def further_functions(
     own = values[np.searchsorted(terms, features)]
     roots = np.sqrt(weights)
     setting = targets * roots, weight, ridge, beta
-    odds = np.log(least / (1 - least))
+    threshold = np.log(least / (1 - least))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (N_SIGNS, len(X)))
     order, lacking = dictionary.width, set()
     most = MOST_TIMES * order
     while order < most:
@@ -91,10 +97,12 @@ def further_functions(
         some = set()
         for feature, few, many in zip(features.tolist(), own, more, strict=True):
             others = np.vstack([np.ones(len(X)), fitted[owners != feature]])
-            before = log_weights(others * roots, few * roots, *setting)
-            after = log_weights(others * roots, many * roots, *setting)[order:]
-            if len(after) and logsumexp(after) >= odds + logsumexp(before):
-                some.add(feature)
+            parts = others * roots, few * roots, many * roots
+            odds = log_odds(*parts, *setting)
+            if odds >= threshold:
+                mirrored = with_signs(signs, *parts[:2], *setting)
+                if odds > log_odds(*parts, mirrored, *setting[1:]).max():
+                    some.add(feature)
         if not some:
             break
         lacking |= some
@@ -111,6 +119,63 @@ def values_of(dictionary, X, weights, features, order):
     return larger.orthogonal(*moments, weights.sum())(values)
 
 
+def log_odds(others, few, many, targets, *setting):
+    """Return log odds of the orders that only `many` functions have.
+
+    Parameters
+    ----------
+    others, few, many : ndarray of shape (n_functions, n_samples)
+        Functions of the model without the variable, the intercept first, and of the
+        variable, times roots of the precisions.
+    targets : ndarray of shape (n_samples,) or (n_tables, n_samples)
+        Targets, times these roots.
+    *setting
+        Further parameters of :func:`log_weights`.
+    """
+    before = log_weights(others, few, targets, *setting)
+    after = log_weights(others, many, targets, *setting)[..., len(few) :]
+    if after.shape[-1] == 0:
+        return np.full(targets.shape[:-1], -np.inf)
+    return logsumexp(after, axis=-1) - logsumexp(before, axis=-1)
+
+
+def with_signs(signs, others, few, targets, *setting):
+    """Return targets whose residuals are given other signs.
+
+    The effects are those of the most probable order of `few` functions. The residuals
+    are divided by the share of their standard deviation that the fit leaves [1]_.
+
+    Parameters
+    ----------
+    signs : ndarray of shape (n_tables, n_samples)
+        Signs of the residuals.
+    others, few, targets, *setting
+        See :func:`log_odds`.
+
+    References
+    ----------
+    .. [1] R. Davidson and E. Flachaire (2008). The wild bootstrap, tamed at last.
+       Journal of Econometrics 146.
+    """
+    few = few[few.any(axis=1)]
+    order = 1 + log_weights(others, few, targets, *setting).argmax()
+    design = np.vstack([others, few[:order]])
+    factor = cholesky(precision_of(design, setting[1]), lower=True)
+    root = solve_triangular(factor, design, lower=True)
+    fitted = (root @ targets) @ root
+    leverages = np.minimum(np.square(root).sum(axis=0), 1 - SMALLEST)
+    return fitted + signs * ((targets - fitted) / np.sqrt(1 - leverages))
+
+
+def precision_of(design, ridge):
+    """Return the precision of coefficients, of which the intercept is the first."""
+    precision = design @ design.T
+    added = np.full(len(design), ridge + SMALLEST * precision.diagonal().max())
+    added[0] = 0.0
+    precision[np.diag_indices_from(precision)] += added
+    return precision
+
+
 def log_weights(others, own, targets, weight, ridge, beta):
     """Return log posterior weights of the orders 1, 2, ... of a variable.
 
@@ -119,24 +184,26 @@ def log_weights(others, own, targets, weight, ridge, beta):
     others, own : ndarray of shape (n_functions, n_samples)
         Functions of the model without the variable, the intercept first, and of the
         variable, times roots of the precisions.
-    targets : ndarray of shape (n_samples,)
+    targets : ndarray of shape (n_samples,) or (n_tables, n_samples)
         Targets, times these roots.
     weight, ridge, beta
         See :func:`further_functions`.
+
+    Returns
+    -------
+    logs : ndarray of shape (n_functions,) or (n_tables, n_functions)
+        Log weights, up to one term; of fewer orders if there are few rows.
     """
     own = own[own.any(axis=1)]
-    count = min(len(own), len(targets) - len(others) - FEWEST_FREE)
+    count = min(len(own), targets.shape[-1] - len(others) - FEWEST_FREE)
     if count < 1:
-        return np.zeros(0)
+        return np.zeros((*targets.shape[:-1], 0))
     design = np.vstack([others, own[:count]])
-    precision = design @ design.T
-    added = np.full(len(design), ridge + SMALLEST * precision.diagonal().max())
-    added[0] = 0.0
-    precision[np.diag_indices_from(precision)] += added
-    factor = cholesky(precision, lower=True)
-    solution = solve_triangular(factor, design @ targets, lower=True)
-    square = targets @ targets
-    rest = np.maximum(square - np.cumsum(solution**2), SMALLEST * square)
-    logs = -np.cumsum(np.log(factor.diagonal())) - (weight - 1) / 2 * np.log(rest)
+    factor = cholesky(precision_of(design, ridge), lower=True)
+    solution = solve_triangular(factor, design @ targets.T, lower=True).T
+    square = np.square(targets).sum(axis=-1, keepdims=True)
+    rest = square - np.cumsum(np.square(solution), axis=-1)
+    rest = np.log(np.maximum(rest, SMALLEST * square))
+    logs = -np.cumsum(np.log(factor.diagonal())) - (weight - 1) / 2 * rest
     orders = np.arange(1, count + 1)
-    return logs[len(others) :] + orders * (np.log(beta) + np.log(ridge) / 2)
+    return logs[..., len(others) :] + orders * (np.log(beta) + np.log(ridge) / 2)

@@ -110,9 +110,6 @@ def warn_of_missing(rows, found, categorical, additive, basis, further):
         enough = further.max_order if feature in further.features else None
         _warn_of_roughness(X, feature, basis, enough)
         return True
-    if further:
-        _warn_of_further(further, found.dictionary.width)
-        return True
     if additive and 2 <= X.shape[1] <= MOST_TESTED:
         pair = closest_product_of(X, parts, level, categorical, found.selected)
         if pair:
@@ -125,7 +122,7 @@ def warn_of_missing(rows, found, categorical, additive, basis, further):
     return False
 
 
-def _warn_of_further(further, order):
+def warn_of_further(further, order):
     """Warn of variables that need more than `order` functions."""
     several = len(further.features) > 1
     names = " and ".join(map(str, further.features))

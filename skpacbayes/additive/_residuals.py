@@ -22,6 +22,7 @@ from ._missing_effects import (
     N_NEIGHBORS,
     NOISELESS,
     Tested,
+    warn_of_further,
     warn_of_missing,
 )
 from ._posterior import SELECTED
@@ -56,7 +57,8 @@ def warn_of_residuals(
     """Warn of residuals that are not independent noise; at most once.
 
     Effects are looked for in rows spread over the table, and only if the chains agree;
-    noise that rows share in the first rows, which are neighbors.
+    noise that rows share in the first rows, which are neighbors. Such noise, and
+    products, look like effects that need more functions, which are told of last.
 
     Parameters
     ----------
@@ -92,20 +94,25 @@ def warn_of_residuals(
         Whether there was a warning of effects that are missing.
     """
     y = np.atleast_2d(y).T.astype(float)
+    further = Further()
     if found.r_hat <= R_HAT_LIMIT:
         rows = spread_rows(X, y, weights, predict, classes)
         if rows is not None:
-            further = Further()
             if not classes:
                 how = {"noise": noise, "variances": variances, "beta": beta}
                 further = needed_functions(rows, found, categorical, **how)
             if warn_of_missing(rows, found, categorical, additive, basis, further):
                 return True
     part = X[:MOST_ROWS], y[:MOST_ROWS], weights[:MOST_ROWS]
-    rows = Tested.of(*part, predict, classes)
+    rows, of_noise = Tested.of(*part, predict, classes), False
     if rows is not None:
         share = min(1.0, MOST_ROWS / len(X))
-        warn_of_noise(rows, found, categorical, share, noise, variances, classes)
+        of_noise = warn_of_noise(
+            rows, found, categorical, share, noise, variances, classes
+        )
+    if further and not of_noise:
+        warn_of_further(further, found.dictionary.width)
+        return True
     return False
 
 
@@ -126,8 +133,9 @@ def needed_functions(
 ):
     """Return the variables that need more functions; none if residuals are not noise.
 
-    Counts are replaced by the targets of a step of Newton's method. If the noise has
-    heavy tails, rows have the expected precisions of Student's t distribution.
+    Counts are replaced by the targets of a step of Newton's method; their weights are
+    precisions, and not numbers of rows. If the noise has heavy tails, rows have
+    the expected precisions of Student's t distribution.
 
     Parameters
     ----------
@@ -145,7 +153,7 @@ def needed_functions(
     precisions, weight = weights, weights.sum()
     if variances is not None:
         scales = np.maximum(variances(means)[:, 0], SMALLEST)
-        residuals, precisions = residuals / scales, weights * scales
+        residuals, precisions, weight = residuals / scales, weights * scales, len(X)
     elif np.isfinite(found.freedom):
         ratios = np.square(residuals) / noise
         precisions = weights * (found.freedom + 1) / (found.freedom + ratios)
@@ -190,10 +198,15 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
         Share of the rows of the fit that are tested.
     found, categorical, noise, variances, classes
         See :func:`warn_of_residuals`.
+
+    Returns
+    -------
+    warned : bool
+        Whether there was a warning.
     """
     X, y, weights, means = rows
     if variances is None and ((y - means) ** 2).mean() <= NOISELESS * y.var():
-        return  # residuals are errors of approximation
+        return False  # residuals are errors of approximation
     scales = np.ones_like(means)
     if variances is not None:
         scales = np.sqrt(np.maximum(variances(means), SMALLEST))
@@ -212,7 +225,7 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
                 "rows. Transform y, give smaller weights to rows with more noise, or "
                 "use a smaller max_order."
             )
-            return
+            return True
     labels, features = groups_of_rows(X, categorical)
     dependent = len(features) > 1 and any(
         dependence(part, labels, labels) for part in parts
@@ -227,15 +240,16 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
             "to share noise, as rows of one unit do: variables without effect may be "
             "selected, and intervals are too narrow. Fit one row for each unit."
         )
-    elif not is_sorted(y) and any(
-        dependence(part, np.arange(len(X))) for part in parts
-    ):
+        return True
+    if not is_sorted(y) and any(dependence(part, np.arange(len(X))) for part in parts):
         warn_user(
             "Consecutive rows seem to share noise, as rows of one unit, or in the "
             "order of time, do: variables without effect may be selected, and "
             "intervals are too narrow. Fit one row for each unit, or differences of "
             "rows."
         )
+        return True
+    return False
 
 
 def design_of(X, found):
