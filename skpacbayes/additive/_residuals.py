@@ -58,7 +58,7 @@ def warn_of_residuals(
 
     Effects are looked for in rows spread over the table, and only if the chains agree;
     noise that rows share in the first rows, which are neighbors. Such noise, and
-    products, look like effects that need more functions, which are told of last.
+    products, look like effects that need more functions, so these are told of last.
 
     Parameters
     ----------
@@ -107,9 +107,8 @@ def warn_of_residuals(
     rows, of_noise = Tested.of(*part, predict, classes), False
     if rows is not None:
         share = min(1.0, MOST_ROWS / len(X))
-        of_noise = warn_of_noise(
-            rows, found, categorical, share, noise, variances, classes
-        )
+        how = noise, variances, classes, bool(further)
+        of_noise = warn_of_noise(rows, found, categorical, share, *how)
     if further and not of_noise:
         warn_of_further(further, found.dictionary.width)
         return True
@@ -187,7 +186,9 @@ class Residuals(NamedTuple):
         return ((self.root[first] @ among) * self.root[second]).sum(axis=1)
 
 
-def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
+def warn_of_noise(
+    rows, found, categorical, share, noise, variances, classes, further=False
+):
     """Warn of noise that rows share, or that is larger in rows of large influence.
 
     Parameters
@@ -198,6 +199,9 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
         Share of the rows of the fit that are tested.
     found, categorical, noise, variances, classes
         See :func:`warn_of_residuals`.
+    further : bool, default=False
+        Whether variables need more functions, which may explain large residuals in
+        rows of large influence: these are then not told of.
 
     Returns
     -------
@@ -216,7 +220,7 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
         whitened = design * (roots * scale)[:, None]
         part = standardized(residuals * roots / scale, whitened, ridge, share)
         parts += [] if part is None else [part]
-    if not classes and np.isinf(found.freedom):
+    if not (classes or further) and np.isinf(found.freedom):
         ratio = max((influence_ratio(part) for part in parts), default=0.0)
         if ratio > 0:
             warn_user(
