@@ -12,7 +12,11 @@ from skpacbayes.additive import (
     SparseAdditiveGibbsPoissonRegressor,
     SparseAdditiveGibbsRegressor,
 )
-from skpacbayes.additive._further_functions import log_weights
+from skpacbayes.additive._further_functions import (
+    log_odds,
+    log_weights,
+    with_signs,
+)
 
 KINDS = pytest.mark.parametrize(
     "kind",
@@ -31,12 +35,12 @@ def rows(kind, n=1000, seed=0, wave=3.0):
     return X, rng.poisson(np.exp(0.5 * scores)).astype(float)
 
 
-def told(kind, X, y, **options):
+def told(kind, X, y, weights=None, **options):
     """Return the features and the numbers of functions of the warnings of a fit."""
     few = {"n_iter": 300, "burn_in": 200, "random_state": 0, "interactions": None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        kind(**few, **options).fit(X, y)
+        kind(**few, **options).fit(X, y, weights)
     found = " ".join(str(each.message) for each in caught)
     return re.findall(r"features? (.*) needs? more .* Use max_order=(\d+)", found)
 
@@ -63,7 +67,7 @@ def test_log_weights_are_those_of_the_joint_distribution_of_the_targets():
 @KINDS
 def test_effects_that_need_more_functions_are_told_of(kind):
     """In any unit, with copies and missing values; not with enough functions."""
-    X, y = rows(kind)
+    X, y = rows(kind, 1000 if kind is SparseAdditiveGibbsRegressor else 1500)
     assert told(kind, X, y) == [("1", "16")]
     assert told(kind, 1e3 * X + 1e4, y) == [("1", "16")]
     assert told(kind, np.r_[X, X], np.r_[y, y]) == [("1", "16")]
@@ -91,6 +95,86 @@ def test_effects_of_the_functions_of_the_fit_are_not_told_of(kind):
         assert told(kind, X, y) == []
 
 
+NOISE = {
+    "unequal": lambda X, rng: np.exp(0.7 * X[:, 1]) * rng.normal(size=len(X)),
+    "heavy tails": lambda X, rng: rng.standard_t(2, size=len(X)),
+    "skewed": lambda X, rng: np.exp(rng.normal(size=len(X))),
+    "product": lambda X, rng: 2 * X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_and_products_are_not_taken_for_further_functions(noise):
+    """At a probability of .01 two or more of 20 tables have one of .017."""
+    kind, n_told = SparseAdditiveGibbsRegressor, 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=([100, 200, 400][seed % 3], 4))
+        n_told += len(told(kind, X, X[:, 0] + X[:, 1] ** 2 + NOISE[noise](X, rng)))
+    assert n_told <= 1
+
+
+@pytest.mark.slow
+def test_exposures_are_no_numbers_of_rows():
+    """Of counts, the weights are precisions: their sum is no number of rates."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(150, 3))
+        exposures = 10 ** rng.uniform(-1, 3, size=150)
+        counts = rng.poisson(exposures * np.exp(X[:, 0] + X[:, 1] ** 2))
+        kind = SparseAdditiveGibbsPoissonRegressor
+        assert told(kind, X, counts / exposures, exposures) == []
+
+
+@KINDS
+@pytest.mark.slow
+def test_unequal_residuals_of_missing_functions_are_no_noise(kind):
+    """Where few rows are, functions that are missing leave large residuals."""
+    for seed in range(3):
+        X, y = rows(kind, 1500, seed)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            few = {"n_iter": 300, "burn_in": 200, "interactions": None}
+            kind(random_state=0, **few).fit(X, y)
+        found = " ".join(str(each.message) for each in caught)
+        assert "large influence" not in found
+        assert "more than 8 functions" in found or "max_order, such as" in found
+
+
+def test_signs_keep_the_sizes_of_residuals():
+    """Positive signs give the targets, but for the shares that the fit leaves."""
+    rng = np.random.default_rng(0)
+    others, few = (
+        np.vstack([np.ones(60), rng.normal(size=60)]),
+        rng.normal(size=(3, 60)),
+    )
+    targets = rng.normal(size=60) + 3 * few[0]
+    signs = np.array([np.ones(60), -np.ones(60)])
+    setting = 60, 1e-9, 1e-6  # so small a factor allows for one function only
+    both = with_signs(signs, others, few, targets, *setting)
+    design = np.vstack([others, few[:1]]).T
+    hat = design @ np.linalg.pinv(design)
+    np.testing.assert_allclose(both.mean(axis=0), hat @ targets, rtol=1e-6)
+    scaled = (targets - hat @ targets) / np.sqrt(1 - hat.diagonal())
+    np.testing.assert_allclose((both[0] - both[1]) / 2, scaled, rtol=1e-5)
+
+
+def test_weights_of_several_tables_are_those_of_each():
+    rng = np.random.default_rng(0)
+    others, own = (
+        np.vstack([np.ones(40), rng.normal(size=40)]),
+        rng.normal(size=(5, 40)),
+    )
+    tables = rng.normal(size=(3, 40))
+    found = log_weights(others, own, tables, 40, 0.3, 0.4)
+    each = [log_weights(others, own, table, 40, 0.3, 0.4) for table in tables]
+    np.testing.assert_allclose(found, each)
+    assert (log_odds(others, own[:3], own, tables, 40, 0.3, 0.4) < 0).all()
+    few = others[:, :12], own[:3, :12], own[:, :12], tables[:, :12]
+    assert (log_odds(*few, 12, 0.3, 0.4) == -np.inf).all()  # too few rows
+
+
 @pytest.mark.parametrize(
     "options",
     [{"noise_variance": 1.0}, {"max_order": 1}, {"basis": "fourier"}],
@@ -110,7 +194,7 @@ def test_nothing_is_told_where_scales_or_functions_are_chosen(options):
 def test_more_functions_are_kept_where_they_hold_the_truth(n):
     """The stream goes on with them; rows of a sum and of a table alike."""
     kind = SparseAdditiveGibbsRegressor
-    X, y = rows(kind, n, seed=0 if n == 1000 else 1)
+    X, y = rows(kind, n)
     truth = 1.4 * np.sin(3 * X[:, 1])
     held = []
     for basis in ("legendre", "auto"):
