@@ -265,10 +265,11 @@ class SparseAdditiveGibbsRegressor(
 
     With ``basis="auto"``, if scales are not given, `fit` computes the posterior of the
     order of each selected variable with twice as many functions, given the functions of
-    the others. If orders above `max_order` have a probability of 0.1 or more, it learns
-    again with twice or four times as many functions of all variables, and keeps these
-    if chains agree and the squared errors of rows that are left out are not larger. A
-    stream goes on with this number.
+    the others. If orders above `max_order` have a probability of 0.1 or more, and
+    random signs of the residuals give less evidence, it learns again with twice or four
+    times as many functions of all variables, and keeps these if chains agree and the
+    squared errors of rows that are left out are not larger. A stream goes on with this
+    number.
 
     The intercept has a flat prior. The time of a move is proportional to n_features x
     max_order and to the square of the number of functions in the model.
@@ -733,11 +734,9 @@ class SparseAdditiveGibbsRegressor(
 
     def _best(self, ends, rows):
         """Return functions on a range: of the basis whose criterion is smallest."""
-        bases, kind = (
-            AUTOMATIC if self._chooses_basis else [self.basis],
-            self._bounded(),
-        )
-        found = [self._on(ends, basis, rows, kind, self._order) for basis in bases]
+        bases = AUTOMATIC if self._chooses_basis else [self.basis]
+        how = rows, self._bounded(), self._order
+        found = [self._on(ends, basis, *how) for basis in bases]
         if len(found) == 1:
             return found[0]
         return min(found, key=lambda each: self._criterion(each, rows))
