@@ -88,6 +88,7 @@ def warn_of_fit(
             additive=found.pairs is None,
             classes=isinstance(estimator, ClassifierMixin),
             basis=_rougher_basis(estimator),
+            beta=estimator.beta,
         )
         if left is not None and not missing:
             warn_of_structure(left)

@@ -85,7 +85,7 @@ def pooled_copies(X, y, *weights):
     return kept, *(np.bincount(places, own) for own in weights)
 
 
-def warn_of_missing(rows, found, categorical, additive, basis):
+def warn_of_missing(rows, found, categorical, additive, basis, further):
     """Warn of residuals that depend on a variable, or on a product of two.
 
     Parameters
@@ -94,6 +94,8 @@ def warn_of_missing(rows, found, categorical, additive, basis):
         The rows.
     found, categorical, additive, basis
         See :func:`warn_of_residuals`.
+    further : Further
+        Variables that need more functions.
 
     Returns
     -------
@@ -105,7 +107,8 @@ def warn_of_missing(rows, found, categorical, additive, basis):
     parts = list(zip((y - rows.means).T, widths, strict=True))
     feature = roughest_of(X, parts, level, categorical)
     if feature >= 0:
-        _warn_of_roughness(X, feature, basis)
+        enough = further.max_order if feature in further.features else None
+        _warn_of_roughness(X, feature, basis, enough)
         return True
     if additive and 2 <= X.shape[1] <= MOST_TESTED:
         pair = closest_product_of(X, parts, level, categorical, found.selected)
@@ -119,11 +122,27 @@ def warn_of_missing(rows, found, categorical, additive, basis):
     return False
 
 
-def _warn_of_roughness(X, feature, basis):
-    """Warn of the variable along which residuals are most similar."""
+def warn_of_further(further, order):
+    """Warn of variables that need more than `order` functions."""
+    several = len(further.features) > 1
+    names = " and ".join(map(str, further.features))
+    warn_user(
+        f"The effect{'s' * several} of feature{'s' * several} {names} "
+        f"need{'s' * (not several)} more than {order} functions, and bands "
+        "and standard deviations leave out what the others would add. Use "
+        f"max_order={further.max_order}."
+    )
+
+
+def _warn_of_roughness(X, feature, basis, enough=None):
+    """Warn of the variable along which residuals are most similar.
+
+    `enough`: number of functions that explain this. None: it is not known.
+    """
     column = X[:, feature][~np.isnan(X[:, feature])]
     other = "" if basis is None else f" basis={basis!r},"
-    advice = f"larger max_order,{other} or its ranks in its place"
+    such = "" if enough is None else f" such as {enough},"
+    advice = f"larger max_order,{such}{other} or its ranks in its place"
     if PER_LEVEL * len(np.unique(column)) <= len(column):
         advice += ", or categorical_features if its numbers stand for categories"
     warn_user(

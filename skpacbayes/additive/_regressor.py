@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_share
 from .._base import as_fitted, fit_context, updates_state, warn_user
+from .._chains import R_HAT_LIMIT
 from .._compat import HasMethods, Interval, StrOptions
 from .._kernels.standardize import LARGEST
 from .._statistics import named_as
@@ -32,7 +33,7 @@ from ._missing_effects import pooled_copies
 from ._regressor_chains import sample
 from ._regressor_start import greedy_model, heavy_tailed
 from ._regressor_stream import Rows, Stream, sums_of
-from ._residuals import left_out_scores
+from ._residuals import left_out_scores, needed_functions, spread_rows
 from ._selection import DETECT, MOST_DETECTED, NO_STRUCTURE, PartsOfFit, _Interactions
 
 FEW_ROWS = 1000  # a stream keeps this many rows, or one for each function, if more
@@ -40,6 +41,8 @@ FEW_FUNCTIONS = 512  # largest number for which `fit` sums products of many rows
 # The whole range is used if the residual variance is a tenth smaller and the BIC
 # smaller by 10.
 MIN_LOG_GAIN, LEAST_GAIN = -math.log(0.9), 10.0
+LEAST_TRIED = 0.1  # probability from which more functions are tried
+MOST_VALUES = 2**24  # of functions at rows, of which more are tried
 PAIRS_NEED = "gaussian", "collapsed"  # slab and sampler that allow interactions
 
 
@@ -66,10 +69,12 @@ class SparseAdditiveGibbsRegressor(
         effects), "cosine" (half frequencies, for rough effects), "fourier" (full
         frequencies, for periodic effects), "spline" (from smooth to rough), or a
         transformer of one column. "auto" chooses "legendre", "cosine" or "spline" by
-        the BIC of a greedy model; `basis_` is its choice.
+        the BIC of a greedy model; `basis_` is its choice. `fit` then learns again with
+        up to four times as many functions where a selected variable may need them (see
+        Notes).
     max_order : int, default=8
         Largest number of functions of each variable, without the indicator of missing
-        values.
+        values. `fit` warns where a selected variable needs more.
     feature_range : tuple (low, high), default=None
         Range that is mapped to [-1, 1]: numbers, or arrays of shape (n_features,).
         None: the range of the rows of `fit`, or of the first rows of a stream, cut ten
@@ -159,8 +164,8 @@ class SparseAdditiveGibbsRegressor(
         Coefficients of the functions, as `prediction` says. The functions are
         orthogonal over the rows of the fit; the k-th has standard deviation 1 / k or,
         under "l1ball", largest absolute value 1. n_functions is `max_order`, or one
-        more if a variable has missing values. With `interactions`, those of `pairs_`
-        are in further rows.
+        more if a variable has missing values, or larger with `basis="auto"`. With
+        `interactions`, those of `pairs_` are in further rows.
     intercept_ : float
         Mean of y: the prediction where all effects are 0.
     models_ : ndarray of shape (n_models, n_features)
@@ -257,6 +262,14 @@ class SparseAdditiveGibbsRegressor(
     and the other chains start at all variables of the pairs, so that an interaction of
     two variables without single effects is found. At new rows a function of a pair is
     clipped to the range of its values at the rows of `fit`.
+
+    With ``basis="auto"``, if scales are not given, `fit` computes the posterior of the
+    order of each selected variable with twice as many functions, given the functions of
+    the others. If orders above `max_order` have a probability of 0.1 or more, and
+    random signs of the residuals give less evidence, it learns again with twice or four
+    times as many functions of all variables, and keeps these if chains agree and the
+    squared errors of rows that are left out are not larger. A stream goes on with this
+    number.
 
     The intercept has a flat prior. The time of a move is proportional to n_features x
     max_order and to the square of the number of functions in the model.
@@ -391,7 +404,7 @@ class SparseAdditiveGibbsRegressor(
         if self._has_given_pairs:
             pairs = self._pairs_of_short_run(problem, rng)
             problem = self._paired(problem, rows, pairs)
-        parts = PartsOfFit(self._parts, self._detects)
+        parts = PartsOfFit(self._parts, self._detects or self._chooses_basis)
         # The prior, the chains and the posterior.
         self._computed = self._learned(problem, None, rng, parts)
         another = parts.has_another()
@@ -399,8 +412,10 @@ class SparseAdditiveGibbsRegressor(
         usual = given == ("auto", "auto", "likelihood")
         predict = self._decision if usual else None
         learned = rows.X, rows.y, rows.weights
+        if another and usual and self._chooses_basis:
+            problem = self._with_more_functions(problem, rows, rng)
         left = self._structure_left(learned, self._mean) if usual else NO_STRUCTURE
-        few = self._allows_pairs and len(rows) <= MOST_DETECTED
+        few = self._detects and self._allows_pairs and len(rows) <= MOST_DETECTED
         if another and left.suggests_pairs and few:
             paired = self._better_with_pairs(problem, rows, left, rng)
             if paired is not None:
@@ -669,9 +684,14 @@ class SparseAdditiveGibbsRegressor(
                 f"sampler={self.sampler!r}."
             )
         self._check_range()
-        n_functions = rows.X.shape[1] * self.max_order
         self._seed = self._draw_seed()
         self.n_samples_seen_ = counted(0, rows.weights)
+        self._start_stream(rows, self.max_order)
+
+    def _start_stream(self, rows, order):
+        """Start a stream whose variables have up to `order` functions."""
+        self._order = order
+        n_functions = rows.X.shape[1] * order
         self._stream = Stream(rows, max(FEW_ROWS, n_functions))
         many = len(rows) > self._stream.n_kept and n_functions <= FEW_FUNCTIONS
         if many and not self._has_given_pairs:
@@ -714,9 +734,9 @@ class SparseAdditiveGibbsRegressor(
 
     def _best(self, ends, rows):
         """Return functions on a range: of the basis whose criterion is smallest."""
-        automatic = isinstance(self.basis, str) and self.basis == "auto"
-        bases = AUTOMATIC if automatic else [self.basis]
-        found = [self._on(ends, basis, rows, self._bounded()) for basis in bases]
+        bases = AUTOMATIC if self._chooses_basis else [self.basis]
+        how = rows, self._bounded(), self._order
+        found = [self._on(ends, basis, *how) for basis in bases]
         if len(found) == 1:
             return found[0]
         return min(found, key=lambda each: self._criterion(each, rows))
@@ -726,6 +746,45 @@ class SparseAdditiveGibbsRegressor(
         problem = rows.problem(dictionary, self._bounded())
         reader = problem.gram.reader()
         return greedy_model(problem, reader, self._most_variables())[-1]
+
+    @property
+    def _chooses_basis(self):
+        """Whether the basis depends on the rows."""
+        return isinstance(self.basis, str) and self.basis == "auto"
+
+    def _with_more_functions(self, problem, rows, rng):
+        """Learn with more functions where selected variables may need them.
+
+        They are kept if chains agree, and if rows that are left out of the fit are not
+        predicted worse: the posterior of the order is already that of all functions.
+        Returns the problem of the fit that is kept.
+        """
+        found, learned = self._computed, (rows.X, rows.y[:, None], rows.weights)
+        few = not (found.full or found.n_variables_needed or problem.dictionary.pooled)
+        if not (few and self.max_order > 1 and found.r_hat <= R_HAT_LIMIT):
+            return problem
+        tested = spread_rows(*learned, self._mean, False)
+        if tested is None:
+            return problem
+        order = needed_functions(
+            *(tested, found, self._categorical()),
+            noise=found.noise_variance,
+            beta=self.beta,
+            least=LEAST_TRIED,
+        ).max_order
+        if not 0 < rows.X.size * order <= MOST_VALUES:
+            return problem
+        before, start = self._left_out_squares(rows), (self._order, self._stream)
+        self._start_stream(rows, order)
+        larger = self._problem()
+        if problem.pairs is not None:
+            larger = self._paired(larger, rows, problem.pairs.pairs)
+        self._computed = self._learned(larger, None, rng, range)
+        agree = self._computed.r_hat <= R_HAT_LIMIT
+        if agree and self._left_out_squares(rows).sum() <= before.sum():
+            return larger
+        self._computed, (self._order, self._stream) = found, start
+        return problem
 
     def __sklearn_is_fitted__(self):
         return self._streaming() and self.n_samples_seen_ > 0

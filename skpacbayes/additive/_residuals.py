@@ -16,11 +16,13 @@ from scipy.stats import spearmanr
 
 from .._base import warn_user
 from .._chains import R_HAT_LIMIT
+from ._further_functions import Further, further_functions
 from ._missing_effects import (
     FEWEST_ROWS,
     N_NEIGHBORS,
     NOISELESS,
     Tested,
+    warn_of_further,
     warn_of_missing,
 )
 from ._posterior import SELECTED
@@ -50,11 +52,13 @@ def warn_of_residuals(
     additive=True,
     classes=False,
     basis=None,
+    beta=0.5,
 ):
     """Warn of residuals that are not independent noise; at most once.
 
     Effects are looked for in rows spread over the table, and only if the chains agree;
-    noise that rows share in the first rows, which are neighbors.
+    noise that rows share in the first rows, which are neighbors. Such noise, and
+    products, look like effects that need more functions, so these are told of last.
 
     Parameters
     ----------
@@ -81,6 +85,8 @@ def warn_of_residuals(
         Whether y are indicators of classes.
     basis : str, default=None
         Another basis, for rougher effects. None: there is none to try.
+    beta : float, default=0.5
+        Factor of the prior for each function.
 
     Returns
     -------
@@ -88,19 +94,77 @@ def warn_of_residuals(
         Whether there was a warning of effects that are missing.
     """
     y = np.atleast_2d(y).T.astype(float)
-    step = -(-len(X) // MOST_ROWS)
+    further = Further()
     if found.r_hat <= R_HAT_LIMIT:
-        part = X[::step], y[::step], weights[::step]
-        rows = Tested.of(*part, predict, classes)
-        tested = rows is not None
-        if tested and warn_of_missing(rows, found, categorical, additive, basis):
-            return True
+        rows = spread_rows(X, y, weights, predict, classes)
+        if rows is not None:
+            if not classes:
+                how = {"noise": noise, "variances": variances, "beta": beta}
+                further = needed_functions(rows, found, categorical, **how)
+            if warn_of_missing(rows, found, categorical, additive, basis, further):
+                return True
     part = X[:MOST_ROWS], y[:MOST_ROWS], weights[:MOST_ROWS]
-    rows = Tested.of(*part, predict, classes)
+    rows, of_noise = Tested.of(*part, predict, classes), False
     if rows is not None:
         share = min(1.0, MOST_ROWS / len(X))
-        warn_of_noise(rows, found, categorical, share, noise, variances, classes)
+        how = noise, variances, classes, bool(further)
+        of_noise = warn_of_noise(rows, found, categorical, share, *how)
+    if further and not of_noise:
+        warn_of_further(further, found.dictionary.width)
+        return True
     return False
+
+
+def spread_rows(X, y, weights, predict, classes):
+    """Return rows spread over the table, at most `MOST_ROWS`; None if not to be tested.
+
+    Parameters
+    ----------
+    X, y, weights, predict, classes
+        See :meth:`Tested.of`.
+    """
+    step = -(-len(X) // MOST_ROWS)
+    return Tested.of(X[::step], y[::step], weights[::step], predict, classes)
+
+
+def needed_functions(
+    rows, found, categorical, *, noise, variances=None, beta, least=SELECTED
+):
+    """Return the variables that need more functions; none if residuals are not noise.
+
+    Counts are replaced by the targets of a step of Newton's method; their weights are
+    precisions, and not numbers of rows. If the noise has heavy tails, rows have
+    the expected precisions of Student's t distribution.
+
+    Parameters
+    ----------
+    rows : Tested
+        The rows.
+    found, categorical, noise, variances, beta
+        See :func:`warn_of_residuals`.
+    least : float, default=1/2
+        See :func:`further_functions`.
+    """
+    X, y, weights, means = rows
+    residuals = (y - means)[:, 0]
+    if variances is None and np.square(residuals).mean() <= NOISELESS * y.var():
+        return Further()  # residuals are errors of approximation
+    precisions, weight = weights, weights.sum()
+    if variances is not None:
+        scales = np.maximum(variances(means)[:, 0], SMALLEST)
+        residuals, precisions, weight = residuals / scales, weights * scales, len(X)
+    elif np.isfinite(found.freedom):
+        ratios = np.square(residuals) / noise
+        precisions = weights * (found.freedom + 1) / (found.freedom + ratios)
+    targets = found.decision(X) + residuals
+    ridge = noise / found.slab_scale**2
+    return further_functions(
+        *(X, targets - targets.mean(), precisions, found, categorical),
+        weight=weight,
+        ridge=ridge,
+        beta=beta,
+        least=least,
+    )
 
 
 # Noise that rows share, or that is larger in rows of large influence.
@@ -122,7 +186,9 @@ class Residuals(NamedTuple):
         return ((self.root[first] @ among) * self.root[second]).sum(axis=1)
 
 
-def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
+def warn_of_noise(
+    rows, found, categorical, share, noise, variances, classes, further=False
+):
     """Warn of noise that rows share, or that is larger in rows of large influence.
 
     Parameters
@@ -133,10 +199,18 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
         Share of the rows of the fit that are tested.
     found, categorical, noise, variances, classes
         See :func:`warn_of_residuals`.
+    further : bool, default=False
+        Whether variables need more functions, which may explain large residuals in
+        rows of large influence: these are then not told of.
+
+    Returns
+    -------
+    warned : bool
+        Whether there was a warning.
     """
     X, y, weights, means = rows
     if variances is None and ((y - means) ** 2).mean() <= NOISELESS * y.var():
-        return  # residuals are errors of approximation
+        return False  # residuals are errors of approximation
     scales = np.ones_like(means)
     if variances is not None:
         scales = np.sqrt(np.maximum(variances(means), SMALLEST))
@@ -146,7 +220,7 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
         whitened = design * (roots * scale)[:, None]
         part = standardized(residuals * roots / scale, whitened, ridge, share)
         parts += [] if part is None else [part]
-    if not classes and np.isinf(found.freedom):
+    if not (classes or further) and np.isinf(found.freedom):
         ratio = max((influence_ratio(part) for part in parts), default=0.0)
         if ratio > 0:
             warn_user(
@@ -155,7 +229,7 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
                 "rows. Transform y, give smaller weights to rows with more noise, or "
                 "use a smaller max_order."
             )
-            return
+            return True
     labels, features = groups_of_rows(X, categorical)
     dependent = len(features) > 1 and any(
         dependence(part, labels, labels) for part in parts
@@ -170,15 +244,16 @@ def warn_of_noise(rows, found, categorical, share, noise, variances, classes):
             "to share noise, as rows of one unit do: variables without effect may be "
             "selected, and intervals are too narrow. Fit one row for each unit."
         )
-    elif not is_sorted(y) and any(
-        dependence(part, np.arange(len(X))) for part in parts
-    ):
+        return True
+    if not is_sorted(y) and any(dependence(part, np.arange(len(X))) for part in parts):
         warn_user(
             "Consecutive rows seem to share noise, as rows of one unit, or in the "
             "order of time, do: variables without effect may be selected, and "
             "intervals are too narrow. Fit one row for each unit, or differences of "
             "rows."
         )
+        return True
+    return False
 
 
 def design_of(X, found):

@@ -404,10 +404,10 @@ def test_one_row_of_a_stream_tells_of_no_variable():
 
 def test_a_stream_finds_what_fit_finds():
     X, y = data(1800, 5)
-    stream = quick(max_order=4)
+    stream = quick(max_order=8)
     for start in range(0, 1800, 300):
         stream.partial_fit(X[start : start + 300], y[start : start + 300])
-    batch = quick(max_order=4, feature_range=(*stream.feature_ranges_.T,)).fit(X, y)
+    batch = quick(max_order=8, feature_range=(*stream.feature_ranges_.T,)).fit(X, y)
     np.testing.assert_allclose(stream.predict(X), batch.predict(X), atol=0.02)
     assert list(stream.get_support(indices=True)) == [0, 1, 2]
     assert stream.n_samples_seen_ == 1800
@@ -415,7 +415,7 @@ def test_a_stream_finds_what_fit_finds():
 
 def test_chains_go_on_from_where_they_ended():
     X, y = data(2100, 5)
-    stream = quick(max_order=4).partial_fit(X[:1000], y[:1000])
+    stream = quick(max_order=8).partial_fit(X[:1000], y[:1000])
     assert stream._stream.ends is None
     stream.partial_fit(X[1000:], y[1000:])
     models, noise = stream._stream.ends
@@ -426,14 +426,14 @@ def test_chains_go_on_from_where_they_ended():
 
 def test_statistics_of_parts_add_up():
     X, y = data(900, 4)
-    first = quick(max_order=4, feature_range=(-1.0, 1.0)).partial_fit(X[:100], y[:100])
+    first = quick(max_order=8, feature_range=(-1.0, 1.0)).partial_fit(X[:100], y[:100])
     parts = [
         clone_with_state(first).sufficient_statistics(X[i::4], y[i::4])
         for i in range(4)
     ]
     merged = clone_with_state(first).absorb(sum(parts), memory=0.0)
     assert merged.n_samples_seen_ == 900
-    batch = quick(max_order=4, feature_range=(-1.0, 1.0)).fit(X, y)
+    batch = quick(max_order=8, feature_range=(-1.0, 1.0)).fit(X, y)
     np.testing.assert_allclose(
         merged.inclusion_probabilities_, batch.inclusion_probabilities_, atol=1e-6
     )
@@ -473,7 +473,7 @@ def test_statistics_that_are_refused():
 def test_many_rows_are_summed():
     """`fit` keeps sums of products, not rows, where those are smaller."""
     X, y = data(1500, 4)
-    model = quick(max_order=3).fit(X, y)
+    model = quick(max_order=6).fit(X, y)
     assert model._stream.rows is None
     assert len(pickle.dumps(model)) < X.nbytes
     assert list(model.get_support(indices=True)) == [0, 1, 2]
