@@ -644,7 +644,8 @@ def learns_blocks(expert):
 
 def is_linear(expert):
     """Return whether the predictions of an expert are linear in the features."""
-    expert = getattr(expert, "estimator", expert)  # of a frozen one
+    if isinstance(expert, FrozenEstimator):
+        expert = expert.estimator
     if type(expert) is OnlineVIRegressor:
         begun = expert._streaming() and expert.loss != "poisson"
         return begun and not expert._state.curved.any()
