@@ -151,7 +151,7 @@ def components_of(fit, rows):
 
 
 def warn_of_outliers(fit, X, weight, choice):
-    """Warn if a uniform distribution instead of a component raises the bound.
+    """Warn if a uniform distribution instead of a component is better; return whether.
 
     The component is small and the broadest one. Bounds are compared with the prior of
     the number of components in `choice`; the bound must also be smaller with one
@@ -162,13 +162,13 @@ def warn_of_outliers(fit, X, weight, choice):
     not_asked = isinstance(family, (OutlierFamily, KnownVariance))
     columns = family.described(list(range(X.shape[1])))
     if K < 2 or not_asked or issparse(X) or not OutlierFamily.suits(family, columns):
-        return
+        return False
     rows, w = scaled_part(X, weight, K, 0, most=LOOKED_AT)
     if np.isnan(rows).any() or len(rows) < ROWS_A_COMPONENT * K:
-        return
+        return False
     k = broad_component(fit, rows, w)
     if k is None:
-        return
+        return False
     to_beat = mixture.bound(fit.state, mixture.e_step(fit.state, rows, w)[1])
     share = fit.statistics[k, 0] / fit.statistics[:, 0].sum()
     state = take(fit.state, np.arange(K) != k)
@@ -179,10 +179,10 @@ def warn_of_outliers(fit, X, weight, choice):
     found = other.ascend(state, rows, w, **to).bound
     gain = found - to_beat + choice.surprise(K) - choice.surprise(K - 1)
     if gain < DECISIVE:
-        return
+        return False
     merged, _ = best_merge(fit, rows, w)
     if found - mixture.ascend(merged, rows, w, **to).bound < DECISIVE:
-        return  # one component fewer is better, even without outliers
+        return False  # one component fewer is better, even without outliers
     tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
     heavy = "" if isinstance(family, StudentComponents) else tails
     rows = "first rows of the stream" if choice.of_stream else "rows"
@@ -192,6 +192,7 @@ def warn_of_outliers(fit, X, weight, choice):
         "larger. Set outliers=True for such a distribution beside the other "
         f"components{heavy}.{' Later rows may show a group.' * choice.of_stream}",
     )
+    return True
 
 
 def warn_of_copies(fit, X, weight, chosen):
