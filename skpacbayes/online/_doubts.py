@@ -100,8 +100,8 @@ def warn_of_change(foretold, n_rows, remedy, curved=None):
 
     foretold : sums over the last half of the n_rows, see `_kernels.online_change`;
     remedy : if the relation changes; curved : of a model with Fourier features, the
-    share of its squared errors that is a smooth function of the features, which errors
-    of a change or of autocorrelated noise are not. Returns whether they do.
+    share of its squared errors that is a smooth function of the features. Errors of a
+    change are none, unless features depend on time. Returns whether they do.
     """
     products, squared_products, squared_foretold, squared_errors = foretold
     if products <= SURE * np.sqrt(squared_products):
@@ -112,15 +112,9 @@ def warn_of_change(foretold, n_rows, remedy, curved=None):
         return False
     slow = ""
     if curved is not None:
-        slow = "; or Fourier features follow a curve slowly: use prior_scale='auto'"
-    if curved:
-        warn_user(
-            f"A smooth function of the features predicts {curved:.0%} of the squared "
-            "error of the models with Fourier features: the noise is small, and they "
-            "follow the curve too slowly. Use prior_scale='auto', or a number such as "
-            "10, and compare cumulative_loss_."
-        )
-        return True
+        seen = f" (a smooth function predicts {curved:.0%} of it)" if curved else ""
+        slow = f"; or Fourier features follow a curve slowly{seen}, as the noise is "
+        slow += "small: use prior_scale='auto'"
     warn_user(
         f"The errors of recent rows predict the next error: {share:.0%} of the squared "
         f"error could have been avoided. Either the relation changes along the stream "
