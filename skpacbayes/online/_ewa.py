@@ -392,11 +392,23 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
     def _doubt_shape(self, X, y):
         """Warn of curves that experts with most of the weight cannot follow."""
         linear = np.array([*map(is_linear, self.estimators_)])
-        if self.weights_[linear].sum() > 0.5:
-            some = slice(None, None, -(-len(X) // SHUFFLED))
-            errors = y[some] - self._average(X[some])
-            remedy = "OnlineVIRegressor() as another expert"
-            warn_of_curves(X[some], y[some], errors, remedy)
+        weights = self.weights_ * linear
+        if weights.sum() <= 0.5:
+            return
+        X, y = (each[:: -(-len(X) // SHUFFLED)] for each in (X, y))
+        errors = y.copy()
+        for expert, weight in zip(self.estimators_, weights, strict=True):
+            if weight > 0.0:
+                own = self._linear_predictions(expert, X)
+                errors -= weight / weights.sum() * capped(own)
+        warn_of_curves(X, y, errors, "OnlineVIRegressor() as another expert")
+
+    def _linear_predictions(self, expert, X):
+        """Return the predictions of a linear expert, for which nothing is compiled."""
+        model = expert.estimator if isinstance(expert, FrozenEstimator) else expert
+        if type(model) is OnlineVIRegressor:
+            return model._linear_scores(X)[:, 0]
+        return predictions_of(expert, self._copied_rows(expert, X))
 
     def _all_in_place(self):
         """Return whether each expert does not learn, or learns by one compiled call."""
