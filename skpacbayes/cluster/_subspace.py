@@ -23,6 +23,7 @@ from ._paco_constant_columns import (
     values_of_clusters,
 )
 from ._subspace_chain import Chain
+from ._subspace_doubts import columns_of_a_path, n_groups_of_values, times_copied
 from ._subspace_posterior import Predictive, Run
 from ._subspace_skewed import n_skewed_groups
 from ._subspace_start import start_from_centers, start_from_halves, start_in_boxes
@@ -241,8 +242,9 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
             clusters, or if ``n_clusters="auto"`` leaves fewer than three rows for each
             cluster, finds several clusters within which features are correlated, or of
             which some have one value of a feature, such as a flag, or finds more
-            clusters than there are groups of a mixture with skewed features that
-            describes the rows better.
+            clusters than there are groups of a mixture with skewed features, or with
+            counts, that describes the rows better. If rows are copies of others, or
+            consecutive rows of a cluster are close to each other, as on a path.
         UserWarning
             If several rows have a value such as -999, far from all others. If a few far
             rows may hide clusters, with ``variance="shared"``. If a cluster consists of
@@ -292,8 +294,9 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 "Give n_clusters, or fewer features.",
                 ConvergenceWarning,
             )
-        elif auto and self.n_clusters_ > 1:
+        elif auto and self.n_clusters_ > 1 and not self._warn_of_copies(Z):
             self._warn_of_pieces(Z)
+            self._warn_of_order(Z)
         if auto and self.n_clusters_ > 1:
             self._warn_of_correlation(Z)
         return self
@@ -431,6 +434,35 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 ConvergenceWarning,
             )
 
+    def _warn_of_copies(self, Z):
+        """Warn if rows are copies, and return whether they are."""
+        if (times := times_copied(Z)) == 1.0:
+            return False
+        warn_user(
+            f"n_clusters_={self.n_clusters_}, but nearly all rows are there twice or "
+            f"more often, {times:.3g} times in the mean, and each copy counts as new "
+            "evidence: there may be fewer groups. Fit each row once.",
+            ConvergenceWarning,
+        )
+        return True
+
+    def _warn_of_order(self, Z):
+        """Warn if consecutive rows of clusters are much closer than others."""
+        found, largest = columns_of_a_path(Z, self.labels_)
+        if len(found):
+            names = vars(self).get("feature_names_in_", ())
+            columns = np.flatnonzero(self._varies)[found].tolist()
+            warn_user(
+                f"Rows depend on their order: within the {self.n_clusters_} clusters, "
+                "consecutive rows are much closer than in random order in the columns "
+                f"{first_named(columns, names, _NAMED)} (autocorrelation of ranks up "
+                f"to {largest:.2g}). Ignore this if independent rows were sorted, by a "
+                "group or a number. If they follow each other in time or space, "
+                "clusters may be pieces of a path: fit differences of rows, use "
+                "DirichletProcessHMM for regimes, or give n_clusters.",
+                ConvergenceWarning,
+            )
+
     def _warn_of_pieces(self, Z):
         """Warn if clusters are pieces of skewed groups, or set apart by one value."""
         columns = np.flatnonzero(self._varies)
@@ -461,12 +493,22 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
                 ConvergenceWarning,
             )
             return
+        if few.all():
+            n_groups = n_groups_of_values(ranks.astype(int) - 1, self.labels_)
+            if n_groups is not None:
+                warn_user(
+                    f"n_clusters_={self.n_clusters_}, but {_describing(n_groups)} the "
+                    f"rows better as counts or categories: no column has more than "
+                    f"{_LEVELS} values, and clusters are cut at these. Use "
+                    "TemperedVBMixture with family='poisson' or 'categorical', or give "
+                    "n_clusters.",
+                    ConvergenceWarning,
+                )
+                return
         relevant = self.relevant_features_[:, columns] > _RELEVANT
         n_groups = n_skewed_groups(Z, self.labels_, relevant)
         if n_groups is not None:
-            groups = "one group describes"
-            if n_groups > 1:
-                groups = f"{n_groups} groups describe"
+            groups = _describing(n_groups)
             warn_user(
                 f"n_clusters_={self.n_clusters_}, but {groups} the rows better if "
                 "features may be skewed or heavy-tailed: the clusters may be pieces of "
@@ -550,6 +592,11 @@ class SubspaceMixture(ArviZMixin, ClusterMixin, PacBayesEstimator):
         with np.errstate(over="ignore"):
             Z = ((Z - self._offset) / self._unit)[:, self._varies]
         return self._predictive.log_joint(Z.clip(-_FARTHEST, _FARTHEST))
+
+
+def _describing(n_groups):
+    """Return the subject and the verb of what describes the rows."""
+    return "one group describes" if n_groups == 1 else f"{n_groups} groups describe"
 
 
 def most_correlated(residuals, n_clusters):

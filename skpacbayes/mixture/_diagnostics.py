@@ -6,6 +6,7 @@ from scipy.special import bdtrc
 from sklearn.exceptions import ConvergenceWarning
 
 from .._base import warn_user
+from .._repeated_rows import distinct_rows, is_coarse
 from .._sentinels import column_of, ends_of, warn_of_far_rows
 from ._diagonal_families import KnownVariance
 from ._family import take
@@ -150,7 +151,7 @@ def components_of(fit, rows):
 
 
 def warn_of_outliers(fit, X, weight, choice):
-    """Warn if a uniform distribution instead of a component raises the bound.
+    """Warn if a uniform distribution instead of a component is better; return whether.
 
     The component is small and the broadest one. Bounds are compared with the prior of
     the number of components in `choice`; the bound must also be smaller with one
@@ -161,13 +162,13 @@ def warn_of_outliers(fit, X, weight, choice):
     not_asked = isinstance(family, (OutlierFamily, KnownVariance))
     columns = family.described(list(range(X.shape[1])))
     if K < 2 or not_asked or issparse(X) or not OutlierFamily.suits(family, columns):
-        return
+        return False
     rows, w = scaled_part(X, weight, K, 0, most=LOOKED_AT)
     if np.isnan(rows).any() or len(rows) < ROWS_A_COMPONENT * K:
-        return
+        return False
     k = broad_component(fit, rows, w)
     if k is None:
-        return
+        return False
     to_beat = mixture.bound(fit.state, mixture.e_step(fit.state, rows, w)[1])
     share = fit.statistics[k, 0] / fit.statistics[:, 0].sum()
     state = take(fit.state, np.arange(K) != k)
@@ -178,10 +179,10 @@ def warn_of_outliers(fit, X, weight, choice):
     found = other.ascend(state, rows, w, **to).bound
     gain = found - to_beat + choice.surprise(K) - choice.surprise(K - 1)
     if gain < DECISIVE:
-        return
+        return False
     merged, _ = best_merge(fit, rows, w)
     if found - mixture.ascend(merged, rows, w, **to).bound < DECISIVE:
-        return  # one component fewer is better, even without outliers
+        return False  # one component fewer is better, even without outliers
     tails = ", or use a family with heavy tails, 'student' in TemperedVBMixture"
     heavy = "" if isinstance(family, StudentComponents) else tails
     rows = "first rows of the stream" if choice.of_stream else "rows"
@@ -191,6 +192,7 @@ def warn_of_outliers(fit, X, weight, choice):
         "larger. Set outliers=True for such a distribution beside the other "
         f"components{heavy}.{' Later rows may show a group.' * choice.of_stream}",
     )
+    return True
 
 
 def warn_of_copies(fit, X, weight, chosen):
@@ -270,30 +272,6 @@ def fewest_distinct(owners, codes, weight):
     pairs = np.unique([owners, codes], axis=1)
     n_distinct, n_rows = np.bincount(pairs[0]), np.bincount(owners, weight)
     return n_distinct[n_rows >= 2].min(initial=len(owners))
-
-
-def distinct_rows(X):
-    """Return a number for each row that is the same for equal rows.
-
-    Rows are compared by a 64-bit hash, which zeros do not change.
-    """
-    values = X.data if issparse(X) else X + 0.0  # no negative zeros
-    parts = values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    parts ^= parts >> np.uint64(32)
-    random = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
-    if issparse(X):
-        sums = np.zeros(len(parts) + 1, dtype=np.uint64)
-        np.cumsum(parts * random[X.indices], out=sums[1:])
-        hashes = np.diff(sums[X.indptr])
-    else:
-        hashes = parts @ random
-    return np.unique(hashes, return_inverse=True)[1]
-
-
-def is_coarse(column):
-    """Return whether the values of a column are few, or evenly spaced."""
-    gaps = np.diff(np.unique(column[~np.isnan(column)]))
-    return len(gaps) < FEWEST or gaps.min() > FINE * np.median(gaps)
 
 
 def common_factor(counts):

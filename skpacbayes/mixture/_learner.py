@@ -29,6 +29,7 @@ from ._diagnostics import (
 )
 from ._dual import in_dual_form, lifted
 from ._exchanges import exchange_components, limited
+from ._heavy_tails import warn_of_heavy_tails
 from ._held_out import (
     TEMPERATURES,
     TemperatureChoice,
@@ -88,7 +89,7 @@ class Learner:
             self.n_components = self.max_components
         self.n_init, self.n_jobs = parameters["n_init"], parameters["n_jobs"]
         self.n_sweeps = parameters["n_sweeps"]
-        self.found_atoms = self.found_pieces = False
+        self.found_atoms = self.found_pieces = self.found_skewed = False
         self.to = {"max_iter": parameters["max_iter"], "tol": parameters["tol"]}
         surprise = surprises(parameters["component_prior"], self.max_components)
         self.choice = Choice(surprise, seed, self.to, of_stream)
@@ -113,7 +114,7 @@ class Learner:
             fits, path = {K: fit}, {K: self.choice.of(fit)}
         self.warn_of(fit, fits, X, weight)
         if not early:
-            self.warn_of_outliers(fit, X, weight)
+            self.warn_of_outliers(fit, X, weight, fits.values())
             self.warn_of_families(fit, fits, X, weight)
         return Learned(fit.mixture, fit, path)
 
@@ -209,7 +210,8 @@ class Learner:
                 *rows, of_stream=of_stream, names=self.names
             )
             if not (self.found_pieces or self.found_atoms):
-                warn_of_merged_groups(*rows, [SkewedGroups], of_stream)
+                kinds = [SkewedGroups]
+                self.found_skewed = warn_of_merged_groups(*rows, kinds, of_stream)
             warn_of_order(fit, X, self.names, alpha == "auto")
         if self.found_atoms or self.found_pieces or not self.chooses:
             warn_of_shapes(fit, fits.values(), self.choice.of)
@@ -234,11 +236,18 @@ class Learner:
         if self.chooses and not self.found_atoms:
             warn_of_copies(fit, X, weight, alpha == "auto")
 
-    def warn_of_outliers(self, fit, X, weight):
-        """Warn of a component of outliers, unless values repeat or counts vary more."""
+    def warn_of_outliers(self, fit, X, weight, fits=()):
+        """Warn of a component of outliers, unless values repeat or counts vary more.
+
+        Otherwise, warn of heavy tails, unless another reason for pieces was found.
+        `fits` are those of the numbers of components that were tried.
+        """
         counted = fit.mixture.family.columns_that_are("counted", range(X.shape[1]))
-        if not (self.found_atoms or (self.found_pieces and counted)):
-            warn_of_outliers(fit, X, weight, self.choice)
+        if self.found_atoms or (self.found_pieces and counted):
+            return
+        found = warn_of_outliers(fit, X, weight, self.choice)
+        if self.chooses and not (found or self.found_pieces or self.found_skewed):
+            warn_of_heavy_tails(fit, fits, X, weight, self.choice)
 
     def warn_of_families(self, fit, fits, X, weight):
         """Warn of families that suit the rows better, unless values are repeated."""

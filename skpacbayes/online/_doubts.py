@@ -95,11 +95,13 @@ def warn_of_order(found):
     )
 
 
-def warn_of_change(foretold, n_rows, remedy):
+def warn_of_change(foretold, n_rows, remedy, curved=None):
     """Warn where the errors of a model that does not forget foretell each other.
 
     foretold : sums over the last half of the n_rows, see `_kernels.online_change`;
-    remedy : if the relation changes. Returns whether they do.
+    remedy : if the relation changes; curved : of a model with Fourier features, the
+    share of its squared errors that is a smooth function of the features. Errors of a
+    change are none, unless features depend on time. Returns whether they do.
     """
     products, squared_products, squared_foretold, squared_errors = foretold
     if products <= SURE * np.sqrt(squared_products):
@@ -108,11 +110,16 @@ def warn_of_change(foretold, n_rows, remedy):
     share = avoidable / squared_errors
     if share < NOTABLE or avoidable < LEAST_AVOIDABLE * n_rows / RECENT:
         return False
+    slow = ""
+    if curved is not None:
+        seen = f" (a smooth function predicts {curved:.0%} of it)" if curved else ""
+        slow = f"; or Fourier features follow a curve slowly{seen}, as the noise is "
+        slow += "small: use prior_scale='auto'"
     warn_user(
         f"The errors of recent rows predict the next error: {share:.0%} of the squared "
         f"error could have been avoided. Either the relation changes along the stream "
         f"{remedy}; or the errors are autocorrelated: add lagged targets to the "
-        "features. If the order of the rows has no meaning, shuffle them "
+        f"features{slow}. If the order of the rows has no meaning, shuffle them "
         "(sklearn.utils.shuffle)."
     )
     return True

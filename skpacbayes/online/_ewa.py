@@ -23,7 +23,8 @@ from .._sentinels import BEYOND
 from .._stream import CheckedScoreMixin, StreamingEstimator, partial_fit_context
 from .._validation import are_small
 from ._certificate import certify_aggregation
-from ._doubts import warn_of_divergence
+from ._curves import warn_of_curves
+from ._doubts import SHUFFLED, warn_of_divergence
 from ._expert_choice import FEW_IF_FULL
 from ._first_state import LOSSES
 from ._mlp import OnlineVIMLPRegressor
@@ -48,15 +49,15 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
     Parameters
     ----------
     estimators : list of (str, estimator) or None, default=None
-        The experts. None: :class:`OnlineVIRegressor` with forgetting rates 0, 0.001 and
-        0.01. An expert with `partial_fit` is cloned, and learns each row after all
-        experts have predicted it; before its first row it predicts what the experts
-        that do not learn predict on average, or 0. Any other expert must be fitted,
-        and does not change; if it was fitted with names of columns and the stream has
-        names, they must agree. Wrap a fitted expert in
-        :class:`sklearn.frozen.FrozenEstimator` to keep its fit in clones of the
-        average, as in cross-validation, or to keep an expert with `partial_fit` from
-        learning.
+        The experts. None: linear models, :class:`OnlineVIRegressor` with
+        ``n_fourier=0`` and forgetting rates 0, 0.001 and 0.01. An expert with
+        `partial_fit` is cloned, and learns each row after all experts have predicted
+        it; before its first row it predicts what the experts that do not learn predict
+        on average, or 0. Any other expert must be fitted, and does not change; if it
+        was fitted with names of columns and the stream has names, they must agree. Wrap
+        a fitted expert in :class:`sklearn.frozen.FrozenEstimator` to keep its fit in
+        clones of the average, as in cross-validation, or to keep an expert with
+        `partial_fit` from learning.
     inverse_temperature : "auto" or float, default="auto"
         Rate eta of the weights, per unit of the loss. "auto" is the anytime rate
         ``sqrt(8 log(n_experts) / t) / loss_bound`` at row t.
@@ -379,6 +380,36 @@ class EWARegressor(CheckedScoreMixin, RegressorMixin, OnlineEstimator, BaseCompo
             )
         return False
 
+    def _remembered(self):
+        """Return the rows that an expert remembers, or None."""
+        for expert in self.estimators_:
+            if type(expert) is OnlineVIRegressor and expert._streaming():
+                rows = expert._remembered()
+                if rows is not None:
+                    return rows
+        return None
+
+    def _doubt_shape(self, X, y):
+        """Warn of curves that experts with most of the weight cannot follow."""
+        linear = np.array([*map(is_linear, self.estimators_)])
+        weights = self.weights_ * linear
+        if weights.sum() <= 0.5:
+            return
+        X, y = (each[:: -(-len(X) // SHUFFLED)] for each in (X, y))
+        errors = y.copy()
+        for expert, weight in zip(self.estimators_, weights, strict=True):
+            if weight > 0.0:
+                own = self._linear_predictions(expert, X)
+                errors -= weight / weights.sum() * capped(own)
+        warn_of_curves(X, y, errors, "OnlineVIRegressor() as another expert")
+
+    def _linear_predictions(self, expert, X):
+        """Return the predictions of a linear expert, for which nothing is compiled."""
+        model = expert.estimator if isinstance(expert, FrozenEstimator) else expert
+        if type(model) is OnlineVIRegressor:
+            return model._linear_scores(X)[:, 0]
+        return predictions_of(expert, self._copied_rows(expert, X))
+
     def _all_in_place(self):
         """Return whether each expert does not learn, or learns by one compiled call."""
         return all(
@@ -621,6 +652,16 @@ def learns_blocks(expert):
     """Return whether a kernel learns a block of rows, and writes predictions."""
     counts = getattr(expert, "loss", None) == "poisson"
     return type(expert) in LEARN_BLOCKS and not counts
+
+
+def is_linear(expert):
+    """Return whether the predictions of an expert are linear in the features."""
+    if isinstance(expert, FrozenEstimator):
+        expert = expert.estimator
+    if type(expert) is OnlineVIRegressor:
+        begun = expert._streaming() and expert.loss != "poisson"
+        return begun and not expert._state.curved.any()
+    return np.ndim(getattr(expert, "coef_", None)) == 1
 
 
 def capped(predictions):

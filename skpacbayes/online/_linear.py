@@ -17,7 +17,7 @@ from .._kernels.online_predict import predict_scores
 from .._kernels.online_softmax import learn_softmax
 from .._stream import has_doubled
 from ..certificates.online import point_losses
-from ._curves import warn_of_curves
+from ._curves import curved_share, warn_of_curves
 from ._doubts import (
     SHUFFLED,
     depend_on_order,
@@ -142,8 +142,13 @@ class OnlineLinearModel(OnlineEstimator):
     def _warn_of_change(self, remedy):
         """Warn where the errors of the best model foretell each other."""
         state = self._state
-        foretold = state.foretold[state.best_expert]
-        return warn_of_change(foretold, state.n_steps, remedy)
+        best, n_rows = state.best_expert, state.n_steps
+        share = None
+        if state.curved[best] and self.prior_scale != "auto":
+            rows, share = self._remembered(), 0.0
+            if rows is not None:
+                share, _ = curved_share(rows[0], self._unexplained(*rows[:2])[:, 0])
+        return warn_of_change(state.foretold[best], n_rows, remedy, share)
 
     def _doubt_fit(self, X, y, sample_weight):
         """Warn if rows in random order would improve the fit; return whether so.

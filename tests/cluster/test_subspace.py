@@ -279,6 +279,7 @@ def test_number_of_clusters(rows, n_groups):
     assert mixture.predict_proba(rows).shape == (len(rows), n_groups)
 
 
+@pytest.mark.filterwarnings("ignore:.*better as counts or categories")
 def test_a_cluster_without_rows_has_no_mean_in_the_checks():
     """NumPy would warn of a mean of no rows, which is an error here."""
     rows = np.random.default_rng(0).poisson(1.0, size=(100, 6))
@@ -398,6 +399,7 @@ def test_normal_groups_are_no_pieces(spread, first):
     ids=["copies", "binary", "an outlier"],
 )
 @pytest.mark.filterwarnings("ignore:Outliers are clusters of one row each")
+@pytest.mark.filterwarnings("ignore:.*better as counts or categories")
 def test_k_means_of_the_start_does_not_warn(rows, n_clusters):
     """Its clusters are not those that the user asked for."""
     with warnings.catch_warnings():

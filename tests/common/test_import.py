@@ -25,7 +25,8 @@ FILES = {
 }
 FRAME = (
     *("_arguments", "_arviz", "_base", "_chains", "_compat", "_extras", "_locks"),
-    *("_saving", "_sentinels", "_series", "_statistics", "_stream", "_validation"),
+    *("_repeated_rows", "_row_order", "_saving", "_sentinels", "_series"),
+    *("_statistics", "_stream", "_validation"),
 )
 ABOVE = ("__init__", "_show_versions", "compile")  # what may import all of it
 NOT_FAMILIES = (*ABOVE, *FRAME, "certificates", "_kernels")

@@ -5,11 +5,13 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-from skpacbayes.online import OnlineVIRegressor
+from skpacbayes.online import EWARegressor, OnlineVIRegressor
 from skpacbayes.online._curves import RIDGES, SCALE, curved_share
 
 CURVED = "^The model is linear, and a smooth function"
@@ -53,6 +55,64 @@ def test_a_curve_is_named_and_a_line_is_not(model, unit, origin):
             clone(model).fit(X, y)
         with pytest.warns(UserWarning, match=CURVED):
             learn_in_cuts(clone(model), X, y)
+
+
+LINE = OnlineVIRegressor(n_fourier=0)
+CURVES = OnlineVIRegressor(random_state=0)
+AGGREGATES = {
+    "default": EWARegressor(),
+    "absolute error": EWARegressor(loss="absolute_error"),
+    "with a gradient": EWARegressor([("line", LINE), ("sgd", SGDRegressor())]),
+    "gradients": EWARegressor([("sgd", SGDRegressor(random_state=0))]),
+}
+
+
+@pytest.mark.parametrize("kind", AGGREGATES)
+def test_an_average_of_lines_cannot_follow_a_curve(kind):
+    """Of lines that a stream learns row by row, some must remember rows."""
+    model = AGGREGATES[kind]
+    X, y = relation(LINE, curved=False)
+    clone(model).fit(X, y)  # a warning is an error
+    learn_in_cuts(clone(model), X, y)
+    X, y = relation(LINE, curved=True)
+    with pytest.warns(UserWarning, match=CURVED):
+        clone(model).fit(X, y)
+    if kind != "gradients":
+        with pytest.warns(UserWarning, match=CURVED):
+            learn_in_cuts(clone(model), X, y)
+
+
+def test_an_average_that_follows_a_curve_is_no_line():
+    X, y = relation(LINE, curved=True)
+    EWARegressor([("line", LINE), ("curves", CURVES)]).fit(X, y)
+    frozen = FrozenEstimator(clone(CURVES).fit(X, y))
+    EWARegressor([("curves", frozen)]).fit(X, y)
+    frozen = FrozenEstimator(Ridge().fit(X, y))
+    EWARegressor([("line", frozen), ("curves", CURVES)]).fit(X, y)
+    with pytest.warns(UserWarning, match=CURVED):
+        EWARegressor([("line", frozen)]).fit(X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_curves_that_are_learnt_slowly_are_told_as_such(seed):
+    """The noise is small, so that coefficients are many times as large as it is."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (3000, 2))
+    noise, time = 0.1 * rng.normal(size=3000), np.linspace(0, 1, 3000)
+    with pytest.warns(UserWarning, match="follow a curve slowly"):
+        slow = clone(CURVES).fit(X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise)
+    with warnings.catch_warnings(action="ignore"):
+        wide = clone(CURVES).set_params(prior_scale="auto")
+        wide.fit(X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise)
+    new = rng.uniform(-3, 3, (500, 2))
+    truth = np.sin(2 * new[:, 0]) + new[:, 1] ** 2
+    errors = [np.square(m.predict(new) - truth).mean() for m in (slow, wide)]
+    assert errors[1] < 0.7 * errors[0]
+    for y in (np.sin(2 * X[:, 0] + 3 * time), X[:, 0] ** 2 * (1 + 2 * time)):
+        with pytest.warns(UserWarning, match="Either the relation changes") as caught:
+            clone(CURVES).fit(X, y + noise)
+        assert "a smooth function" not in str(caught[0].message)
 
 
 @pytest.mark.slow

@@ -99,6 +99,14 @@ def test_the_remedies_that_the_message_names(name):
         assert not messages_of(lambda: wide.fit(X, y))
 
 
+def test_a_stream_of_an_average_names_it_too():
+    """By the rows that an expert remembers."""
+    model = clone(ESTIMATORS["average"])
+    X, y = rows_and_targets("difference", model)
+    (first, *_) = messages_of(lambda: [model.partial_fit(X, y)])
+    assert "column 1 of X and column 3 of X" in first
+
+
 @pytest.mark.parametrize("kind", ["sum", "none"])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_nothing_is_named_that_could_not_be_learnt(name, kind):
