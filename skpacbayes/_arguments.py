@@ -85,6 +85,6 @@ def empty_answer(shape, name, count):
     except MemoryError:
         size = 8 * math.prod(shape) / 2**30
         raise MemoryError(
-            f"{name}={count} needs {size:,.0f} GiB, more than the free memory: decrease "
-            f"{name}."
+            f"{name}={count} needs {size:,.0f} GiB, more than the free memory: "
+            f"decrease {name}."
         ) from None
