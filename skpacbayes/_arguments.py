@@ -1,5 +1,6 @@
 """Checks of arguments of methods."""
 
+import math
 from numbers import Integral, Real
 
 import numpy as np
@@ -65,3 +66,25 @@ def check_count(name, value, least=1):
         needed = f"an integer of at least {least} {limit}".rstrip()
         raise ValueError(f"{name}={value!r} should be {needed}.")
     return int(value)
+
+
+def empty_answer(shape, name, count):
+    """Return an empty array; raise MemoryError that says which argument is too large.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the array.
+    name : str
+        Name of the argument that makes it large.
+    count : int
+        The argument.
+    """
+    try:
+        return np.empty(shape)
+    except MemoryError:
+        size = 8 * math.prod(shape) / 2**30
+        raise MemoryError(
+            f"{name}={count} needs {size:,.0f} GiB, more than the free memory: "
+            f"decrease {name}."
+        ) from None

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._arguments import empty_answer
 from .._base import warn_user
 from ._cloud import rows_of
 from ._density import check_density_of_rows, check_observation
@@ -32,7 +33,7 @@ def forecast_shaped(tracker, h, of, n_paths):
     """Return an array for paths over h rows, or states; MemoryError if too large."""
     states = tracker._cloud.particles.shape[1]
     width = tracker.n_features_in_ if of == "observations" else states
-    return np.empty((n_paths, h, width))
+    return empty_answer((n_paths, h, width), "h", h)
 
 
 def summarised(samples, levels):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtr
 
+from .._arguments import empty_answer
 from ._dirichlet_process_durations import Steps
 from ._dirichlet_process_inputs import transitions_at
 from ._dirichlet_process_model import covariances
@@ -57,7 +58,8 @@ def state_forecasts(now, draws, model, n_steps, inputs=None):
 
     `inputs` (n_steps, n_inputs): of the steps ahead.
     """
-    found = np.empty((len(draws), n_steps, model.n_states))
+    shape = len(draws), n_steps, model.n_states
+    found = empty_answer(shape, "n_steps", n_steps)
     for number, draw in enumerate(draws):
         steps = Steps.of(draw, model)
         ahead = now[number, : len(steps.states)]

@@ -42,7 +42,9 @@ def checked_numbers(n_states, largest):
     """Return numbers of states as a list, or raise ValueError."""
     refuse_hidden(n_states, "n_states")
     numbers = np.ravel(n_states).tolist()
-    if not numbers or len(set(numbers)) < len(numbers):
+    if not numbers:
+        raise ValueError(f"n_states={n_states!r} should have at least one number.")
+    if len(set(numbers)) < len(numbers):
         raise ValueError(f"n_states={n_states!r} should be different numbers.")
     for number in numbers:
         check_count("n_states", number)

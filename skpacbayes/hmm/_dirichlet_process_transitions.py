@@ -8,6 +8,7 @@ from ._dirichlet_process_bounds import bounded_row, update_bounded
 from ._dirichlet_process_durations import stationary_of
 from ._dirichlet_process_random import draw_dirichlet
 
+_MANY_STATES = 50  # number above which one row's change is not solved anew
 _N_COMPARED = 50  # number of draws that compare distributions of the first states
 
 
@@ -25,6 +26,10 @@ def draw_transitions(moved, parameters, model, rng):
         return proposed, draw_dirichlet(firsts + model.transition_prior, rng)
     thresholds = -rng.standard_exponential(model.n_states)
     transitions, start = parameters.transitions.copy(), parameters.start.copy()
+    if model.n_states > _MANY_STATES:
+        return _accepted(
+            proposed, parameters.stages, firsts, thresholds, transitions, start, model
+        )
     work = np.empty_like(transitions), np.empty_like(start)
     accept_transitions(
         proposed,
@@ -37,6 +42,39 @@ def draw_transitions(moved, parameters, model, rng):
         *work,
     )
     return transitions, start
+
+
+def _accepted(proposed, stages, firsts, thresholds, transitions, start, model):
+    """Return transitions and stationary distribution after the Metropolis steps.
+
+    Like `accept_transitions`, which takes a time of order k^4 for k states. Here the
+    fundamental matrix is updated for each row, by the formula of Sherman and Morrison:
+    order k^3. `transitions` is changed in place.
+    """
+    k, stages = len(start), stages if model.staged else np.ones(len(start))
+    place = stationary_of(transitions, stages, model)
+    leaving = (np.eye(k) - transitions) / stages[:, None]
+    fundamental = np.linalg.inv(leaving + 1.0 / k)
+    begun = firsts > 0.0
+    for i in range(k):
+        change = (proposed[i] - transitions[i]) / stages[i] @ fundamental
+        scale = 1.0 - change[i]
+        moved = place + place[i] / scale * change
+        trial = None
+        if not (scale > 0.0 and moved.min() > 0.0):  # rounding errors
+            trial = transitions.copy()
+            trial[i] = proposed[i]
+            moved = stationary_of(trial, stages, model)
+        gain = firsts[begun] @ np.log(moved[begun] / place[begun])
+        if not gain > thresholds[i]:
+            continue
+        transitions[i], place = proposed[i], moved
+        if trial is None:
+            fundamental += np.outer(fundamental[:, i], change / scale)
+        else:
+            leaving = (np.eye(k) - transitions) / stages[:, None]
+            fundamental = np.linalg.inv(leaving + 1.0 / k)
+    return transitions, stationary_of(transitions, stages, model)
 
 
 def gain_of_free_starts(moved, parameters, model, rng):

@@ -19,7 +19,7 @@ from hmm_reference import (
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skpacbayes._kernels.hmm import draw_states, smooth, viterbi
+from skpacbayes._kernels.hmm import accept_transitions, draw_states, smooth, viterbi
 from skpacbayes.hmm import _dirichlet_process_bounds as _bounds
 from skpacbayes.hmm import _dirichlet_process_transitions as _transitions
 from skpacbayes.hmm._dirichlet_process_durations import (
@@ -245,6 +245,36 @@ def test_transitions_given_states(firsts, min_transition):
     error = np.sqrt(batches.var(axis=0, ddof=1) / 50 + spread**2)
     scores = (batches.mean(axis=0) - expected) / error
     assert np.abs(scores).max() < largest_score(18, FALSE_ALARM, n_batches=50)
+
+
+@pytest.mark.parametrize("concentration", [0.01, 1.0])
+@pytest.mark.parametrize("staged", [False, True])
+def test_steps_of_many_states_are_those_of_few(staged, concentration):
+    """The formula of Sherman and Morrison decides as the solution of each matrix."""
+    rng, k = np.random.default_rng(7), _transitions._MANY_STATES + 1
+    stays = np.diag(10 ** rng.uniform(-3, 3, k))
+
+    def drawn():
+        rows = draw_dirichlet(np.full((k, k), concentration), rng) + stays
+        rows = np.maximum(rows, 1e-5)
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    model = model_of(k)._replace(staged=staged)
+    stages = rng.integers(1, 5, size=k) if staged else np.ones(k, dtype=np.int64)
+    firsts = np.where(np.arange(k) % 7 == 0, 3.0, 0.0)
+    proposed, old = drawn(), drawn()
+    thresholds = -rng.standard_exponential(k)
+    start = _transitions.stationary_of(old, stages, model)
+    expected, law = old.copy(), start.copy()
+    work = np.empty((k, k)), np.empty(k)
+    steps = proposed, staged, stages, firsts, thresholds, expected, law
+    accept_transitions(*steps, *work)
+    given = proposed, stages, firsts, thresholds, old.copy(), start, model
+    found, found_law = _transitions._accepted(*given)
+    assert_array_equal(found, expected)
+    assert_allclose(found_law, law, rtol=1e-9)
+    taken = (found == proposed).all(axis=1)
+    assert 0 < taken.sum() < k
 
 
 def draws_of_bounded_row(step, n_states, onward, alphas, least):

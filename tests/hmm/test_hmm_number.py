@@ -356,7 +356,7 @@ def test_doubtful_lead():
         ({"n_states": [0, 1]}, "n_states=0 should be an integer of at least 1"),
         ({"n_states": [1.5]}, "n_states=1.5 should be an integer"),
         ({"n_states": [2, 2]}, "should be different numbers"),
-        ({"n_states": []}, "should be different numbers"),
+        ({"n_states": []}, "should have at least one number"),
         ({"n_states": 1001}, "at most 1 / min_transition = 1000"),
         ({"n_iter": 0}, "n_iter=0 should be"),
         ({"n_repeats": 1}, "n_repeats=1 should be an integer of at least 2"),
