@@ -44,8 +44,9 @@ def splines(X, y):
 
 
 METHODS = {
-    'basis="legendre"': ours(basis="legendre"),
-    "the same, max_order=16": ours(basis="legendre", max_order=16),
+    "defaults": ours(),
+    "max_order=8": ours(max_order=8),
+    "max_order=16": ours(max_order=16),
     'basis="spline"': ours(basis="spline"),
     'basis="auto"': ours(basis="auto"),
 }

@@ -179,7 +179,7 @@ class SparseAdditiveGibbsRanker(ClassifierMixin, SelectorMixin, BaseEstimator): 
 
 class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     basis: Any
-    max_order: int
+    max_order: Literal["auto"] | int
     feature_range: Any
     categorical_features: ArrayLike | str | bool
     beta: float
@@ -219,7 +219,7 @@ class SparseAdditiveGibbsRegressor(RegressorMixin, SelectorMixin, BaseEstimator)
     n_samples_seen_: int | float
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    def __init__(self, basis: Any = ..., *, max_order: int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab: Literal["gaussian", "l1ball"] = ..., slab_scale: Literal["auto"] | float = ..., radius: float | None = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., noise_variance: Literal["auto"] | float = ..., sampler: Literal["collapsed", "carlin_chib"] = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["detect", "auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
+    def __init__(self, basis: Any = ..., *, max_order: Literal["auto"] | int = ..., feature_range: Any = ..., categorical_features: ArrayLike | str | bool | None = ..., beta: float = ..., slab: Literal["gaussian", "l1ball"] = ..., slab_scale: Literal["auto"] | float = ..., radius: float | None = ..., inverse_temperature: Literal["likelihood", "pac"] | float = ..., gamma: float = ..., noise_variance: Literal["auto"] | float = ..., sampler: Literal["collapsed", "carlin_chib"] = ..., n_iter: int = ..., burn_in: int = ..., n_chains: int = ..., max_active: int | None = ..., interactions: Literal["detect", "auto"] | None | list[Any] | str = ..., prediction: Literal["mean", "randomized", "map"] = ..., random_state: int | np.random.RandomState | None = ..., n_jobs: int | None = ...) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def sufficient_statistics(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> NDArray[Any]: ...

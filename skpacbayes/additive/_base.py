@@ -39,6 +39,9 @@ N_FIRST = 300  # draws without interactions that determine the candidate pairs
 N_POINTS = 2001  # of the grid on which functions are orthonormal under "pac"
 
 
+N_FUNCTIONS = 8  # of each variable if max_order="auto"
+
+
 class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
     """An additive model; its `_answer()` is a `Fitted`."""
 
@@ -154,8 +157,13 @@ class _SparseAdditiveGibbs(ArviZMixin, _Selection, MissingValuesEstimator):
 
     def _on(self, ends, basis, rows, bounded=False, max_order=None):
         """Return functions of a basis on ranges with these ends."""
-        order, categorical = max_order or self.max_order, self._categorical()
+        order, categorical = max_order or self._first_order, self._categorical()
         return Dictionary(basis, order, *ends, rows.X, categorical, bounded=bounded)
+
+    @property
+    def _first_order(self):
+        """Largest number of functions of a variable, unless rows ask for more."""
+        return N_FUNCTIONS if self.max_order == "auto" else self.max_order
 
     def _given_range(self):
         """Return the given ends of the ranges of the variables, or None."""

@@ -74,7 +74,7 @@ def warn_of_fit(
     warn_of_doubts(found, estimator.n_features_in_, products)
     # A linear model of weak effects may leave structure, too, and so do unmixed chains.
     few = not (found.full or found.n_variables_needed)
-    tested = predict is not None and plausible and few and estimator.max_order > 1
+    tested = predict is not None and plausible and few and estimator._first_order > 1
     if tested:
         missing = warn_of_residuals(
             X,

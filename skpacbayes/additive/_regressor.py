@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -69,12 +69,11 @@ class SparseAdditiveGibbsRegressor(
         effects), "cosine" (half frequencies, for rough effects), "fourier" (full
         frequencies, for periodic effects), "spline" (from smooth to rough), or a
         transformer of one column. "auto" chooses "legendre", "cosine" or "spline" by
-        the BIC of a greedy model; `basis_` is its choice. `fit` then learns again with
-        up to four times as many functions where a selected variable may need them (see
-        Notes).
-    max_order : int, default=8
+        the BIC of a greedy model; `basis_` is its choice.
+    max_order : int or "auto", default="auto"
         Largest number of functions of each variable, without the indicator of missing
-        values. `fit` warns where a selected variable needs more.
+        values. "auto": 8, and `fit` learns again with 16 or 32 where a selected
+        variable may need them (see Notes). `fit` warns where more are needed.
     feature_range : tuple (low, high), default=None
         Range that is mapped to [-1, 1]: numbers, or arrays of shape (n_features,).
         None: the range of the rows of `fit`, or of the first rows of a stream, cut ten
@@ -164,8 +163,8 @@ class SparseAdditiveGibbsRegressor(
         Coefficients of the functions, as `prediction` says. The functions are
         orthogonal over the rows of the fit; the k-th has standard deviation 1 / k or,
         under "l1ball", largest absolute value 1. n_functions is `max_order`, or one
-        more if a variable has missing values, or larger with `basis="auto"`. With
-        `interactions`, those of `pairs_` are in further rows.
+        more if a variable has missing values. With `interactions`, those of `pairs_`
+        are in further rows.
     intercept_ : float
         Mean of y: the prediction where all effects are 0.
     models_ : ndarray of shape (n_models, n_features)
@@ -263,13 +262,13 @@ class SparseAdditiveGibbsRegressor(
     two variables without single effects is found. At new rows a function of a pair is
     clipped to the range of its values at the rows of `fit`.
 
-    With ``basis="auto"``, if scales are not given, `fit` computes the posterior of the
-    order of each selected variable with twice as many functions, given the functions of
-    the others. If orders above `max_order` have a probability of 0.1 or more, and
+    With ``max_order="auto"``, if scales are not given, `fit` computes the posterior of
+    the order of each selected variable with twice as many functions, given the
+    functions of the others. If orders above 8 have a probability of 0.1 or more, and
     random signs of the residuals give less evidence, it learns again with twice or four
     times as many functions of all variables, and keeps these if chains agree and the
     squared errors of rows that are left out are not larger. A stream goes on with this
-    number.
+    number; one that begins with `partial_fit` has 8.
 
     The intercept has a flat prior. The time of a move is proportional to n_features x
     max_order and to the square of the number of functions in the model.
@@ -315,6 +314,7 @@ class SparseAdditiveGibbsRegressor(
 
     _parameter_constraints: dict = {
         **_SparseAdditiveGibbs._parameter_constraints,
+        "max_order": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "basis": [StrOptions({"auto", *NAMED}), HasMethods(["fit", "transform"])],
         "slab": [StrOptions({"gaussian", "l1ball"})],
         "slab_scale": [StrOptions({"auto"}), SCALE],
@@ -331,7 +331,7 @@ class SparseAdditiveGibbsRegressor(
         self,
         basis="legendre",
         *,
-        max_order=8,
+        max_order="auto",
         feature_range=None,
         categorical_features=None,
         beta=0.5,
@@ -404,7 +404,7 @@ class SparseAdditiveGibbsRegressor(
         if self._has_given_pairs:
             pairs = self._pairs_of_short_run(problem, rng)
             problem = self._paired(problem, rows, pairs)
-        parts = PartsOfFit(self._parts, self._detects or self._chooses_basis)
+        parts = PartsOfFit(self._parts, self._detects or self.max_order == "auto")
         # The prior, the chains and the posterior.
         self._computed = self._learned(problem, None, rng, parts)
         another = parts.has_another()
@@ -412,7 +412,7 @@ class SparseAdditiveGibbsRegressor(
         usual = given == ("auto", "auto", "likelihood")
         predict = self._decision if usual else None
         learned = rows.X, rows.y, rows.weights
-        if another and usual and self._chooses_basis:
+        if another and usual and self.max_order == "auto":
             problem = self._with_more_functions(problem, rows, rng)
         left = self._structure_left(learned, self._mean) if usual else NO_STRUCTURE
         few = self._detects and self._allows_pairs and len(rows) <= MOST_DETECTED
@@ -686,7 +686,7 @@ class SparseAdditiveGibbsRegressor(
         self._check_range()
         self._seed = self._draw_seed()
         self.n_samples_seen_ = counted(0, rows.weights)
-        self._start_stream(rows, self.max_order)
+        self._start_stream(rows, self._first_order)
 
     def _start_stream(self, rows, order):
         """Start a stream whose variables have up to `order` functions."""
@@ -734,7 +734,8 @@ class SparseAdditiveGibbsRegressor(
 
     def _best(self, ends, rows):
         """Return functions on a range: of the basis whose criterion is smallest."""
-        bases = AUTOMATIC if self._chooses_basis else [self.basis]
+        automatic = isinstance(self.basis, str) and self.basis == "auto"
+        bases = AUTOMATIC if automatic else [self.basis]
         how = rows, self._bounded(), self._order
         found = [self._on(ends, basis, *how) for basis in bases]
         if len(found) == 1:
@@ -747,11 +748,6 @@ class SparseAdditiveGibbsRegressor(
         reader = problem.gram.reader()
         return greedy_model(problem, reader, self._most_variables())[-1]
 
-    @property
-    def _chooses_basis(self):
-        """Whether the basis depends on the rows."""
-        return isinstance(self.basis, str) and self.basis == "auto"
-
     def _with_more_functions(self, problem, rows, rng):
         """Learn with more functions where selected variables may need them.
 
@@ -761,7 +757,7 @@ class SparseAdditiveGibbsRegressor(
         """
         found, learned = self._computed, (rows.X, rows.y[:, None], rows.weights)
         few = not (found.full or found.n_variables_needed or problem.dictionary.pooled)
-        if not (few and self.max_order > 1 and found.r_hat <= R_HAT_LIMIT):
+        if not few or found.r_hat > R_HAT_LIMIT:
             return problem
         tested = spread_rows(*learned, self._mean, False)
         if tested is None:

@@ -477,7 +477,7 @@ class _Interactions:
         """
         found = self._answer()
         few = not (found.full or found.n_variables_needed)
-        free = few and self.max_order > 1 and rows[0].shape[1] > 1
+        free = few and self._first_order > 1 and rows[0].shape[1] > 1
         if not (free and (unmixed or found.r_hat <= R_HAT_LIMIT)):
             return NO_STRUCTURE
         classes = isinstance(self, ClassifierMixin)
