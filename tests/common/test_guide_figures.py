@@ -498,7 +498,7 @@ QUOTED = {
         (
             "additive",
             "California housing",
-            "the error is {0.26} of the variance, with pairs; the Lasso on the same "
+            "the error is {0.25} of the variance, with pairs; the Lasso on the same "
             "functions of the whole ranges, without pairs, has {0.31}",
             ["ours, legendre > error", "LassoCV, legendre > error"],
         ),
